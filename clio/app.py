@@ -86,6 +86,7 @@ class App:
         self._env = env
         self.provider = provider
         self._model_name = loaded.config.model or provider.model  # as it was asked for: an alias or a model
+        self._has_chosen_model: bool = False
         self.redactor = redactor or redactor_for(self.config, env)
         self._providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
         self._light: Provider | None = None
@@ -128,7 +129,11 @@ class App:
         self.skills = SkillShelf(loaded.owner, self.home, env)
         self.agents = DefinitionFolders(loaded.owner, self.home, env)
         self.spending = open_spending(loaded, now)
-        self.efforts = EffortChoices(self.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+        self.efforts = EffortChoices(
+            self.config,
+            asked=loaded.origins.get("effort", "").startswith("flag"),
+            keep=lambda model, effort: self.session.set_effort(model, effort),
+        )
         self.fallback = FallbackModels(
             self.config.fallback, self._providers.open, cooldown_s=self.config.fallback_cooldown_s, warn=self._warn
         )
@@ -224,7 +229,8 @@ class App:
         """A turn of words that stand for others, with the model and the tools these ask for."""
         from clio.commands.meaning import chip, meant_fragment
 
-        before = (self.config, self.provider, self._model_name)
+        before = (self.config, self.provider, self._model_name, self._has_chosen_model)
+        stored = self.session.model
         switches = meaning.model not in ("", self.provider.model, self._model_name)
         if switches:
             self.set_model(meaning.model)
@@ -239,9 +245,9 @@ class App:
             self.tool_limit.end()
             if switches:
                 self._current.leave()
-                self.config, self.provider, self._model_name = before
+                self.config, self.provider, self._model_name, self._has_chosen_model = before
                 self._providers.resume(self.config)
-                self.session.set_model(self._model_name)
+                self.session.set_model(stored)
 
     @property
     def added(self) -> "AddedCommands":
@@ -277,7 +283,7 @@ class App:
         return self.go_on(self.store.open(session_id, persist=not self.config.incognito))
 
     def new_session(self, name: str | None = None) -> Session:
-        """Start afresh; the session before is closed."""
+        """Start afresh, with the model and the effort chosen by then; the session before is closed."""
         return self.go_on(self._new(name))
 
     def go_on(self, session: Session) -> Session:
@@ -290,6 +296,12 @@ class App:
         self.planning.resume(asked=self.loaded.origins.get("approve", "").startswith("flag"))
         for warning in session.warnings:
             self._warn(warning)
+        if not session.messages:  # it begins with what was chosen before it
+            self.efforts.keep_all()
+            if self._has_chosen_model:
+                session.set_model(self._model_name)
+        else:
+            self.efforts.resume(session.efforts)
         asked = self.loaded.origins.get("model", "").startswith("flag")
         if session.model and session.model not in (self.provider.model, self._model_name) and not asked:
             try:
@@ -307,6 +319,7 @@ class App:
         self._current.leave()  # while the provider is still the one that is left
         self.config, self.provider = config, provider
         self._model_name = model
+        self._has_chosen_model = True
         self.session.set_model(model)
 
     @property

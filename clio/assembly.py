@@ -117,7 +117,13 @@ class Assembly(Struct, kw_only=True, frozen=True):
         self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator, read_log: ReadLog
     ) -> tuple[Loop, Calibration | BackgroundFetch | None]:
         """A loop for the running session, and what may begin once the server has answered: see `_calibration`."""
-        side = SideQuestion(self.light, asyncio.get_running_loop(), self.spending, self.efforts.effort_of)
+        side = SideQuestion(
+            self.light,
+            asyncio.get_running_loop(),
+            self.spending,
+            self.efforts.effort_of,
+            tell=lambda sentence: self.emit(Notice(text=sentence)),
+        )
         self.memory.ask_a_model(side.ask if provider.name != OFFLINE else None)
         session, compact = self.session_of(), is_compact(limits)
 

@@ -1,22 +1,44 @@
-"""The effort each model is asked with: chosen with /effort in this run, else as it is configured."""
+"""The effort each model is asked with: chosen with /effort in the session, else as it is configured."""
 
 import hashlib
+from collections.abc import Callable, Mapping
+from typing import get_args
 
 from clio.config.schema import Config, Effort
 from clio.providers.aliases import find_settings
 
 
 class EffortChoices:
-    """The effort by model. asked: it was given for this run, such as with a flag, and counts for every model."""
+    """The effort by model. asked: it was given for this run, such as with a flag, and counts for every model.
 
-    def __init__(self, config: Config, *, asked: bool = False) -> None:
+    keep: told of each choice, to store it with the session.
+    """
+
+    def __init__(
+        self, config: Config, *, asked: bool = False, keep: Callable[[str, Effort], None] = lambda model, effort: None
+    ) -> None:
         self._config = config
         self._asked = asked
+        self._keep = keep
         self._chosen: dict[str, Effort] = {}
 
     def choose(self, model: str, effort: Effort) -> None:
         """Ask this model so from the next request on."""
         self._chosen[model] = effort
+        self._keep(model, effort)
+
+    def resume(self, chosen: Mapping[str, str]) -> None:
+        """Go on with the choices of a stored session; what was given for this run goes before them."""
+        levels: dict[str, Effort] = {level: level for level in get_args(Effort)}
+        self._chosen = {}
+        for model, name in chosen.items():
+            if name in levels and not self._asked:
+                self._chosen[model] = levels[name]
+
+    def keep_all(self) -> None:
+        """Store the choices made so far with a session that has just begun."""
+        for model, effort in self._chosen.items():
+            self._keep(model, effort)
 
     def effort_of(self, model: str) -> Effort:
         """The effort a model is asked with; "auto" leaves it to its server."""

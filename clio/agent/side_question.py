@@ -6,7 +6,7 @@ from collections.abc import Callable
 from clio.agent.spending import Spending, TooDear
 from clio.errors import ProviderRefused, ServerFailed
 from clio.messages import UserMessage
-from clio.providers.base import AUTO, ChatRequest, Provider
+from clio.providers.base import AUTO, ChatRequest, Chunk, Provider
 
 TIMEOUT_S = 20.0
 MAX_TOKENS = 1_000
@@ -18,6 +18,7 @@ class SideQuestion:
 
     loop: the event loop the provider lives in. spending: counts what it costs, and may forbid it.
     effort_of: how hard a model is to think in the conversation; here it is asked for low effort at most.
+    tell: told, for the user, how a request was changed so that its server took it.
     """
 
     def __init__(
@@ -26,11 +27,13 @@ class SideQuestion:
         loop: asyncio.AbstractEventLoop,
         spending: Spending | None = None,
         effort_of: Callable[[str], str] = lambda model: AUTO,
+        tell: Callable[[str], None] = lambda sentence: None,
     ) -> None:
         self._provider_of = provider_of
         self._effort_of = effort_of
         self._loop = loop
         self._spending = spending
+        self._tell = tell
 
     def ask(self, prompt: str) -> str:
         """The model's answer; for a thread other than the event loop's, which this blocks for up to 20 seconds.
@@ -66,19 +69,27 @@ class SideQuestion:
             raise ServerFailed(str(error), retryable=False) from error
 
     async def _ask(self, provider: Provider, request: ChatRequest, tokens: int, max_tokens: int) -> str:
+        parts: list[str] = []
         if self._spending is None:
-            return "".join([chunk.text async for chunk in provider.stream(request)])
+            async for chunk in provider.stream(request):
+                parts.append(self._take(chunk))
+            return "".join(parts)
         try:
             held = await self._spending.reserve(provider, tokens, output_tokens=max_tokens)
         except TooDear as error:
             raise ServerFailed(str(error), retryable=False) from error
-        parts: list[str] = []
         with held:
             async for chunk in provider.stream(request):
-                parts.append(chunk.text)
+                parts.append(self._take(chunk))
                 if chunk.usage is not None:
                     held.bill(chunk.usage, chunk.cost)
         return "".join(parts)
+
+    def _take(self, chunk: Chunk) -> str:
+        """The text of a chunk; its notice is passed on."""
+        if chunk.notice:
+            self._tell(chunk.notice)
+        return chunk.text
 
 
 def _is_running_here(loop: asyncio.AbstractEventLoop) -> bool:

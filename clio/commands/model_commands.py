@@ -16,17 +16,20 @@ from clio.commands.result import CommandResult, WaitFor, refuse
 from clio.commands.tables import Table
 from clio.config.schema import Effort
 from clio.errors import ClioError
-from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels
+from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, Offered
 from clio.providers.known_efforts import describe_efforts, usable_efforts
 from clio.providers.limits import configured
 from clio.providers.pictures import takes_images
 from clio.providers.profiles import profile_of
+from clio.providers.urls import host_of
 
 MAX_SHOWN = 100
 _CONNECT = (
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`; "
     "then start clio anew, with `-c` to go on here."
 )
+_ROWS: dict[str, tuple[str, ...]] = {}
+"""What the rows of the list shown last stand for, by command: a number after the command chooses one."""
 SERVED: dict[str, tuple[str, ...]] = {}
 """What the servers asked so far have listed, by the provider's name; for as long as the process lives."""
 
@@ -53,9 +56,20 @@ def model(shell: Shell, argument: str) -> CommandResult:
         )
     if len(argument.split()) > 1:
         return refuse(f"A model's name has no spaces: {argument!r}; write /model NAME")
+    if argument.isdecimal() and argument not in _known(shell):
+        chosen = _row("/model", argument)
+        if not chosen:
+            return refuse(f"There is no row {argument} to choose: `/model` lists the models")
+        argument = chosen
     if argument == provider.model:
         return CommandResult(text=f"{code(argument)} answers already.")
     return CommandResult(follow_up=SetModel(name=argument))
+
+
+def _row(command: str, number: str) -> str:
+    """What a row of the list that the command showed last stands for; "" where there is no such row."""
+    rows = _ROWS.get(command, ())
+    return rows[int(number) - 1] if 0 < int(number) <= len(rows) else ""
 
 
 async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
@@ -68,23 +82,24 @@ async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
     if not offered:
         return _offer(shell, {}, f"{name} lists no models.")
     SERVED[name] = tuple(one.name for one in offered)
-    return _offer(shell, {one.name: one.window for one in offered}, "")
+    return _offer(shell, {one.name: one for one in offered}, "")
 
 
-def _offer(shell: Shell, windows: Mapping[str, int], problem: str) -> CommandResult:
-    """The models to choose from, with what each costs, holds and takes. windows: of those the server lists."""
+def _offer(shell: Shell, windows: Mapping[str, Offered], problem: str) -> CommandResult:
+    """The models to choose from, with what each costs, holds and takes. windows: those the server lists, by name."""
     provider = shell.provider
     if provider.name == OFFLINE:
         return CommandResult(text=f"No language model answers: clio is {code(OFFLINE)}. {_CONNECT}")
     running = provider.model
     own = [known for known in _known(shell) if known not in windows]
     names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
-    text = f"{_running(shell)} `/model NAME` switches."
+    _ROWS["/model"] = tuple(names)
+    text = f"{_running(shell)} `/model NAME` switches. The number of a row does too."
     if len(names) > MAX_SHOWN:
         text += f" {len(names) - MAX_SHOWN:,} more are not shown; Tab behind `/model` and a few letters finds them."
     if own and windows:
         text += " What you have named yourself and the server does not list is marked `not listed`."
-    described = [_describe(shell, one, windows.get(one, 0)) for one in names]
+    described = [_describe(shell, one, windows.get(one, Offered(name=one))) for one in names]
     rows = tuple(
         ("→" if one.name == running else "", *one.cells, "not listed" if windows and one.name in own else "")
         for one in described
@@ -120,14 +135,21 @@ class _Described(Struct, frozen=True, kw_only=True):
     data: dict[str, object]
 
 
-def _describe(shell: Shell, name: str, window: int) -> _Described:
-    """A model with its window, its price for a million tokens, and what it takes, as far as they are known."""
-    window = configured(shell.config, name)[0] or window or _profiled(name)
+def _describe(shell: Shell, name: str, said: Offered) -> _Described:
+    """A model with its window, its price for a million tokens, and what it takes, as far as they are known.
+
+    An alias is described by the model it stands for, at that model's server.
+    """
+    real, server = _meant(shell, name)
+    window = configured(shell.config, name)[0] or said.window or _profiled(real)
     price = None
     with suppress(ClioError):  # a prices file that is wrong is told by /cost prices
-        price = shell.spending.book.price_of(shell.provider.name, name)
+        price = shell.spending.book.price_of(server, real)
     rates = (price.rate.input, price.rate.output, price.rate.cached) if price else ()
-    images, efforts = takes_images(shell.config, name), usable_efforts(shell.provider, name)
+    own = shell.config.models.get(name)
+    images = said.images if said.images is not None and (own is None or own.images is None) else None
+    images = takes_images(shell.config, real) if images is None else images
+    efforts = said.efforts if said.efforts is not None else usable_efforts(shell.provider, real)
     takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
     money = tuple(map(format_money, rates)) or ("", "", "")
     cost = dict(zip(("input", "output", "cached"), (rate / MICROS for rate in rates), strict=False))
@@ -143,6 +165,14 @@ def _describe(shell: Shell, name: str, window: int) -> _Described:
             "effort": shell.efforts.effort_of(name),
         },
     )
+
+
+def _meant(shell: Shell, name: str) -> tuple[str, str]:
+    """The model a name stands for, and the name of its server."""
+    own = shell.config.models.get(name)
+    if own is None:
+        return name, shell.provider.name
+    return own.model or name, own.provider or (host_of(own.base_url) if own.base_url else shell.provider.name)
 
 
 def _profiled(name: str) -> int:
@@ -184,6 +214,7 @@ def effort(shell: Shell, argument: str) -> CommandResult:
     word = argument.lower()
     if not word:
         return _offer_efforts(shell, levels)
+    word = (_row("/effort", word) if word.isdecimal() else "") or word
     level = next((one for one in get_args(Effort) if one == word), None)
     if level is None:
         return refuse(f"There is no effort {argument!r}; {nearest(word, list(_LEVELS))}")
@@ -199,7 +230,11 @@ def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResul
     model = shell.provider.model
     current = shell.efforts.effort_of(model)
     offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
-    text = f"{_running(shell)} `/effort LEVEL` sets it for this model until you leave clio."
+    _ROWS["/effort"] = tuple(offered)
+    text = (
+        f"{_running(shell)} `/effort LEVEL`, or the number of its row, sets it for this model in this session, also "
+        "after a resume."
+    )
     if levels is None:
         text += " Which levels it takes is not known; for one that is refused, the nearest is used."
     elif not levels:

@@ -182,6 +182,7 @@ class Committing:
             asyncio.get_running_loop(),
             self._app.spending,
             self._app.efforts.effort_of,
+            tell=self._reviewer.tell,
         )
         question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_ANSWER_TOKENS)
         try:

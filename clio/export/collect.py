@@ -260,6 +260,7 @@ def _totals(state: SessionState, said: Sequence[Said]) -> Totals:
                 prompt_tokens=bill.prompt_tokens,
                 completion_tokens=bill.completion_tokens,
                 cached_tokens=bill.cached_tokens,
+                cache_write_tokens=bill.cache_write_tokens,
             )
     results = [call.result for message in said for call in message.calls]
     return Totals(
@@ -271,4 +272,5 @@ def _totals(state: SessionState, said: Sequence[Said]) -> Totals:
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cached_tokens=usage.cached_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
     )

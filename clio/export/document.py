@@ -75,7 +75,8 @@ Entry = Said | Cut
 
 
 class Totals(Struct, frozen=True, kw_only=True):
-    """Counts over the whole session; tokens as billed. `cached_tokens` are part of `prompt_tokens`."""
+    """Counts over the whole session; tokens as billed. Those read from a prompt cache and written to it are part of
+    `prompt_tokens`."""
 
     messages: int
     turns: int
@@ -85,6 +86,7 @@ class Totals(Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    cache_write_tokens: int
 
 
 class Export(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
+from clio.algorithms.counts import describe_cache_use
 from clio.export.document import Entry, Export, Said
 from clio.export.wording import count, minute, one_line, span
 from clio.sessions.state import Todo
@@ -44,7 +45,7 @@ def _facts(export: Export) -> Iterator[tuple[str, str]]:
     yield "Talk", f"{count(totals.turns, 'turn')}, {count(totals.messages, 'message')}"
     yield "Tools", f"{count(totals.calls, 'call')}{failed}"
     if totals.prompt_tokens or totals.completion_tokens:
-        cached = f" ({totals.cached_tokens:,} cached)" if totals.cached_tokens else ""
+        cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
         yield "Tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
 
 
@@ -62,14 +63,15 @@ def _bills(export: Export) -> Iterator[str]:
     totals = export.totals
     yield f'<details class="bills"><summary>Tokens of {count(len(export.bills), "request")}</summary>'
     yield '<div class="wide"><table><thead><tr><th>#</th><th>time</th><th>model</th>'
-    yield '<th class="right">in</th><th class="right">cached</th><th class="right">out</th></tr></thead><tbody>'
+    names = ("in", "cached", "written", "out")
+    yield "".join(f'<th class="right">{name}</th>' for name in names) + "</tr></thead><tbody>"
     for number, bill in enumerate(export.bills, 1):
         yield f"<tr><td>{number}</td><td>{minute(bill.timestamp)}</td><td>{escape(bill.model)}</td>"
-        for tokens_ in (bill.prompt_tokens, bill.cached_tokens, bill.completion_tokens):
+        for tokens_ in (bill.prompt_tokens, bill.cached_tokens, bill.cache_write_tokens, bill.completion_tokens):
             yield f'<td class="right">{tokens_:,}</td>'
         yield "</tr>"
     yield "</tbody><tfoot><tr><td></td><td></td><td>all</td>"
-    for tokens_ in (totals.prompt_tokens, totals.cached_tokens, totals.completion_tokens):
+    for tokens_ in (totals.prompt_tokens, totals.cached_tokens, totals.cache_write_tokens, totals.completion_tokens):
         yield f'<td class="right">{tokens_:,}</td>'
     yield "</tr></tfoot></table></div></details>\n"
 

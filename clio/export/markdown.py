@@ -5,6 +5,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
+from clio.algorithms.counts import describe_cache_use
 from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.markdown_code import block, span
 from clio.export.document import Call, Cut, Export, Said
@@ -83,7 +84,7 @@ def _facts(export: Export) -> Iterator[tuple[str, str]]:
         yield "model", _heading(", ".join(export.models))
     yield "talk", f"{count(totals.turns, 'turn')}, {count(totals.messages, 'message')}, {count(totals.calls, 'call')}"
     if totals.requests:
-        cached = f" ({totals.cached_tokens:,} cached)" if totals.cached_tokens else ""
+        cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
         yield "tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
     yield "exported", f"{minute(export.exported_at)} UTC"
 

@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
+from clio.algorithms.counts import describe_cache_use
 from clio.algorithms.json_data import decode_json
 from clio.export.document import Call, Cut
 from clio.messages import ToolCall, Usage
@@ -60,7 +61,7 @@ def count(number: int, noun: str) -> str:
 
 def tokens(usage: Usage) -> str:
     """What one request cost."""
-    cached = f" ({usage.cached_tokens:,} cached)" if usage.cached_tokens else ""
+    cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens)
     return f"{usage.prompt_tokens:,} in{cached} · {usage.completion_tokens:,} out"
 
 

@@ -50,6 +50,10 @@ class Auth:
             )
         return headers
 
+    def leave_out(self, header: str) -> bool:
+        """Send later requests without this header, beyond the key; False where they have none of that name."""
+        return self._extra.pop(header, None) is not None
+
     async def renew(self) -> bool:
         """After a refusal of the key: whether to send the request again, once.
 

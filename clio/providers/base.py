@@ -114,10 +114,16 @@ OFFLINE = "offline"
 
 
 class Offered(Struct, frozen=True, kw_only=True):
-    """A model a server lists. window: in tokens, as the server says; 0 where it does not."""
+    """A model a server lists, with what it says of it.
+
+    window: in tokens, 0 where it does not say. efforts: the levels it takes, () for none. images: whether it takes
+    pictures. None where the server does not say.
+    """
 
     name: str
     window: int = 0
+    efforts: tuple[str, ...] | None = None
+    images: bool | None = None
 
 
 @runtime_checkable

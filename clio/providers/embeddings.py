@@ -15,12 +15,15 @@ from msgspec import Struct
 from clio.algorithms.json_data import decode_json
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
+from clio.providers.failure import TransportFailed
 from clio.providers.profiles import PRESETS, preset_at, preset_named
 from clio.providers.retry import retry_after
 from clio.providers.urls import host_of, is_loopback, normalise_base_url, without_login
 
 if TYPE_CHECKING:
     import urllib.request
+
+    from clio.providers.key_command import KeyCommand
 
 BATCH = 64
 QUESTION_TIMEOUT_S = 5.0
@@ -46,13 +49,17 @@ class _Answer(Struct, frozen=True):
 class EmbeddingServer:
     """One server and one of its models.
 
+    command: prints the key, in place of `key`; it runs when the first request needs it, and again after a 401.
     dimensions: asked for; a server that does not know the wish is asked without it, and gives what it has.
     """
 
-    def __init__(self, base_url: str, key: str, model: str, dimensions: int) -> None:
+    def __init__(
+        self, base_url: str, key: str, model: str, dimensions: int, command: "KeyCommand | None" = None
+    ) -> None:
         self.base_url = base_url
         self.model = model
         self._key = key
+        self._command = command
         self._dimensions: int | None = dimensions
         self._opener: urllib.request.OpenerDirector | None = None
 
@@ -61,10 +68,21 @@ class EmbeddingServer:
 
         Raises ServerFailed or ProviderRefused, after up to two more attempts where that may help.
         """
+        self._read_key()
         rows: list[list[float]] = []
         for start in range(0, len(texts), BATCH):
             rows += self._batch(texts[start : start + BATCH])
         return rows
+
+    def _read_key(self, refused: str = "") -> bool:
+        """Get the key from its command, where one prints it; whether it is another one than `refused`."""
+        if self._command is None:
+            return False
+        try:
+            self._key = self._command.read_key(refused)
+        except TransportFailed as error:
+            raise ProviderRefused(error.failure.detail) from None
+        return self._key != refused
 
     def _batch(self, texts: Sequence[str]) -> list[list[float]]:
         pauses = list(_PAUSES_S)
@@ -81,7 +99,7 @@ class EmbeddingServer:
                     raise
                 time.sleep(pause)
 
-    def _ask(self, texts: Sequence[str], timeout_s: float) -> list[list[float]]:
+    def _ask(self, texts: Sequence[str], timeout_s: float, *, may_renew: bool = True) -> list[list[float]]:
         import urllib.error
         from http.client import HTTPException
 
@@ -94,6 +112,8 @@ class EmbeddingServer:
             if error.code in (400, 422) and self._dimensions is not None:
                 self._dimensions = None
                 return self._ask(texts, timeout_s)
+            if error.code == 401 and may_renew and self._read_key(refused=self._key):
+                return self._ask(texts, timeout_s, may_renew=False)
             raise _refused(error.code, dict(error.headers.items()), said, place, self.model) from error
         except (OSError, HTTPException) as error:  # URLError is an OSError
             reason = getattr(error, "reason", error)
@@ -131,7 +151,8 @@ class EmbeddingServer:
 def embedding_server(config: Config, env: Mapping[str, str], dimensions: int) -> EmbeddingServer:
     """The server the configuration means: `embedding_base_url`, else the one of the chat. Opens no connection.
 
-    A key goes only to the server it belongs to: `api_key` to the host of the chat, a preset's variable to the preset.
+    A key goes only to the server it belongs to: `api_key` and what `api_key_command` prints to the host of the chat, a
+    preset's variable to the preset.
     Raises ConfigError where no server or no model is named.
     """
     chat = _chat_url(config, env)
@@ -144,9 +165,14 @@ def embedding_server(config: Config, env: Mapping[str, str], dimensions: int) ->
         raise ConfigError(f"no model for embeddings at {without_login(url)} is named: set embedding_model")
     preset = preset_at(url)
     key = preset.find_key(env)[1] if preset else env.get("OPENAI_API_KEY", "").strip()
-    if config.api_key and chat and host_of(normalise_base_url(chat)) == host_of(url):
-        key = config.api_key
-    return EmbeddingServer(url, key, model, dimensions)
+    command = None
+    if chat and host_of(normalise_base_url(chat)) == host_of(url):
+        key = config.api_key or key
+        if config.api_key_command:
+            from clio.providers.key_command import KeyCommand
+
+            command = KeyCommand(config.api_key_command, env, ttl_s=config.api_key_command_ttl_s)
+    return EmbeddingServer(url, key, model, dimensions, command)
 
 
 def _chat_url(config: Config, env: Mapping[str, str]) -> str:
@@ -157,7 +183,7 @@ def _chat_url(config: Config, env: Mapping[str, str]) -> str:
         return preset.base_url if preset else ""
     if url := env.get("OPENAI_BASE_URL", "").strip():
         return url
-    if config.api_key:
+    if config.api_key or config.api_key_command:
         preset = preset_named("openai")
         return preset.base_url if preset else ""
     return next((one.base_url for one in PRESETS if one.key_required and env.get(one.key_variable, "").strip()), "")

@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from msgspec import structs
@@ -19,10 +20,15 @@ from clio.providers.chat_events import joined
 from clio.providers.failure import Endpoint, Failure, TransportFailed
 from clio.providers.lesson_book import ModelLessons
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
+from clio.providers.pictures import takes_images
 from clio.providers.profiles import profile_of
+from clio.providers.refusal import complaint
 from clio.providers.transport import Transport
 from clio.providers.urls import host_of, is_local_host
-from clio.providers.wire import Decoder, ProtocolName, WireProtocol
+from clio.providers.wire import Decoder, Lessons, ProtocolName, WireProtocol
+
+if TYPE_CHECKING:  # few requests have pictures
+    from clio.providers.sent_pictures import SentPictures
 
 _MOST_LESSONS = 12
 """More refusals of one request in a row are no longer learned from."""
@@ -33,8 +39,18 @@ _ASKS_FOR_RESPONSES = LatePattern(
     r"|unsupported_api_for_model|not accessible via the /chat/completions",
     re.IGNORECASE,
 )
+_REFUSES_ROUTE = LatePattern(
+    r"(?:not|n't) (?:currently )?(?:be )?(?:support|serv|enabl|implement|allow|avail|accept|recogni)\w*"
+    r"(?: (?:on|by|for|in|at|via|through|with))?(?: (?:this|the|that|a))?(?: \w+)?\W{0,3}"
+    r"(?:(?:route|endpoint|path|url)s?\b|(?:/\w+)*/responses\b|responses (?:api|endpoint|route)\b)"
+    r"|responses\W{1,3}(?:(?:api|endpoint|route|path)\W+)?(?:is|are)(?: not|n't) (?:\w+ )?"
+    r"(?:supported|served|enabled|implemented|allowed|available)",
+    re.IGNORECASE,
+)
 _NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
 _NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
+_ABOUT_PICTURES = frozenset((0, 400, 404, 413, 415, 422, 500))
+"""The statuses of refusals that may be about a picture; 0: an error in a stream that has none."""
 MODELS_TIMEOUT_S = 3.0
 _NATIVE_TIMEOUT_S = 1.0
 
@@ -67,6 +83,7 @@ class HttpProvider:
         self._switched = False
         self._learned = learned
         self._notice = ""
+        self._pictures: SentPictures | None = None
         self._config = config
         self._local = is_local_host(host_of(endpoint.base_url))
         self._limits: Limits | None = None
@@ -169,7 +186,7 @@ class HttpProvider:
         while True:
             answer = self._wire.decoder()
             try:
-                async with aclosing(self._receive(request, answer)) as chunks:
+                async with aclosing(self._receive(self._with_pictures(request), answer)) as chunks:
                     async for chunk in chunks:
                         yield chunk
             except TransportFailed as error:
@@ -186,10 +203,23 @@ class HttpProvider:
             else:
                 break
         ending = await self._end(answer)
+        if self._pictures is not None:
+            self._pictures.accept()
         if adapted and self._learned is not None:
             self._learned.keep()
         notice, self._notice = self._notice, ""
         yield structs.replace(ending, notice=notice)
+
+    def _with_pictures(self, request: ChatRequest) -> ChatRequest:
+        """The request with the pictures its server takes."""
+        if not request.images or not takes_images(self._config, self.model):
+            return request
+        if self._pictures is None:
+            from clio.providers.sent_pictures import SentPictures
+
+            lessons: Lessons = self._learned.lessons if self._learned is not None else {}
+            self._pictures = SentPictures(self.model, self.name, host_of(self.base_url), lessons)
+        return self._pictures.fit(request)
 
     async def _receive(self, request: ChatRequest, answer: Decoder) -> AsyncGenerator[Chunk]:
         if request.max_output_tokens is None and self._longest is not None:  # else it is the server's to decide
@@ -229,9 +259,24 @@ class HttpProvider:
         if failure.kind not in ("status", "in_stream"):
             return None
         if (other := self._other_protocol(failure)) is not None:
-            return self._switch(other)
+            return self._switch(other, for_server=other == "chat" and failure.status != 400)
+        if self._wire.name == "messages" and failure.status == 400 and self._drops_beta_header(failure.body):
+            return ""
+        pictures = self._pictures if failure.status in _ABOUT_PICTURES else None
+        if pictures is not None and (said := pictures.adapt(failure)) is not None:
+            return said
         # 404 for an item that is not stored; 500 of llama.cpp's Python server; 0 where an error in a stream has none
         return self._wire.adapt(failure.body) if failure.status in (0, 400, 404, 422, 500) else None
+
+    def _drops_beta_header(self, refusal: str) -> bool:
+        """Whether a refusal was about a header that later requests can do without."""
+        from clio.providers.messages_requests import BETA_HEADER, TAKES_BETA, refuses_beta_header
+
+        if not (refuses_beta_header(refusal) and self._auth.leave_out(BETA_HEADER)):
+            return False
+        if self._learned is not None:
+            self._learned.lessons[TAKES_BETA] = False
+        return True
 
     def _other_protocol(self, failure: Failure) -> ProtocolName | None:
         """The protocol to go on with where the server does not speak, or does not want, the present one."""
@@ -243,13 +288,13 @@ class HttpProvider:
             return "responses" if _ASKS_FOR_RESPONSES.search(failure.body) else None
         return None
 
-    def _switch(self, other: ProtocolName) -> str:
+    def _switch(self, other: ProtocolName, *, for_server: bool) -> str:
         self._switched = True
         told = (
             "" if self._may_switch else f"{self.name} does not speak {_NAMES[self._wire.name]}: {_NAMES[other]} is used"
         )
         if self._learned is not None:
-            self._learned.switch(other, for_server=other == "chat")
+            self._learned.switch(other, for_server=for_server)
         self._wire = self._speak(other)
         return told
 
@@ -267,6 +312,8 @@ def _has_no_page(failure: Failure, model: str) -> bool:
     """Whether a refusal is about the address, rather than about a model or an item that a request names."""
     if failure.kind == "in_stream":
         return bool(_NO_ENDPOINT.search(failure.body))  # LM Studio answers with status 200
+    if failure.status in (400, 404, 405, 501) and _REFUSES_ROUTE.search(complaint(failure.body)):
+        return True  # Bedrock names the model, which the same server takes over Chat Completions
     if failure.status not in (404, 405, 501):
         return False
     if failure.body.lstrip().startswith("<"):  # a web server's own page

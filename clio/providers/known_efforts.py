@@ -1,5 +1,8 @@
 """The levels of effort that makers document for their models: for what is shown, and for short side questions.
 
+Sources, read in November 2026: the makers' pages on reasoning of OpenAI, Anthropic, Google, xAI and Moonshot, and the
+values their servers name in refusals.
+
 What is sent in the conversation is decided by what the user asks for and the server refuses; see `effort`.
 """
 
@@ -13,24 +16,36 @@ _DOCUMENTED: tuple[tuple[LatePattern, tuple[str, ...]], ...] = tuple(
     (LatePattern(pattern), levels)
     for pattern, levels in (
         (r"gpt-oss", _LOW_TO_HIGH),
-        (r"gpt-(6\.1-sol|6-astra)", (*_LOW_TO_HIGH, "xhigh")),
+        (r"gpt-(6\.1-sol|6-astra)", (*_LOW_TO_HIGH, "xhigh", "max")),
         (r"gpt-5(\.\d)?-chat", ()),
         (r"gpt-5-pro", ("high",)),
         (r"gpt-5(-codex)", _LOW_TO_HIGH),
         (r"gpt-5(?![.\d])", ("minimal", *_LOW_TO_HIGH)),
         (r"gpt-5\.1-codex-max", (*_LOW_TO_HIGH, "xhigh")),
+        (r"gpt-5\.1-codex", _LOW_TO_HIGH),
         (r"gpt-5\.1", ("none", *_LOW_TO_HIGH)),
-        (r"gpt-(5\.[2-9]|6)", ("none", *_LOW_TO_HIGH, "xhigh")),
+        (r"gpt-5\.[2-9]-pro", ("medium", "high", "xhigh")),
+        (r"gpt-5\.[23]-codex", (*_LOW_TO_HIGH, "xhigh")),
+        (r"gpt-5\.[2-5]", ("none", *_LOW_TO_HIGH, "xhigh")),
+        (r"gpt-(5\.[6-9]|6)", ("none", *_LOW_TO_HIGH, "xhigh", "max")),
         (r"gpt-[34]|chatgpt", ()),
         (r"o1-(mini|preview)", ()),
         (r"o[134](-|$)", _LOW_TO_HIGH),
         (r"claude-(2|instant|3(?!-7|\.7))", ()),
+        (r"claude-(fable|mythos)", (*_LOW_TO_HIGH, "xhigh", "max")),
+        (r"claude-\w+-4[-.]6", ("none", *_LOW_TO_HIGH, "max")),
         (r"claude", ("none", *_LOW_TO_HIGH, "xhigh", "max")),
         (r"gemini-(1|2\.0)", ()),
         (r"gemini-2\.5-flash", ("none", *_LOW_TO_HIGH)),
         (r"gemini-2\.5", _LOW_TO_HIGH),
+        (r"gemini-3(\.\d)?-pro", _LOW_TO_HIGH),
         (r"gemini-3", ("minimal", *_LOW_TO_HIGH)),
         (r"grok-3-mini", ("low", "high")),
+        (r"grok-4\.3", ("none", *_LOW_TO_HIGH)),
+        (r"grok-4\.5", _LOW_TO_HIGH),
+        (r"grok-4\.[6-9](?!\d)", (*_LOW_TO_HIGH, "xhigh")),
+        (r"grok-(2|3|code|4($|-))", ()),
+        (r"kimi-k3", ("low", "high", "max")),
         (r"(llama|phi|gemma|codestral|devstral|pixtral|ministral)", ()),
     )
 )

@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from clio.config.schema import Config
-from clio.providers.base import SMALLEST_WINDOW, Limits, Offered
+from clio.providers.base import EFFORTS, SMALLEST_WINDOW, Limits, Offered
 from clio.providers.lenient import as_count, as_dict, as_list, as_text
 from clio.providers.profiles import Profile
 
@@ -45,9 +45,36 @@ def names_in(answer: object) -> tuple[str, ...]:
 
 
 def offered_in(answer: object) -> tuple[Offered, ...]:
-    """The models with their windows, in the server's order and once each."""
-    found = {name: read_row(row).window for row in rows_of(answer) if (name := _name(row))}
-    return tuple(Offered(name=name, window=window) for name, window in found.items())
+    """The models with what the server says of them, in its order and once each."""
+    found = {name: row for row in rows_of(answer) if (name := _name(row))}
+    return tuple(
+        Offered(name=name, window=read_row(row).window, efforts=_efforts(row), images=_images(row))
+        for name, row in found.items()
+    )
+
+
+def _efforts(row: dict[str, object]) -> tuple[str, ...] | None:
+    """The levels of effort in a model's row: Anthropic lists each, OpenRouter whether there are any.
+
+    None where it does not say, or only that there are some.
+    """
+    effort = as_dict(as_dict(row.get("capabilities")).get("effort"))
+    if effort:
+        levels = tuple(level for level in EFFORTS if as_dict(effort.get(level)).get("supported") is True)
+        return levels if effort.get("supported") is not False else ()
+    parameters = as_list(row.get("supported_parameters"))
+    return () if parameters and not {"reasoning", "reasoning_effort"}.intersection(map(as_text, parameters)) else None
+
+
+def _images(row: dict[str, object]) -> bool | None:
+    """Whether a model takes pictures, as Anthropic, Mistral, OpenRouter and LM Studio say it."""
+    capabilities = as_dict(row.get("capabilities"))
+    for said in (as_dict(capabilities.get("image_input")).get("supported"), capabilities.get("vision")):
+        if isinstance(said, bool):
+            return said
+    if modalities := as_list(as_dict(row.get("architecture")).get("input_modalities")):
+        return "image" in modalities
+    return {"vlm": True, "llm": False}.get(as_text(row.get("type")))
 
 
 def reported(answer: object, model: str) -> Reported:

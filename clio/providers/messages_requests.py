@@ -62,11 +62,24 @@ _WINDOW_SUM = LatePattern(r"exceeds? (?:the )?context limit\D{0,10}([\d,]+) \+ (
 _OUTPUT_NUMBERS = LatePattern(r"max_tokens(.{0,200})", re.DOTALL)
 
 
-def headers_for(model: str) -> dict[str, str]:
+BETA_HEADER = "anthropic-beta"
+TAKES_BETA = "takes_beta_header"
+"""The lesson that is False where the server refused the header."""
+_REFUSES_BETA = LatePattern(
+    r"anthropic[-_]beta|interleaved[-_]thinking|\bbeta (?:flag|header|feature)s?\b", re.IGNORECASE
+)
+
+
+def headers_for(model: str, lessons: Lessons) -> dict[str, str]:
     """The headers of every request for a model: Claude 4 to 4.5 think between tool calls only when asked by header."""
     version = _version(model)
-    interleaves = version is not None and (4, 0) <= version < (4, 6)
-    return {**HEADERS, "anthropic-beta": _INTERLEAVED} if interleaves else HEADERS
+    interleaves = version is not None and (4, 0) <= version < (4, 6) and lessons.get(TAKES_BETA, True)
+    return {**HEADERS, BETA_HEADER: _INTERLEAVED} if interleaves else HEADERS
+
+
+def refuses_beta_header(refusal: str) -> bool:
+    """Whether a refusal is about the header that asks for thinking between tool calls."""
+    return bool(_REFUSES_BETA.search(refusal))
 
 
 class MessagesProtocol:

@@ -199,8 +199,8 @@ def _connect(
         address_setting=_address_setting(config, preset),
         doubtful_address=doubtful,
     )
-    auth = _auth(key, protocol, endpoint, preset)
     learned = (book or LessonBook()).of(urlsplit(without_login(url)).netloc, model)
+    auth = _auth(key, protocol, endpoint, preset, learned.lessons)
     may_switch = config.api == "auto" and protocol != "messages"
 
     def speak(name: ProtocolName) -> WireProtocol:
@@ -249,7 +249,7 @@ def _learned_protocol(
     return "responses" if protocol == "chat" and learned.protocol == "responses" and may_switch else protocol
 
 
-def _auth(key: _Key, protocol: ProtocolName, at: Endpoint, preset: Preset | None) -> Auth:
+def _auth(key: _Key, protocol: ProtocolName, at: Endpoint, preset: Preset | None, lessons: Lessons) -> Auth:
     if protocol != "messages":
         return Auth(key.text, preset.key_scheme if preset else "bearer", command=key.command)
     from clio.providers.messages_requests import headers_for
@@ -257,7 +257,8 @@ def _auth(key: _Key, protocol: ProtocolName, at: Endpoint, preset: Preset | None
     # Other makers' servers look for the key in one of two headers; Anthropic knows only its own.
     own: Scheme = "bearer" if key.variable == "ANTHROPIC_AUTH_TOKEN" else "x-api-key"
     is_anthropic = host_of(at.base_url).endswith("anthropic.com")
-    return Auth(key.text, own if is_anthropic else "x-api-key and bearer", headers_for(at.model), command=key.command)
+    scheme: Scheme = own if is_anthropic else "x-api-key and bearer"
+    return Auth(key.text, scheme, headers_for(at.model, lessons), command=key.command)
 
 
 def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | None, lessons: Lessons) -> WireProtocol:
@@ -269,7 +270,15 @@ def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | No
     match name:
         case "chat":
             quirks = quirks_of(preset, at.base_url, at.model)
-            return ChatProtocol(at.model, quirks, tools=tools, images=images, origin=origin, lessons=lessons)
+            return ChatProtocol(
+                at.model,
+                quirks,
+                tools=tools,
+                images=images,
+                origin=origin,
+                lessons=lessons,
+                lifetime=config.cache_ttl,
+            )
         case "responses":
             from clio.providers.responses_requests import ResponsesProtocol
 

@@ -75,6 +75,13 @@ class ModelChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="mode
     selected_model: str | None
 
 
+class EffortChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="effort"):
+    """The effort one model is asked with from here on."""
+
+    model: str
+    effort: str
+
+
 class WindowSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="stm"):
     """The sliding window after a trim; later messages join it by themselves."""
 
@@ -106,6 +113,7 @@ Record = (
     | Billed
     | RatioLearned
     | ModelChosen
+    | EffortChosen
     | WindowSet
     | Trimmed
     | TrimUndone
@@ -177,6 +185,8 @@ def apply(record: Record, state: SessionState) -> None:
             state.token_ratio = record.token_ratio
         case ModelChosen():
             state.model = record.selected_model
+        case EffortChosen():
+            state.efforts[record.model] = record.effort
         case WindowSet():
             state.stm = list(record.stm)
         case Trimmed():
@@ -199,6 +209,7 @@ def restated(state: SessionState, journal: str) -> list[Record]:
     records += [TodosSet(todos=state.todos), Restated(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
     records += [PlanSet(plan=state.planned)] if state.planned else []
     records += [RatioLearned(token_ratio=state.token_ratio), ModelChosen(selected_model=state.model)]
+    records += [EffortChosen(model=model, effort=effort) for model, effort in state.efforts.items()]
     return records
 
 

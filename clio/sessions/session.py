@@ -96,6 +96,11 @@ class Session:
         return self._state.model
 
     @property
+    def efforts(self) -> dict[str, str]:
+        """How hard models are to think, by their names, as chosen in this session; to be read only."""
+        return self._state.efforts
+
+    @property
     def is_foreign(self) -> bool:
         """Whether it came with the project: this user's clio did not write it."""
         return self._is_foreign
@@ -115,6 +120,7 @@ class Session:
         self._own_from = len(self._state.messages)
         self.warn(warning)
         self._state.model = self._state.token_ratio = self._state.planned = None
+        self._state.efforts = {}
 
     @property
     def imported(self) -> Imported | None:
@@ -169,6 +175,10 @@ class Session:
     def set_model(self, name: str | None) -> None:
         """Keep the model chosen in this session."""
         self._record(journal.ModelChosen(selected_model=name))
+
+    def set_effort(self, model: str, effort: str) -> None:
+        """Keep how hard a model is to think."""
+        self._record(journal.EffortChosen(model=model, effort=effort))
 
     def set_stm(self, ids: tuple[str, ...]) -> None:
         """Set the sliding window after a trim; later messages join it by themselves."""

@@ -62,6 +62,7 @@ class Snapshot(Head, kw_only=True):
 
     todos: tuple[Todo, ...] = ()
     plan: Planned | None = None
+    efforts: dict[str, str] = {}
     billing: Billing = msgspec.field(default_factory=Billing)
     stm: list[Span] = []
     trims: list[Trim] = []
@@ -98,6 +99,7 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         working_directory=snap.working_directory,
         parent=snap.parent,
         model=snap.selected_model,
+        efforts=snap.efforts,
         imported=snap.imported,
         delegated=snap.delegated,
         token_ratio=snap.token_ratio,
@@ -163,6 +165,7 @@ def opening(
             del fields[rare]
     fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": spans_of(state.stm, ids)}
     fields |= {"plan": state.planned} if state.planned else {}
+    fields |= {"efforts": state.efforts} if state.efforts else {}
     fields |= {"trims": state.trims} if state.trims else {}
     fields["yarn"] = {name: spans_of(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
     fields |= unknown or {}

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import os
 import subprocess
 import sys
 import time
@@ -60,7 +61,21 @@ def test_it_is_fetched_once_into_the_folder_of_clio(tmp_path: Path, server: Enco
 def test_what_is_not_the_encoding_is_not_kept(tmp_path: Path, server: EncodingServer) -> None:
     server.body = b"x" * len(server.body)
     assert fetch(server, tmp_path) is None
-    assert list(tmp_path.rglob("*")) == []
+    left = [one for one in tmp_path.rglob("*") if one.is_file()]
+    assert [one.stat().st_size for one in left] == [0], "only the empty mark of a failed download"
+
+
+def test_a_download_that_failed_is_tried_again_a_day_later(tmp_path: Path, server: EncodingServer) -> None:
+    server.status = 500
+    assert fetch(server, tmp_path) is None
+    server.status = 200
+    assert fetch(server, tmp_path) is None
+    assert len(server.agents) == 1
+    (mark,) = (one for one in tmp_path.rglob("*") if one.is_file())
+    yesterday = time.time() - 90_000
+    os.utime(mark, (yesterday, yesterday))
+    assert fetch(server, tmp_path) is not None
+    assert not mark.exists()
 
 
 @pytest.mark.parametrize("status", [404, 500])

@@ -160,3 +160,91 @@ def test_the_cache_key_is_the_same_in_a_session_and_after_resuming_and_names_not
     first, child, second, resumed = keys
     assert first == second == resumed != child
     assert 0 < len(first) <= 64 and session_id not in first
+
+
+def unasked(desk: Desk) -> Desk:
+    """The desk as if its model were configured, rather than given for this run."""
+    desk.app.loaded.origins["model"] = "config.yaml"
+    return desk
+
+
+def resumed(make_desk: MakeDesk, *steps: str, **overrides: Any) -> tuple[Desk, Desk]:
+    """A clio that did these steps and ended, and the next one, which went on with its session for one more turn."""
+    first = make_desk([text("a"), text("b"), text("c")])
+    turns(first, *steps)
+    first.app.session.close()
+    second = make_desk([text("d"), text("e")], **overrides)
+    second.app.open_session(first.app.session.id)
+    turns(second, "go on")
+    return first, second
+
+
+def test_effort_and_model_of_a_session_are_there_again_after_a_restart(make_desk: MakeDesk) -> None:
+    _, second = resumed(make_desk, "/effort high", "one", "/effort low", "two")
+    assert efforts(second) == ["low"]
+
+
+def test_the_effort_of_another_model_comes_back_with_that_model(make_desk: MakeDesk) -> None:
+    first = make_desk([text("a"), text("b")])
+    turns(first, "/effort high", "one")
+    first.app.set_model("other-model")
+    turns(first, "/effort low", "two")
+    first.app.session.close()
+    second = unasked(make_desk([text("c"), text("d")]))
+    second.app.open_session(first.app.session.id)
+    assert second.app.provider.model == "other-model"
+    turns(second, "three")
+    second.app.set_model("test-model")
+    turns(second, "four")
+    assert efforts(second) == ["low", "high"]
+
+
+def test_auto_takes_a_stored_effort_back(make_desk: MakeDesk) -> None:
+    _, second = resumed(make_desk, "/effort high", "one", "/effort auto", "two")
+    assert efforts(second) == [None]
+
+
+def test_a_new_session_of_the_same_run_keeps_what_was_chosen_also_after_a_restart(make_desk: MakeDesk) -> None:
+    first = make_desk([text("a"), text("b")])
+    first.app.set_model("other-model")
+    turns(first, "/effort high", "one")
+    first.app.new_session()
+    turns(first, "two")
+    assert efforts(first) == ["high", "high"]
+    begun = first.app.session.id
+    first.app.session.close()
+    second = unasked(make_desk([text("c")]))
+    second.app.open_session(begun)
+    turns(second, "three")
+    assert efforts(second) == ["high"] and second.app.provider.model == "other-model"
+
+
+def test_another_session_has_its_own_effort(make_desk: MakeDesk) -> None:
+    first = make_desk([text("a"), text("b"), text("c")])
+    turns(first, "one")
+    plain = first.app.session.id
+    first.app.new_session()
+    turns(first, "/effort high", "two")
+    first.app.open_session(plain)
+    turns(first, "three")
+    assert efforts(first) == [None, "high", None]
+
+
+def test_a_fork_has_the_effort_of_its_session(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("a"), text("b")])
+    turns(desk, "/effort high", "one")
+    copy = desk.app.store.fork(desk.app.session.id)
+    desk.app.open_session(copy)
+    turns(desk, "two")
+    assert efforts(desk) == ["high", "high"]
+
+
+def test_a_row_of_the_printed_list_is_chosen_by_its_number(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("a"), text("b")])
+    listed = run_command(desk.app, "/effort")
+    assert listed.table is not None
+    number = 1 + [cells[1] for cells in listed.table.rows].index("high")
+    turns(desk, f"/effort {number}", "one")
+    assert efforts(desk) == ["high"]
+    assert not run_command(desk.app, "/effort 99").ok
+    assert not run_command(desk.app, "/model 99").ok

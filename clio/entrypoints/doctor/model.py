@@ -14,6 +14,7 @@ from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
 from clio.providers.http_provider import HttpProvider
 from clio.providers.known_efforts import usable_efforts
+from clio.providers.lesson_book import LessonBook
 from clio.providers.price_book import PriceBook
 from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost
 from clio.providers.profiles import preset_named
@@ -31,7 +32,7 @@ def check_model(ground: Ground) -> Iterator[Finding]:
     """Which model would answer, and whether it could. Asks the server for its models, and nobody else anything."""
     loaded = ground.loaded
     try:
-        provider = make_provider(loaded.config, ground.env)
+        provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
         yield fix("model", *_halves(str(error)))
         return
@@ -83,7 +84,7 @@ def ask_live(ground: Ground) -> Iterator[Finding]:
     """One tiny request as a conversation would send it: whether it is answered, how fast, and what it cost."""
     loaded = ground.loaded
     try:
-        provider = make_provider(loaded.config, ground.env)
+        provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
         yield fix("live", *_halves(str(error)))
         return

@@ -1,7 +1,7 @@
 """Times and token counts as a person reads them, and the line under a finished turn. All pure."""
 
 from clio.agent.events import TurnFinished
-from clio.algorithms.counts import format_tokens
+from clio.algorithms.counts import describe_cache_use, format_tokens
 from clio.messages import Usage
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -22,10 +22,10 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """What a turn cost: "12k in (8.0k cached), 450 out"; empty where the server bills nothing."""
+    """What a turn cost: "12k in (8.0k cached, 2.0k written), 450 out"; empty where the server bills nothing."""
     if not usage.prompt_tokens and not usage.completion_tokens:
         return ""
-    cached = f" ({format_tokens(usage.cached_tokens)} cached)" if usage.cached_tokens else ""
+    cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens, format_tokens)
     return f"{format_tokens(usage.prompt_tokens)} in{cached}, {format_tokens(usage.completion_tokens)} out"
 
 

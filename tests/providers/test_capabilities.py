@@ -1,0 +1,91 @@
+"""What servers list of a model besides its name, and what makers document of its effort."""
+
+from typing import Any
+
+import pytest
+
+from clio.providers.known_efforts import documented_efforts
+from clio.providers.limits import offered_in
+from clio.providers.price_book import PriceBook
+from clio.providers.profiles import PRESETS
+
+YES, NO = {"supported": True}, {"supported": False}
+
+
+@pytest.mark.parametrize(
+    ("row", "efforts", "images"),
+    [
+        (
+            {
+                "id": "claude-opus-5-5",
+                "max_input_tokens": 1_000_000,
+                "capabilities": {
+                    "effort": {"supported": True, "low": YES, "medium": YES, "high": YES, "xhigh": NO, "max": YES},
+                    "image_input": YES,
+                },
+            },
+            ("low", "medium", "high", "max"),
+            True,
+        ),
+        ({"id": "claude-old", "capabilities": {"effort": {"supported": False}, "image_input": NO}}, (), False),
+        (
+            {
+                "id": "x/y",
+                "context_length": 8_192,
+                "supported_parameters": ["tools", "max_tokens"],
+                "architecture": {"input_modalities": ["text", "image"]},
+            },
+            (),
+            True,
+        ),
+        ({"id": "x/z", "supported_parameters": ["tools", "reasoning"]}, None, None),
+        ({"id": "local", "type": "vlm", "max_context_length": 4_096}, None, True),
+        ({"id": "mistral", "capabilities": {"vision": False}}, None, False),
+        ({"id": "plain", "max_model_len": 4_096}, None, None),
+        (
+            {"id": "odd", "capabilities": ["completion"], "architecture": "llama", "supported_parameters": "all"},
+            None,
+            None,
+        ),
+    ],
+)
+def test_what_a_server_lists_of_effort_and_pictures_is_read(row: dict[str, Any], efforts: Any, images: Any) -> None:
+    (found,) = offered_in({"data": [row]})
+    assert (found.efforts, found.images) == (efforts, images)
+
+
+@pytest.mark.parametrize(
+    ("model", "least", "most"),
+    [
+        ("gpt-5", "minimal", "high"),
+        ("gpt-5.1", "none", "high"),
+        ("openai/gpt-5.4", "none", "xhigh"),
+        ("gpt-5.6-sol", "none", "max"),
+        ("gpt-6-sol", "none", "max"),
+        ("gpt-6.1-sol", "low", "max"),
+        ("gpt-5.3-codex", "low", "xhigh"),
+        ("claude-fable-5-1", "low", "max"),
+        ("claude-opus-5-5", "none", "max"),
+        ("gemini-3.1-pro-preview", "low", "high"),
+        ("gemini-3.6-flash", "minimal", "high"),
+        ("grok-4.5", "low", "high"),
+        ("grok-4.3", "none", "high"),
+        ("grok-4.6", "low", "xhigh"),
+        ("kimi-k3", "low", "max"),
+    ],
+)
+def test_the_levels_a_maker_documents(model: str, least: str, most: str) -> None:
+    levels = documented_efforts(model)
+    assert levels is not None and (levels[0], levels[-1]) == (least, most)
+
+
+def test_claude_4_6_takes_max_and_no_xhigh() -> None:
+    assert documented_efforts("claude-sonnet-4-6") == ("none", "low", "medium", "high", "max")
+
+
+@pytest.mark.parametrize("name", ["xai", "bedrock", "vertex", "github-models"])
+def test_the_default_model_of_a_server_has_a_price(name: str) -> None:
+    (preset,) = (one for one in PRESETS if one.name == name)
+    assert preset.default_model
+    price = PriceBook(None, now=lambda: 1_795_000_000.0).price_of(name, preset.default_model)
+    assert price is not None and price.rate.input < price.rate.output
