@@ -43,7 +43,7 @@ from clio.providers.base import Limits, Provider
 from clio.providers.http_provider import HttpProvider
 from clio.providers.pictures import takes_images
 from clio.providers.registry import OFFLINE
-from clio.security.approval import Approver, Policy
+from clio.security.approval import Approver, Policy, describe_approvals
 from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.blobs import BlobNotFound
@@ -245,6 +245,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             )
 
         small = [lambda: prefix(compact=True, share=FRAGMENT_SHARE), lambda: prefix(compact=True, share=0)]
+        can_ask = not getattr(self.approver, "never_asks", False)
         return ContextBuilder(
             project=self.project,
             prefixes=small if is_compact(limits) else [lambda: prefix(compact=False), *small],
@@ -252,6 +253,8 @@ class Assembly(Struct, kw_only=True, frozen=True):
             turn_fragments=lambda text: self._turn_fragments(text, mentioned),
             named_fragments=mentioned.fragments,
             read_image=lambda handle: read_stored_image(self.session_of(), handle),
+            approvals=lambda: describe_approvals(self.policy.mode, can_ask=can_ask),
+            redact=lambda said: self.redactor.redact(said).text,
         )
 
     def _calibration(

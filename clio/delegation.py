@@ -226,6 +226,7 @@ class _OneAtATime:
     """The person, asked one question at a time and told who asks."""
 
     def __init__(self, approver: Approver, asking: asyncio.Lock, name: str) -> None:
+        self.never_asks = bool(getattr(approver, "never_asks", False))
         self._approver = approver
         self._asking = asking
         self._name = name

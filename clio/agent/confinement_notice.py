@@ -18,7 +18,8 @@ class ConfinementNotice:
         self._approver = approver
         self._confinement = confinement
         self._emit = emit
-        self._said = getattr(approver, "never_asks", False) or not confinement.wanted
+        self.never_asks = bool(getattr(approver, "never_asks", False))
+        self._said = self.never_asks or not confinement.wanted
 
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Ask and wait. Raises what the other approver raises."""

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from clio.context.fragments import is_cut, render_fragment
 from clio.context.inert import closes_nothing
-from clio.context.workspace_state import working_tree
+from clio.context.workspace_state import describe_day, describe_tree, working_tree
 from clio.fragments import Fragment
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
@@ -136,6 +136,14 @@ def _no_image(handle: str) -> bytes | None:
     return None
 
 
+def _unchanged(text: str) -> str:
+    return text
+
+
+def _no_approvals() -> str:
+    return ""
+
+
 class ContextBuilder:
     """Puts requests together for one model.
 
@@ -144,6 +152,8 @@ class ContextBuilder:
     turn_fragments: what memory adds to a turn that begins with these words.
     named_fragments: what these words name, which are one of so many messages said into a running turn.
     read_image: the bytes of a stored picture by its handle; None where it is gone.
+    approvals: one sentence about who approves the actions of this turn; "" says nothing.
+    redact: replaces the secrets in what git says.
     """
 
     def __init__(
@@ -155,11 +165,16 @@ class ContextBuilder:
         turn_fragments: Callable[[str], Awaitable[Sequence[Fragment]]] = _nothing,
         named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _names_nothing,
         read_image: Callable[[str], bytes | None] = _no_image,
+        approvals: Callable[[], str] = _no_approvals,
+        redact: Callable[[str], str] = _unchanged,
     ) -> None:
         self._tree = working_tree(project)
         self._turn_fragments = turn_fragments
         self._named_fragments = named_fragments
         self._read_image = read_image
+        self._approvals = approvals
+        self._redact = redact
+        self._told_commits: tuple[str, ...] = ()
         self._images: dict[str, bytes] = {}
         self._smaller = list(prefixes)
         self.estimator = estimator
@@ -177,10 +192,17 @@ class ContextBuilder:
         return False
 
     async def turn_context(self, now: float, text: str) -> str:
-        """What is put before the user's words of this turn, `text`: how the project stands, and what memory knows."""
-        state = await self._tree.describe(now)
+        """What is put before the user's text of this turn: the state of the project, and what memory knows."""
+        lines = [describe_day(now)]
+        if approvals := self._approvals():
+            lines.append(f"approvals: {approvals}")
+        if tree := await self._tree.read():
+            # The last commits of the turn before are in the conversation already, or in `git log`.
+            said = describe_tree(tree, with_commits=tree.commits != self._told_commits)
+            lines.append(self._redact("\n".join(said)))
+            self._told_commits = tree.commits
         fragments = await self._turn_fragments(text)
-        return _context([state, *self._rendered(fragments)])
+        return _context([*lines, *self._rendered(fragments)])
 
     async def steering_context(self, text: str, of: int) -> str:
         """What is put before words said into a running turn, `text`, one of so many; "" where they name nothing."""

@@ -1,6 +1,6 @@
 """Who decides what a tool call may do: the mode, the rules, the answers of this session, and the never-list."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
@@ -81,6 +81,25 @@ class Answer(Struct, frozen=True):
     edited: tuple[Path, ...] = ()
     declined: tuple[Declined, ...] = ()
     interrupted: bool = False
+
+
+_APPROVALS: Mapping[ApprovalMode, str] = {
+    "ask": "edits, and commands that may change something, are shown to the user first",
+    "edits": "edits in the project run unasked; commands that may change something are shown to the user first",
+    "all": "everything runs unasked, except what could damage the system or other projects",
+    "plan": "plan mode; only reading is allowed",
+}
+_NO_APPROVALS: Mapping[ApprovalMode, str] = {
+    "ask": "no one can approve here; edits, and commands that may change something, are refused",
+    "edits": "no one can approve here; edits in the project run, commands that may change something are refused",
+    "all": "no one can approve here; everything runs, except what could damage the system or other projects",
+    "plan": _APPROVALS["plan"],
+}
+
+
+def describe_approvals(mode: ApprovalMode, *, can_ask: bool) -> str:
+    """One sentence for the model about who approves its actions. can_ask: whether a user can answer."""
+    return (_APPROVALS if can_ask else _NO_APPROVALS)[mode]
 
 
 class Approver(Protocol):

@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 
 from clio.context import workspace_state
-from clio.context.workspace_state import AGAIN_S, FRESH_S, WorkingTree, files_may_have_changed, working_tree
+from clio.context.workspace_state import (
+    AGAIN_S,
+    FRESH_S,
+    TreeState,
+    WorkingTree,
+    describe_tree,
+    files_may_have_changed,
+    working_tree,
+)
 from tests.support.clock import Clock
 from tests.support.desk import make_repository
-
-NOW = 1_800_000_000.0
 
 
 class Git:
@@ -22,8 +28,12 @@ class Git:
         self.files = 0
 
     def __call__(self, project: Path, *arguments: str) -> str | None:
-        self.asked += 1
-        return "\n".join(["## main...origin/main", *(f" M {number}" for number in range(self.files))]) + "\n"
+        self.asked += arguments[0] == "status"
+        if arguments[0] == "log":
+            return "1a2b3c4 Begin\n"
+        head = ["# branch.oid 1a2b3c4d", "# branch.head main", "# branch.upstream origin/main"]
+        changed = [f"1 .M N... 100644 100644 100644 aa aa {number}.txt" for number in range(self.files)]
+        return "\n".join([*head, *changed]) + "\n"
 
 
 @pytest.fixture
@@ -33,8 +43,9 @@ def git(monkeypatch: pytest.MonkeyPatch) -> Git:
     return git
 
 
-def told(tree: WorkingTree) -> list[str]:
-    return asyncio.run(tree.describe(NOW)).splitlines()[1:]
+def told(tree: WorkingTree, *, with_commits: bool = False) -> list[str]:
+    state = asyncio.run(tree.read())
+    return describe_tree(state, with_commits=with_commits) if state else []
 
 
 def test_a_real_repository(tmp_path: Path) -> None:
@@ -43,7 +54,7 @@ def test_a_real_repository(tmp_path: Path) -> None:
     assert told(tree)[-1] == "changed files: 0"
     (tmp_path / "r" / "a.txt").write_text("2\n", encoding="utf-8")
     tree.outdated()
-    assert told(tree)[-1] == "changed files: 1"
+    assert told(tree)[-2:] == ["changed files: 1", "   M a.txt"]
     branch = subprocess.run(
         ["git", "-C", str(tmp_path / "r"), "branch", "--show-current"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -68,7 +79,7 @@ def test_an_old_look_counts_no_longer(git: Git) -> None:
     tree = WorkingTree(Path(), clock)
     told(tree)
     git.files, clock.now = 3, clock.now + FRESH_S + 0.1
-    assert told(tree)[-1] == "changed files: 3"
+    assert told(tree)[1] == "changed files: 3"
 
 
 def test_what_clio_ran_counts_at_once(git: Git) -> None:
@@ -78,7 +89,7 @@ def test_what_clio_ran_counts_at_once(git: Git) -> None:
     git.files = 2
     assert told(tree)[-1] == "changed files: 0"
     files_may_have_changed()
-    assert told(tree)[-1] == "changed files: 2"
+    assert told(tree)[1] == "changed files: 2"
 
 
 def test_keys_ask_git_now_and_then(git: Git) -> None:
@@ -116,14 +127,15 @@ def test_a_slow_repository_is_asked_more_seldom(git: Git, monkeypatch: pytest.Mo
 def test_who_gives_up_does_not_take_it_from_others(git: Git) -> None:
     tree = WorkingTree(Path(), Clock(100.0))
 
-    async def two() -> str:
+    async def two() -> TreeState | None:
         tree.look_ahead()
-        first = asyncio.ensure_future(tree.describe(NOW))
+        first = asyncio.ensure_future(tree.read())
         await asyncio.sleep(0)
         first.cancel()
-        return await tree.describe(NOW)
+        return await tree.read()
 
-    assert asyncio.run(two()).endswith("changed files: 0")
+    state = asyncio.run(two())
+    assert state is not None and state.branch == "main"
 
 
 def test_an_error_of_a_look_is_that_of_the_turn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,3 +145,31 @@ def test_an_error_of_a_look_is_that_of_the_turn(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(workspace_state, "read_git", broken)
     with pytest.raises(RuntimeError, match="broken"):
         told(WorkingTree(Path()))
+
+
+def test_names_of_changed_files_and_last_commits_of_a_real_repository(tmp_path: Path) -> None:
+    root = tmp_path / "r"
+    make_repository(
+        root, {"a b.txt": "1\n", "old name.txt": "kept as it is\n" * 5, **{f"{n}.txt": "x\n" for n in range(9)}}
+    )
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
+
+    for number in range(4):
+        git("commit", "--allow-empty", "-m", f"Commit number {number}")
+    git("mv", "old name.txt", "new name.txt")
+    (root / "a b.txt").write_text("2\n", encoding="utf-8")
+    (root / "new.txt").write_text("2\n", encoding="utf-8")
+    lines = told(WorkingTree(root), with_commits=True)
+    assert lines[1:5] == ["changed files: 3", "   M a b.txt", "  R  old name.txt -> new name.txt", "  ?? new.txt"]
+    assert [line.split(" ", 3)[-1] for line in lines[6:]] == [f"Commit number {number}" for number in (3, 2, 1)]
+    for number in range(9):
+        (root / f"{number}.txt").write_text("changed\n", encoding="utf-8")
+    lines = told(WorkingTree(root))
+    assert lines[1] == "changed files: 12" and len(lines) == 13 and lines[-1] == "  … 2 more"
+
+
+def test_a_repository_without_a_commit(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", "-b", "main", str(tmp_path)], check=True)
+    assert told(WorkingTree(tmp_path), with_commits=True) == ["branch: main", "changed files: 0"]

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -90,7 +89,7 @@ def test_the_models_looks_start_nothing(trap: HostileRepository, root: Path) -> 
 
 
 def test_clios_own_looks_start_nothing(trap: HostileRepository, root: Path) -> None:
-    assert "changed files" in asyncio.run(WorkingTree(root).describe(time.time()))
+    assert asyncio.run(WorkingTree(root).read()) is not None
     assert git_activity(root) is not None
     rule_in_the_way(root)
     uncommitted(root)
