@@ -89,10 +89,7 @@ def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
             while at >= 0:
                 line = max(0, at - form.back, text.rfind("\n", 0, at) + 1) if form.back else at
                 if not form.back or _may_begin(form, needle, lowered, line, at):
-                    if form.back:
-                        found = form.pattern.search(text, line)
-                    else:
-                        found = form.pattern.match(text, at)
+                    found = form.pattern.search(text, line) if form.back else form.pattern.match(text, at)
                     if found is not None or _open_at(text, lowered, form, needle, at, 0) is not None:
                         return True
                 at = lowered.find(needle, at + len(needle))
