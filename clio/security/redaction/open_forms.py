@@ -7,7 +7,7 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.partial_pattern import compile_partial
+from clio.algorithms.partial_pattern import compile_partial, list_leads
 from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import MAPPING, PLIST, find_name, lower_in_place, name_places
 from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
@@ -58,7 +58,7 @@ def open_form(text: str, end: int) -> int | None:
             for _ in range(_NEAREST):
                 if at < 0:
                     break
-                if (start := _open_at(text, lowered, form, at, begin)) is not None:
+                if (start := _open_at(text, lowered, form, needle, at, begin)) is not None:
                     found.append(start)
                 at = lowered.rfind(needle, first, at)
     return min(found, default=None)
@@ -87,8 +87,11 @@ def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
         for needle in form.needles:
             at = lowered.find(needle)
             while at >= 0:
-                if _has_form_at(text, lowered, form, at) or _open_at(text, lowered, form, at, 0) is not None:
-                    return True
+                line = max(0, at - form.back, text.rfind("\n", 0, at) + 1) if form.back else at
+                if not form.back or _may_begin(form, needle, lowered, line, at):
+                    found = form.pattern.search(text, line) if form.back else form.pattern.match(text, at)
+                    if found is not None or _open_at(text, lowered, form, needle, at, 0) is not None:
+                        return True
                 at = lowered.find(needle, at + len(needle))
     return False
 
@@ -131,7 +134,26 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
     return tuple(found.items())
 
 
-def _open_at(text: str, lowered: str, form: Form, at: int, begin: int) -> int | None:
+@cache
+def _list_leads(pattern: LatePattern | re.Pattern[str], size: int) -> tuple[str, ...]:
+    """What a form begins with that has a needle of a size further in, as far as that size."""
+    return tuple({lead[:size] for lead in list_leads(pattern.pattern, pattern.flags)})
+
+
+def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> bool:
+    """Whether a form may begin between two places in lower case text, at the second of which its needle is."""
+    window = lowered[line:at]
+    if not all(any(part in window for part in group) for group in form.needs):
+        return False
+    leads = _list_leads(form.pattern, len(needle))
+    window = lowered[line : at + len(needle)]
+    for lead in leads:
+        if lead in window:
+            return True
+    return not leads
+
+
+def _open_at(text: str, lowered: str, form: Form, needle: str, at: int, begin: int) -> int | None:
     """Where a form with its needle at a place begins, if it is open at the end.
 
     lowered: the text from `begin` to the end in small letters; at: the place in it.
@@ -140,25 +162,13 @@ def _open_at(text: str, lowered: str, form: Form, at: int, begin: int) -> int | 
     if not form.back:
         return place if partial(form.pattern).match(text, place, end) else None
     line = max(begin, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
-    window = lowered[line - begin : at]
-    if not all(any(part in window for part in group) for group in form.needs):
+    if not _may_begin(form, needle, lowered, line - begin, at):
         return None
     begun = partial(form.pattern)
     if place - line <= _FEW_PLACES:
         return next((start for start in range(line, place + 1) if begun.match(text, start, end)), None)
     match = begun.search(text, line, end)
     return match.start() if match and match.start() <= place else None
-
-
-def _has_form_at(text: str, lowered: str, form: Form, at: int) -> bool:
-    if not form.back:
-        return form.pattern.match(text, at) is not None
-    line = max(0, at - form.back, text.rfind("\n", 0, at) + 1)
-    window = lowered[line:at]
-    return (
-        all(any(part in window for part in group) for group in form.needs)
-        and form.pattern.search(text, line) is not None
-    )
 
 
 def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> OpenRows | None:

@@ -200,7 +200,11 @@ def _paired_spans(text: str) -> Iterator[Span]:
             if _USER_OPTION.match(text, place + 1 if needle[0] == " " else text.rfind(" ", 0, place) + 1):
                 line = max(read, line_start(text, place, max(0, place - MAX_LINE_CHARS)))
                 end = text.find("\n", place, place + MAX_LINE_CHARS)
-                for match in _PASSWORD_OPTION.finditer(text, line, end if end >= 0 else place + MAX_LINE_CHARS):
+                end = end if end >= 0 else place + MAX_LINE_CHARS
+                if not any(text.find(option, line, end) >= 0 for option in ("-p", "-P", "/p")):
+                    place = text.find(needle, place + len(needle))
+                    continue
+                for match in _PASSWORD_OPTION.finditer(text, line, end):
                     read = match.end("v")
                     if _is_positional(match["v"]) and _is_no_number(match["v"]):
                         yield Span(match.start("v"), match.end("v"), "password", 306)
@@ -257,7 +261,9 @@ def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
     for number, (start, word) in enumerate(words):
         ready = ready or word in program.needs
         following = words[number + 1] if number + 1 < len(words) else None
-        if ready and word in program.flags and following:
+        if word[0] not in "-/":
+            pass  # no option
+        elif ready and word in program.flags and following:
             yield from _argument(*following)
         elif program.login and (word in program.login or _ends_with_login(word, program)):
             if following:
@@ -266,8 +272,10 @@ def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
             for match in COOKIE.finditer(text, start, following[0] + len(following[1])):
                 if may_be_secret(match["v"]):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
-        elif program.login and (
-            option := next((o for o in program.login if o.startswith("--") and word.startswith(o + "=")), "")
+        elif (
+            program.login
+            and word.startswith("--")
+            and (option := next((o for o in program.login if o.startswith("--") and word.startswith(o + "=")), ""))
         ):
             yield from _argument(start + len(option) + 1, word[len(option) + 1 :], sign=program.sign)
         else:

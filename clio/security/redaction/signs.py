@@ -56,6 +56,7 @@ _PLURALS = ("token", "secret", "key")
 _PLURAL_DONE = LatePattern(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
 _CELL_END = LatePattern(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
 _TABLE_CELL = LatePattern(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
+_CELL_REACH = 48 + 6 + 1
 _TITLES = LatePattern(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
 _FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
@@ -206,7 +207,14 @@ class SignTest:
     @staticmethod
     def find_told_value(words: str) -> int | None:
         """Where the end of some words begins that "is the password" may follow, with as much of it as is there."""
-        match = _TOLD_OPEN.search(words, max(0, len(words) - _NAME_REACH))
+        bare = words.rstrip(" \t")
+        if len(bare) == len(words) or not bare or bare[-1].isspace():
+            return None
+        near = bare[-_NAME_REACH:]
+        if " is" in near or "\tis" in near:
+            match = _TOLD_OPEN.search(words, len(bare) - len(near))
+        else:
+            match = _TOLD_OPEN.match(words, len(bare) - len(near.rsplit(None, 1)[-1]))
         return match.start() if match and is_told_value(match["v"]) else None
 
     def _has_form(self, word: str) -> bool:
@@ -307,11 +315,16 @@ def is_quiet(words: str, parted: Sequence[str]) -> bool:
 def may_be_quiet(before: str, words: str) -> bool:
     """Whether a line with a name in it is prose so far, and the name neither a flag nor what a directive sets."""
     line = before[-_SETTER_CHARS:] + words
-    return _DIRECTIVE.search(line, line.rfind("\n") + 1) is None
+    line = line[line.rfind("\n") + 1 :]
+    if _ASSIGNING.search(line) is not None:
+        return False
+    low = f" {line.lower()}"
+    return " set" not in low and " user" not in low and _DIRECTIVES.isdisjoint(low.split())
 
 
 _PROSE = LatePattern(r"(?:[A-Z]?[a-z]+[.,;]?[ ]+)+")
-_DIRECTIVE = LatePattern(r"(?:\A|[\n ])(?:--?\S|(?i:env|arg|set\w*|with|using|login|user\w*)[ \t])|[-:=<>|`\"'({\[$]")
+_ASSIGNING = LatePattern(r"[-:=<>|`\"'({\[$]")
+_DIRECTIVES = frozenset("env arg with using login".split())
 _TELLERS = frozenset(
     "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
     " string".split()
@@ -389,7 +402,13 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
             start, end = match.span()
             if word == "key" and not is_begun(low, start, word):
                 continue
-            if cells and (cell := _TABLE_CELL.match(low, end)) and cell.end() >= begun and _is_cell(line, start):
+            if (
+                cells
+                and "|" in low[end : end + _CELL_REACH]
+                and (cell := _TABLE_CELL.match(low, end))
+                and cell.end() >= begun
+                and _is_cell(line, start)
+            ):
                 return WHOLE_LINE
             if (
                 cells
@@ -403,7 +422,12 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
             dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
             if dash >= 0 and " " not in low[dash:start] and _FLAG.search(low, max(0, start - _FLAG_CHARS), start):
                 return -1
-            if _SETTER.search(low, max(0, start - _SETTER_CHARS), start) and low[end:].strip(" \t"):
+            lead = low[max(0, start - _SETTER_CHARS) : start]
+            if (
+                ("set" in lead or "env" in lead or "arg" in lead)
+                and _SETTER.search(low, start - len(lead), start)
+                and low[end:].strip(" \t")
+            ):
                 return -1
             if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
                 continue

@@ -117,7 +117,7 @@ class StreamRedactor:
         if not told & ~(VALUES | KEYS):  # a value that no name has told of, or half a name
             if said & VALUES and (start := self._signs.find_told_value(words)) is not None:
                 words, begun = words[:start], words[start:] + begun
-            if not said & KEYS or not (told := self._signs.find_half_named(self._recollect(), words)):
+            if not said & KEYS or not (told := self._find_half_named(words, parted)):
                 self._pass(words)
                 self._held = begun
                 return words
@@ -161,6 +161,11 @@ class StreamRedactor:
             self._before = before + words
         self._held = begun
         return words
+
+    def _find_half_named(self, words: str, parted: list[str]) -> int:
+        """As `SignTest.find_half_named`; what was let go before matters for the first of some words only."""
+        before = self._recollect() if "key" in parted[0].lower() else ""
+        return self._signs.find_half_named(before, words)
 
     def _recollect(self) -> str:
         """What was let go last: the last line that has any words, and not too much of it."""
