@@ -8,30 +8,24 @@ run, and is written every day.
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from clio.security.shell.words import names
-
 _FOLDERS: dict[str, str] = {
     **dict.fromkeys(
-        names(".vscode .vscode-insiders .idea .fleet .zed .vs .devcontainer .nvim .vim .emacs.d"),
+        ".vscode .vscode-insiders .idea .fleet .zed .vs .devcontainer .nvim .vim .emacs.d".split(),
         "is obeyed by an editor that opens the folder",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .claude .cursor .windsurf .gemini .codex .continue .aider .roo .kilocode .cline .opencode .junie
             .amazonq .kiro .qwen .trae .augment .goose .crush
-            """
-        ),
+            """.split(),
         "is obeyed by another agent",
     ),
-    **dict.fromkeys(names(".husky .githooks .git-hooks .lefthook"), "is run by git hooks"),
+    **dict.fromkeys(".husky .githooks .git-hooks .lefthook".split(), "is run by git hooks"),
     **dict.fromkeys(
-        names(
-            """
+        """
             .circleci .buildkite .gitlab .drone .teamcity .woodpecker .forgejo .gitea .azure-pipelines
             .semaphore
-            """
-        ),
+            """.split(),
         "is run by continuous integration",
     ),
     ".cargo": "is obeyed by cargo, and may name programs",
@@ -54,92 +48,76 @@ _BELOW: dict[str, str] = {
 }
 _FILES: dict[str, str] = {
     **dict.fromkeys(
-        names(
-            """
+        """
             .envrc .tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .rtx.toml .autoenv
             .autoenv.zsh .ondirrc
-            """
-        ),
+            """.split(),
         "is run when a shell enters the folder",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
             .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .inputrc config.fish .xprofile .xinitrc
             .xsession .pam_environment
-            """
-        ),
+            """.split(),
         "is run by a shell that starts",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .vimrc .exrc .gvimrc _vimrc .nvim.lua .nvimrc .nvim.vim .ideavimrc .dir-locals.el
             .dir-locals-2.el .emacs .lvimrc .kakrc .projectile .nanorc
-            """
-        ),
+            """.split(),
         "is obeyed by an editor that opens the folder",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .lldbinit .lldbinit-lldb .gdbinit .pdbrc .irbrc .pryrc .psqlrc .sqliterc .rprofile .renviron
             .ghci .ocamlinit .iex.exs
-            """
-        ),
+            """.split(),
         "is run by a program that starts here",
     ),
-    **dict.fromkeys(names("sitecustomize.py usercustomize.py"), "is run whenever Python starts here"),
+    **dict.fromkeys("sitecustomize.py usercustomize.py".split(), "is run whenever Python starts here"),
     **dict.fromkeys(
-        names(".gitattributes .gitmodules .gitconfig .gitproxy .lfsconfig"),
+        ".gitattributes .gitmodules .gitconfig .gitproxy .lfsconfig".split(),
         "is obeyed by git, and may name programs",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml lefthook.yml lefthook.yaml
             lefthook.toml lefthook.json lefthook-local.yml .lefthook.yml .lefthook.yaml .lefthook.toml
             .overcommit.yml .huskyrc .huskyrc.json .huskyrc.js .lintstagedrc .lintstagedrc.json
             .lintstagedrc.js .lintstagedrc.cjs .lintstagedrc.mjs .lintstagedrc.yaml .lintstagedrc.yml
             lint-staged.config.js lint-staged.config.cjs lint-staged.config.mjs .simple-git-hooks.json
             .simple-git-hooks.js simple-git-hooks.js prek.toml hk.pkl
-            """
-        ),
+            """.split(),
         "is run by git hooks",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .gitlab-ci.yml .gitlab-ci.yaml .travis.yml jenkinsfile azure-pipelines.yml azure-pipelines.yaml
             .drone.yml .cirrus.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml .woodpecker.yml
             wercker.yml codeship-steps.yml buildkite.yml .buildkite.yml cloudbuild.yaml cloudbuild.yml
             buildspec.yml codemagic.yaml bitrise.yml .semaphore.yml screwdriver.yaml .readthedocs.yaml
             .readthedocs.yml netlify.toml vercel.json renovate.json .renovaterc .renovaterc.json .gitpod.yml
             .gitpod.dockerfile action.yml action.yaml .sourcehut.yml .build.yml
-            """
-        ),
+            """.split(),
         "is run by continuous integration",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.js .pnpmfile.mjs pnpmfile.cjs bunfig.toml
             .bazelrc .bazeliskrc .bazelversion rust-toolchain rust-toolchain.toml pip.conf pip.ini .pypirc
             .condarc .curlrc .wgetrc .netrc .gemrc .sbtopts .jvmopts gradle-wrapper.properties
             gradle.properties uv.toml nuget.config global.json
-            """
-        ),
+            """.split(),
         "is obeyed by a build tool or package manager, and may name programs or where code comes from",
     ),
     **dict.fromkeys(
-        names(
-            """
+        """
             .mcp.json mcp.json .clauderc .cursorrules .cursorignore .windsurfrules .clinerules .roomodes
             .roorules .goosehints .aider.conf.yml .aiderignore .continuerc.json opencode.json opencode.jsonc
             .opencode.json crush.json .crush.json .kilocodemodes
-            """
-        ),
+            """.split(),
         "is obeyed by another agent",
     ),
     "devcontainer.json": "is obeyed by an editor that opens the folder",
@@ -162,14 +140,14 @@ _PATTERNS: dict[str, str] = {
     ".yarnrc*": "is obeyed by a build tool or package manager, and may name programs or where code comes from",
     ".git*": "is obeyed by git or a git server, and may name programs",
 }
-_HARMLESS = names(
+_HARMLESS = frozenset(
     """
             .gitignore .gitkeep .github .gitignore.template .gitlint .gitbook.yaml .gitbook .gitea .gitlab
             .gitmessage
-            """
+            """.split()
 )
 """What begins with `.git` and has git run nothing. `.github` counts by what is in it."""
-_HOLDERS = names(".github")
+_HOLDERS = frozenset(".github".split())
 _HARMLESS_BELOW = ((".vscode", "extensions.json"), (".yarn", "versions"))
 
 
