@@ -7,6 +7,7 @@ files outside are no harm. Reads the file system for links and for what is there
 
 import os
 import posixpath
+import re
 import tempfile
 from collections.abc import Iterator
 from glob import iglob
@@ -26,12 +27,13 @@ from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 from clio.security.targets import operands_of
 
 _REMOVES = names("rm rmdir unlink shred srm wipe rimraf trash trash-put rmtrash mv gio gvfs-trash")
-_CHANGES = names("""
-    truncate tee chmod chown chgrp setfacl chattr setfattr xattr gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma zstd
-    unzstd compress uncompress lzip lz4 brotli patch ed ex vim vi nvim nano emacs split csplit dos2unix unix2dos sponge
-    touch rename prename mmv
+_PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli")
+_CHANGES = _PACKERS | names("""
+    chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename prename
+    mmv
     """)
 """Programs that change, or replace, each file they name."""
+_OVERWRITES = names("truncate tee split csplit sponge")
 _COPIES = names("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
 """Programs that read all their operands but the last, and write that."""
 _IN_PLACE = names("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
@@ -57,7 +59,6 @@ _VALUED = {
     "truncate": names("-s -r --size --reference"),
     "shred": names("-n -s --iterations --size"),
     "install": names("-m -o -g --mode --owner --group"),
-    "touch": names("-d -t -r --date --reference"),
     "split": names("-b -l -n -a -C"),
     "scp": names("-P -i -o -F -c -l"),
     "rsync": names("-e --exclude --include --rsh --filter"),
@@ -66,8 +67,6 @@ _VALUED = {
 }
 _FIRST_IS_MODE = names("chmod chown chgrp chattr rename prename setfacl")
 _FIRST_IS_SCRIPT = names("sed gsed perl ruby awk gawk")
-_KEEPS = {"touch": True}
-"""Programs that only harm by a time stamp: they change nothing that is read."""
 _CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p")
 _DELETES = LatePattern(
     r"\b(?:unlink\w*|rm|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
@@ -107,12 +106,14 @@ class _Places:
         real = _resolve(path, follows=not removes)
         if _is_below(real, self._root):
             return True
+        if removes and _is_below(self._root, real):
+            return False
         if real.startswith("/dev/") and not is_device(real):
             return True
         if any(_is_below(real, place) for place in self._caches):
             return True
         home_is_temporary = any(_is_below(self.home, place) for place in self._temporary)
-        if home_is_temporary and (_is_below(real, self.home) or _is_below(self.home, real)):
+        if home_is_temporary and (_is_below(real, self.home) or (removes and _is_below(self.home, real))):
             return False
         return any(_is_below(real, place) for place in self._temporary)
 
@@ -155,9 +156,9 @@ class _Finder:
             return self._explain_git(command)
         if program in ("docker", "podman", "nerdctl"):
             return self._explain_container(command)
-        if program in tables.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}:
-            if found := self._first_in_code(argv):
-                return f"its code names {found!r}, outside the project, and may change it"
+        runs_code = program in tables.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
+        if runs_code and (found := self._first_in_code(argv)):
+            return f"its code names {found!r}, outside the project, and may change it"
         if program in ("find", "fd", "fdfind") and self._finds_to_change(command):
             starts = self._starts(command)
             if found := self._first_changed(starts, command.folders, removes=True):
@@ -168,7 +169,7 @@ class _Finder:
             return f"{program} removes or writes over files of another machine"
         if found := self._first_changed(removed, command.folders, removes=True):
             return f"{program} removes, moves or changes {found!r}, outside the project"
-        if found := self._first_changed(written, command.folders, removes=False, sources=rest[:-1], program=program):
+        if found := self._first_changed(written, command.folders, removes=False, sources=rest, program=program):
             return f"{program} writes over {found!r}, outside the project"
         return ""
 
@@ -196,17 +197,12 @@ class _Finder:
         if program in _COPIES:
             links = program == "ln" and not has_option(options, "f", ("force",))
             return [], written or ([] if links else operands[-1:] if len(operands) > 1 else [])
+        if program in _OVERWRITES:
+            return [], operands
         if program in _CHANGES:
-            shown = program in tables.FILES and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
+            unchanged = program in _PACKERS and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
             skipped = 1 if program in _FIRST_IS_MODE and len(operands) > 1 else 0
-            packs = program not in ("tee", "truncate", "touch", "patch", "split", "csplit")
-            if program in ("tee", "truncate", "split", "csplit", "sponge"):
-                return [], operands
-            return (
-                ([], [])
-                if packs and shown and program not in _FIRST_IS_MODE
-                else (([], []) if program == "touch" else (operands[skipped:], written))
-            )
+            return ([] if unchanged else operands[skipped:]), written
         in_place = has_option(options, "i", ("in-place", "write", "inplace")) or (program != "sed" and "-w" in options)
         if program in _IN_PLACE and in_place:
             given = has_option(options, "e", ("expression", "file")) or program not in _FIRST_IS_SCRIPT
@@ -353,10 +349,10 @@ class _Finder:
                     continue
                 if text.startswith("~") and not text.startswith("~+"):
                     text = os.path.expanduser(text)  # noqa: PTH111
-                for base in bases:
-                    base = self._expansion.follow_link(base)
-                    if base.startswith("~"):
-                        base = self._places.home + base[1:] if base[1:2] in ("", "/") else base
+                for folder in bases:
+                    base = self._expansion.follow_link(folder)
+                    if base == "~" or base.startswith("~/"):
+                        base = self._places.home + base[1:]
                     if not text.startswith("/") and ("$" in base or "`" in base):
                         continue
                     path = posixpath.join(self._start, base, text)
@@ -402,7 +398,8 @@ def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Wo
     """What is given to these options, as the next word, behind `=` or attached."""
     for place, word in enumerate(words):
         for option in options:
-            if word.text == option and place + 1 < len(words):
+            clustered = len(option) == 2 and re.fullmatch(rf"-[A-Za-z]*{option[1]}", word.text)
+            if (word.text == option or clustered) and place + 1 < len(words):
                 yield words[place + 1]
             elif word.text.startswith(f"{option}=") and option.startswith("--"):
                 yield Word(word.text.partition("=")[2], word.dynamic, word.glob)

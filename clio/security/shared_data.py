@@ -12,6 +12,7 @@ from clio.security import risk_tables as tables
 from clio.security.command_risk import judge_reading
 from clio.security.shell.syntax import parse
 from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
+from clio.security.shell.wrappers import is_wrapper
 from clio.security.targets import operands_of
 
 _PACKAGES: dict[str, frozenset[str]] = {
@@ -25,9 +26,10 @@ _PACKAGES: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("dnf", "dnf5", "yum", "microdnf", "tdnf", "zypper"),
         names("""
-            install in update up upgrade search se info if list ls lp lu provides repoquery repolist repoinfo lr makecache
-            refresh ref check-update check clean download groupinstall grouplist builddep reinstall localinstall help deplist
-            config-manager addrepo ar versionlock advisory updateinfo
+            install in update up upgrade search se info if list ls lp lu provides repoquery repolist
+            repoinfo lr makecache refresh ref check-update check clean download groupinstall grouplist
+            builddep reinstall localinstall help deplist config-manager addrepo ar versionlock advisory
+            updateinfo
             """),
     ),
     "apk": names(
@@ -100,8 +102,8 @@ _CONTAINER_GROUPS = {
     "swarm": names("init join join-token"),
     "node": names("ls ps inspect"),
     "compose": names("""
-        attach build config convert cp create down events exec images kill logs ls pause port ps pull push restart rm run
-        scale start stats stop top unpause up version wait watch
+        attach build config convert cp create down events exec images kill logs ls pause port ps pull push
+        restart rm run scale start stats stop top unpause up version wait watch
         """),
 }
 _CONTAINER_VALUES = names("-H --host --context -c --config -l --log-level --connection --url -f --file -p")
@@ -114,9 +116,10 @@ _GROUPS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("kubectl", "oc", "k3s"),
         names("""
-            get describe logs explain version config api-resources api-versions cluster-info top diff wait port-forward
-            proxy apply create run expose rollout scale autoscale annotate label set edit patch exec cp attach auth
-            completion debug events kustomize plugin options cordon uncordon login project projects status whoami new-app
+            get describe logs explain version config api-resources api-versions cluster-info top diff wait
+            port-forward proxy apply create run expose rollout scale autoscale annotate label set edit patch
+            exec cp attach auth completion debug events kustomize plugin options cordon uncordon login
+            project projects status whoami new-app
             """),
     ),
     "helm": names("""
@@ -138,9 +141,10 @@ _GROUPS: dict[str, frozenset[str]] = {
         ("kind", "minikube", "k3d"), names("create get start stop status load version cluster logs ip service")
     ),
     "redis-cli": names("""
-        get set mget mset keys scan ping info hget hset hgetall hmget lrange lpush rpush llen sadd smembers scard zadd
-        zrange zcard incr decr incrby ttl expire exists type strlen dbsize echo time monitor subscribe publish xadd xrange
-        xlen client memory object slowlog latency command --version --help --scan --stat --latency --bigkeys hello setex setnx
+        get set mget mset keys scan ping info hget hset hgetall hmget lrange lpush rpush llen sadd smembers
+        scard zadd zrange zcard incr decr incrby ttl expire exists type strlen dbsize echo time monitor
+        subscribe publish xadd xrange xlen client memory object slowlog latency command --version --help
+        --scan --stat --latency --bigkeys hello setex setnx
         """),
     "etcdctl": names("get put watch version endpoint member alarm check snapshot"),
     "mysqladmin": names("status ping processlist version variables extended-status create"),
@@ -155,7 +159,8 @@ _GROUPS: dict[str, frozenset[str]] = {
 }
 """Programs that keep data of other projects as well, with the sub-commands that throw none of it away."""
 _GROUP_VALUES = names(
-    "-n --namespace --context --kubeconfig -f -l -o --cluster --user -s --server -h -p -a -u --stack --cwd -C --kube-context"
+    "-n --namespace --context --kubeconfig -f -l -o --cluster --user -s --server -h -p -a -u --stack --cwd -C"
+    " --kube-context"
 )
 _TERRAFORM_STATE = names("list show pull")
 _DELETING_OPTIONS = LatePattern(
@@ -186,21 +191,21 @@ _THROWS = LatePattern(
     r"|flushall|flushdb|erase|nuke|truncate|undefine|unregister|decommission|evict|empty|autoremove|cleanup|reset)(?:[-_:].*)?"
 )
 _PROJECT_TOOLS = tables.BUILDS | names("""
-    git gh npm pnpm yarn pip pip3 uv poetry pdm pipenv cargo go bundle composer gem dotnet mix stack cabal opam rustup
-    pipx pre-commit alembic django-admin flask rails rake prisma nox tox just task make echo printf test [ [[ ls cat grep
-    rg sed awk find fd head tail cut tr export declare local read for which type command cd pushd popd touch mkdir cp mv rm
-    rmdir ln jq yq tee sort uniq wc diff code open xdg-open man info curl wget
+    git gh npm pnpm yarn pip pip3 uv poetry pdm pipenv cargo go bundle composer gem dotnet mix stack cabal
+    opam rustup pipx pre-commit alembic django-admin flask rails rake prisma nox tox just task make echo
+    printf test [ [[ ls cat grep rg sed awk find fd head tail cut tr export declare local read for which
+    type command cd pushd popd touch mkdir cp mv rm rmdir ln jq yq tee sort uniq wc diff code open xdg-open
+    man info curl wget
     """)
 """Programs whose operands are the project's own packages, texts, or names of files."""
-_WHOLE_STORES = {
-    "pip": (names("cache"), names("purge")),
-    "conda": (names("env"), names("remove")),
-}
+_STARTS_OTHERS = names("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
+"""Programs and words of the shell of which an operand is the name of a program."""
 _USER_STORES: tuple[tuple[str, LatePattern], ...] = (
     (
         "gh",
         LatePattern(
-            r"(?:repo|release|secret|variable|gist|codespace|ssh-key|gpg-key|cache|run|project|issue|extension|label) (?:delete|remove)|repo archive|api .*-X ?DELETE|api .*--method ?DELETE"
+            r"(?:repo|release|secret|variable|gist|codespace|ssh-key|gpg-key|cache|run|project|issue|extension|label)"
+            r" (?:delete|remove)|repo archive|api .*(?:-X|--method)[ =]?DELETE"
         ),
     ),
     ("npm", LatePattern(r"(?:unpublish|deprecate|owner rm|token revoke|access revoke|dist-tag rm)\b")),
@@ -353,7 +358,6 @@ def _explain_group(command: SimpleCommand, depth: int) -> str:
 def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand) -> str:
     """Why a text for a database may throw data away."""
     texts = [word.text for word in rest if " " in word.text.strip() or ";" in word.text]
-    dynamic = any(word.dynamic and word.text.startswith("$") for word in rest[-1:]) and bool(_SQL_CLIENTS[program])
     flags = _SQL_CLIENTS[program]
     texts += [rest[at + 1].text for at, word in enumerate(rest[:-1]) if word.text in flags]
     if command.stdin:
@@ -363,18 +367,15 @@ def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand) -
         for statement in bare.split(";"):
             statement = statement.strip().strip("'\"")
             if statement and (not _SQL_RUNS.match(statement) or _SQL_DROPS.search(statement)):
-                if _SQL_DROPS.search(statement) or statement.startswith("\\"):
-                    return f"{program} would run {statement[:60]!r}, which may throw data away"
-    return (
-        f"{program} gets a text that is only known when it runs"
-        if dynamic and flags and rest[-2:-1] and rest[-2].text in flags
-        else ""
-    )
+                return f"{program} would run {statement[:60]!r}, which may throw data away"
+    open_text = any(word.dynamic and rest[at].text in flags for at, word in enumerate(rest[1:]))
+    return f"{program} gets a text that is only known when it runs" if open_text else ""
 
 
 def _explain_words(program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None) -> str:
     """Why a program that is not known may throw data away: one of its first operands says so."""
-    if program in _PROJECT_TOOLS or program in tables.FILES or "/" in command.words[0].text or command.words[0].dynamic:
+    starts_others = is_wrapper(program) or program in _STARTS_OTHERS | tables.INTERPRETERS
+    if starts_others or program in _PROJECT_TOOLS | tables.FILES or "/" in command.words[0].text:
         return ""
     operands = [word.text for word in operands_of(rest)[:3]]
     found = next((text for text in operands if "/" not in text and _THROWS.fullmatch(text)), "")
