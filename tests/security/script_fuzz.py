@@ -139,6 +139,8 @@ class Stage:
 
     def is_inside(self, judgement: Judgement) -> bool:
         """Whether what a call is judged to read is inside, so that it would not be asked about."""
+        if any("\0" in word.text for word in judgement.paths):  # no program can be given such a name
+            return False
         paths = (self.home / word.text for word in judgement.paths)
         return all(os.path.realpath(path).startswith(f"{self.home}/") or path == self.home for path in paths)
 
