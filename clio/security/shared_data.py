@@ -330,8 +330,10 @@ def _explain_inside(words: tuple[Word, ...], program: str) -> str:
             continue
         for call in filter(None, calls):
             inner = SimpleCommand(words=call, written=call)
-            if inner.program in known or (why := _explain(inner, None, 1)):
-                return f"{program} starts {inner.program}, which may throw data away" if inner.program in known else why
+            if inner.program in known:
+                return f"{program} starts {inner.program}, which may throw data away"
+            if why := _explain(inner, None, 1):
+                return why
     return ""
 
 
