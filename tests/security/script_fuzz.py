@@ -60,7 +60,9 @@ LANGUAGES = (
     Language("jq", script_chance.jq, (("jq",),)),
     Language("find", script_chance.find, (("find",), ("busybox", "find")), _READERS),
     Language("fd", script_chance.fd, (("fdfind",),), _READERS),
-    Language("xargs", lambda random: [script_chance.xargs_line(random)], ((),), _READERS | {"sh", "sort"}, True),
+    Language(
+        "xargs", lambda random: [script_chance.xargs_line(random)], ((),), _READERS | {"sh", "sort", "echo"}, True
+    ),
     Language("tar", script_chance.tar, (("tar",), ("bsdtar",), ("busybox", "tar")), _PACKERS),
     Language("gzip", script_chance.packer("t.gz"), (("gzip",), ("busybox", "gzip"))),
     Language("xz", script_chance.packer("t.xz"), (("xz",),)),
