@@ -29,13 +29,16 @@ from clio.storage.document import Format, decode, update
 from clio.storage.reading import read_regular
 from clio.storage.reasons import next_step, reason
 
+_SKILLS = "skills:"
+"""Begins the keys of `noted` that say of which waiting skills the user was told; kept until these change."""
 _SERVER = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
 
 
 class Trusted(Struct, frozen=True, kw_only=True):
     """For each project's path, the fingerprints of the values it is trusted with, and of those it is not.
 
-    noted: the day on which a one-shot run said what waits for trust, and a fingerprint of all that; of today only.
+    noted: the day on which a one-shot run said what waits for trust, and a fingerprint of all that; of today only,
+        but for skills, of which the user is told again when they change.
     """
 
     projects: dict[str, tuple[str, ...]] = {}
@@ -110,12 +113,28 @@ class Trust:
             return False
 
         def change(old: Trusted) -> Trusted:
-            kept = {path: one for path, one in old.noted.items() if one.startswith(f"{today} ")}
+            kept = {
+                key: one for key, one in old.noted.items() if key.startswith(_SKILLS) or one.startswith(f"{today} ")
+            }
             return replace(old, noted=kept | {str(project): said})
 
         if self.damage() is None:
             with suppress(ClioError, TimeoutError):
                 self._update(change)
+        return True
+
+    def note_skills_once(self, project: Path, values: Iterable[Widening]) -> bool:
+        """Whether to say that these skills wait for trust: not where exactly that was said before. It counts as said.
+
+        Where that cannot be stored it is said every time.
+        """
+        key = f"{_SKILLS}{project}"
+        mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
+        if self._read().noted.get(key) == mark:
+            return False
+        if self.damage() is None:
+            with suppress(ClioError, TimeoutError):
+                self._update(lambda old: replace(old, noted=old.noted | {key: mark}))
         return True
 
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:

@@ -306,7 +306,22 @@ class Policy:
 
             if why := find_system_change(view.line, view.text, view.start, str(Path.home())):
                 return Ask("high", why, in_every_mode=True)
+            if (why := self._why_not_the_projects(view)) and not self._allowed_by_own_rules(view):
+                return Ask("high", why, in_every_mode=True)
         return Allow("mode 'all'")
+
+    def _why_not_the_projects(self, view: "CommandView") -> str:
+        """What a line takes away, or writes over, that does not belong to the project; "" for nothing."""
+        from clio.security.outside_changes import find_outside_change
+        from clio.security.shared_data import find_shared_removal
+
+        root = str(self.workspace.root)
+        outside = find_outside_change(view.line, view.text, view.start, str(Path.home()), root)
+        return outside or find_shared_removal(view.line)
+
+    def _allowed_by_own_rules(self, view: "CommandView") -> bool:
+        """Whether the user's own `allow` rules name every part of a line, so that they have decided already."""
+        return view.allowed_by(tuple(self._allow), writes_inside=True) is not None
 
     def _outside(self, action: RunCommand) -> Verdict:
         """No rule and no mode lets a command out of the sandbox: whoever wanted one wants to know."""

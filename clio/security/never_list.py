@@ -6,11 +6,12 @@ in, and links are followed as far as the line itself tells. Reads the file syste
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
+from clio.security.container_mounts import list_mounts, map_to_machine, option_values
 from clio.security.device_paths import is_device, is_disk
 from clio.security.expansion import Expansion
 from clio.security.readonly.programs import PROGRAMS
@@ -296,7 +297,7 @@ class _Judge:
         if program == "tee":
             over = () if has_option(self.argv, "a", ("append",)) else self.operands
         elif program == "dd":
-            over = tuple(map(Word, _values_of(self.argv, ("of",))))
+            over = tuple(map(Word, option_values(self.argv, ("of",))))
         else:
             over = self.operands[-1:] if self.argv and "/dev/null" in self.argv[:-1] else ()
         found = next((word for word in over if self.whole.is_essential_file(word)), None)
@@ -304,7 +305,7 @@ class _Judge:
 
     def contains(self, program: str) -> str | None:
         """`docker run -v /:/host image rm -rf /host`: what a container does to a folder of the machine."""
-        mounts = list(_mounts(self.argv))
+        mounts = list(list_mounts(self.argv))
         if not mounts:
             return None
         for place, word in enumerate(self.rest):
@@ -316,7 +317,7 @@ class _Judge:
                 calls = [self.rest[place:]] if name in _CHECKS and name not in ("docker", "podman") else []
             for call in calls:
                 words = tuple(
-                    Word(_on_machine(each.text, mounts), each.dynamic, each.glob) if at else each
+                    Word(map_to_machine(each.text, mounts), each.dynamic, each.glob) if at else each
                     for at, each in enumerate(call)
                 )
                 command = SimpleCommand(words=words, written=words)
@@ -410,7 +411,7 @@ class _Judge:
 
     def _devices(self, program: str) -> str | None:
         if program == "find":
-            files = _values_of(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
+            files = option_values(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
             written = next((text for text in files if self._is_device(text, strictly=True)), None)
             return f"find writes to the device {written}" if written else None
         if program in _READS_DEVICES:
@@ -421,9 +422,12 @@ class _Judge:
             return None
         texts = list(self.argv)
         if program in _OUTPUT_OPTIONS:
-            texts = _values_of(self.argv, _OUTPUT_OPTIONS[program])
+            texts = option_values(self.argv, _OUTPUT_OPTIONS[program])
         elif program in _LAST_ONLY:
-            texts = [*(word.text for word in self.operands[-1:]), *_values_of(self.argv, ("-t", "--target-directory"))]
+            texts = [
+                *(word.text for word in self.operands[-1:]),
+                *option_values(self.argv, ("-t", "--target-directory")),
+            ]
         values = [text.partition("=")[2] if "=" in text else text for text in texts]
         writes = program in _WRITERS
         found = next((text for text in values if self._is_device(text, strictly=writes)), None)
@@ -432,45 +436,6 @@ class _Judge:
     def _is_device(self, text: str, *, strictly: bool = False) -> bool:
         known = is_device if strictly else is_disk
         return any(known(posixpath.join(folder, text)) for folder in self.whole.folders)
-
-
-def _values_of(argv: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
-    """What is given to these options, as the next word, behind `=` or attached."""
-    found: list[str] = []
-    for place, text in enumerate(argv):
-        for option in options:
-            if text == option and place + 1 < len(argv):
-                found.append(argv[place + 1])
-            elif text.startswith(f"{option}="):
-                found.append(text.partition("=")[2])
-            elif len(option) == 2 and option[0] == "-" and text.startswith(option):
-                found.append(text[2:])
-            elif option == "-f" and place == 0 and text.endswith("f") and place + 1 < len(argv):
-                found.append(argv[place + 1])  # `tar cf file`
-    return found
-
-
-def _mounts(argv: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The folders of the machine that a container is given: where each is in the container, and on the machine."""
-    for text in _values_of(argv, ("-v", "--volume")):
-        machine, _, rest = text.partition(":")
-        if machine.startswith(("/", "~")) and rest:
-            yield rest.partition(":")[0], machine
-    for text in _values_of(argv, ("--mount",)):
-        parts = [part.partition("=") for part in text.split(",")]
-        pairs = {name: value for name, _, value in parts}
-        machine = pairs.get("source", pairs.get("src", ""))
-        inside = pairs.get("target", pairs.get("dst", pairs.get("destination", "")))
-        if machine.startswith(("/", "~")) and inside:
-            yield inside, machine
-
-
-def _on_machine(text: str, mounts: list[tuple[str, str]]) -> str:
-    """A path of a container as the path on the machine; one that is in no mount as a path that harms nothing."""
-    for inside, machine in mounts:
-        if text == inside.rstrip("/") or text.startswith(f"{inside.rstrip('/')}/"):
-            return f"{machine.rstrip('/')}/{text[len(inside.rstrip('/')) :].lstrip('/')}"
-    return f"/container{text}" if text.startswith("/") else text
 
 
 def _find_destroys(argv: tuple[str, ...]) -> bool:

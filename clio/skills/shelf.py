@@ -69,9 +69,10 @@ class SkillShelf:
 
     def take_news(self, found: SkillSet) -> str:
         """A sentence on skills that wait for trust, where it was not said before; else ""."""
-        names = ", ".join(value.key.removeprefix("skill ") for value in self.withheld(found))
+        withheld = self.withheld(found)
+        names = ", ".join(value.key.removeprefix("skill ") for value in withheld)
         told, self._told = self._told, names
-        if not names or names == told:
+        if not names or names == told or not self._trust.note_skills_once(self._project, withheld):
             return ""
         return f"skills of this project are not used until you trust it with them: {names}; look with /trust"
 

@@ -60,7 +60,9 @@ LANGUAGES = (
     Language("jq", script_chance.jq, (("jq",),)),
     Language("find", script_chance.find, (("find",), ("busybox", "find")), _READERS),
     Language("fd", script_chance.fd, (("fdfind",),), _READERS),
-    Language("xargs", lambda random: [script_chance.xargs_line(random)], ((),), _READERS | {"sh", "sort"}, True),
+    Language(
+        "xargs", lambda random: [script_chance.xargs_line(random)], ((),), _READERS | {"sh", "sort", "echo"}, True
+    ),
     Language("tar", script_chance.tar, (("tar",), ("bsdtar",), ("busybox", "tar")), _PACKERS),
     Language("gzip", script_chance.packer("t.gz"), (("gzip",), ("busybox", "gzip"))),
     Language("xz", script_chance.packer("t.xz"), (("xz",),)),
@@ -139,6 +141,8 @@ class Stage:
 
     def is_inside(self, judgement: Judgement) -> bool:
         """Whether what a call is judged to read is inside, so that it would not be asked about."""
+        if any("\0" in word.text for word in judgement.paths):  # no program can be given such a name
+            return False
         paths = (self.home / word.text for word in judgement.paths)
         return all(os.path.realpath(path).startswith(f"{self.home}/") or path == self.home for path in paths)
 

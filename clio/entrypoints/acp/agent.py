@@ -18,6 +18,8 @@ from clio.entrypoints.acp.prompt import read_blocks
 from clio.entrypoints.acp.session import EditorSession
 from clio.entrypoints.acp.updates import Outbox, UpdateMaker
 from clio.errors import ClioError, SessionNotFound, UsageError, UserError
+from clio.sessions.own import OwnSessions
+from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
 from clio.ui.plain import clean_line
 
@@ -152,14 +154,15 @@ class AcpAgent:
         """The conversations of a project, the last changed first; without a folder, of the one clio was started in."""
         folder = _folder(cwd) if cwd else self._options.cwd
         place = project_folder(folder, clio_home=clio_home(self._env), user_home=user_home(self._env))
-        known = await asyncio.to_thread(SessionStore(place / ".clio" / "sessions").list)
+        store = SessionStore(place / ".clio" / "sessions", own=OwnSessions(place, clio_home(self._env)))
+        known = await asyncio.to_thread(store.list)
         start = int(cursor) if cursor and cursor.isdecimal() else 0
         schema = self._schema
         rows = [
             schema.SessionInfo(
                 session_id=info.id,
                 cwd=str(folder),
-                title=clean_line(info.name or info.first_words) or None,
+                title=_title(info),
                 updated_at=_moment(info.updated_at),
             )
             for info in known[start : start + PAGE]
@@ -231,6 +234,11 @@ def _folder(cwd: str) -> Path:
     raise UsageError(
         f"cwd {cwd!r}: " + ("that is not a folder" if os.path.lexists(path) else "there is no such folder")
     )
+
+
+def _title(info: SessionInfo) -> str | None:
+    title = clean_line(info.name or info.first_words)
+    return f"from the repository: {title}" if info.came_with_project else title or None
 
 
 def _moment(seconds: float) -> str | None:

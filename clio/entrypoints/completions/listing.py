@@ -55,13 +55,16 @@ def _line(word: str, note: str) -> str:
 
 
 def _sessions(project: Path, home: Path) -> Rows:
-    """The start of each id, with the session's name or first words; the newest first."""
+    """The start of each id, with the session's title, marked where the repository brought it; the newest first."""
     from clio.commands.sessions.table import id_length, title_of
     from clio.sessions.listing import list_sessions
+    from clio.sessions.own import OwnSessions
 
     infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_talk]
     length = id_length(info.id for info in infos)
-    return [(info.id[:length], title_of(info)) for info in infos]
+    own = OwnSessions(project, home).among({info.id for info in infos})
+    mark = {False: "from the repository: ", True: ""}
+    return [(info.id[:length], mark[info.id in own] + title_of(info)) for info in infos]
 
 
 def _models(project: Path, home: Path) -> Rows:

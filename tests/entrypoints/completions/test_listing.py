@@ -10,6 +10,7 @@ from clio.entrypoints.completions.listing import KINDS, run
 from clio.entrypoints.completions.words import LISTED
 from clio.messages import AssistantMessage, UserMessage
 from clio.repository.worktrees import open_worktree
+from clio.sessions.own import OwnSessions
 from clio.sessions.store import SessionStore
 
 
@@ -31,7 +32,8 @@ def listed(kind: str, env: dict[str, str], capsys: pytest.CaptureFixture[str]) -
 def test_sessions_by_id_with_their_names(
     tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    store = SessionStore(tmp_path / "project" / ".clio" / "sessions")
+    project = tmp_path / "project"
+    store = SessionStore(project / ".clio" / "sessions", own=OwnSessions(project, tmp_path / "home"))
     session = store.new(tmp_path, name="retry \x1b[31mpolicy")
     session.append(UserMessage(content="why?"))
     session.append(AssistantMessage(content="so"))
@@ -40,6 +42,17 @@ def test_sessions_by_id_with_their_names(
     word, note = line.split("\t")
     assert session.id.startswith(word)
     assert note == "retry [31mpolicy"
+
+
+def test_a_session_of_the_repository_is_marked(
+    tmp_path: Path, env: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = SessionStore(tmp_path / "project" / ".clio" / "sessions").new(tmp_path, name="theirs")
+    session.append(UserMessage(content="why?"))
+    session.append(AssistantMessage(content="so"))
+    session.close()
+    (line,) = listed("sessions", env, capsys)
+    assert line.partition("\t")[2] == "from the repository: theirs"
 
 
 def test_what_a_shell_could_misread_is_left_out(

@@ -1,0 +1,418 @@
+"""Finds what mode `all` asks about because it takes away, or writes over, what does not belong to the project.
+
+Left alone is what the project, the user's temporary folders and caches hold. Asked about is removing, moving away,
+changing or writing over any other file, by a program on a list or by inline code, and changing another repository. New
+files outside are no harm. Reads the file system for links and for what is there already; changes nothing.
+"""
+
+import os
+import posixpath
+import re
+import tempfile
+from collections.abc import Iterator
+from glob import iglob
+from itertools import islice
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security import risk_tables as tables
+from clio.security.command_risk import judge_reading
+from clio.security.container_mounts import list_mounts, map_to_machine
+from clio.security.device_paths import PROCESS_LINK, is_device
+from clio.security.expansion import Expansion
+from clio.security.readonly.find import STARTERS
+from clio.security.risk import has_option
+from clio.security.shell.syntax import parse
+from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
+from clio.security.shell.wrappers import SAME_SHELL, SHELLS
+from clio.security.targets import operands_of
+
+_REMOVES = names("rm rmdir unlink shred srm wipe rimraf trash trash-put rmtrash mv gio gvfs-trash")
+_PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli")
+_CHANGES = _PACKERS | names("""
+    chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename prename
+    mmv
+    """)
+"""Programs that change, or replace, each file they name."""
+_OVERWRITES = names("truncate tee split csplit sponge")
+_COPIES = names("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
+"""Programs that read all their operands but the last, and write that."""
+_IN_PLACE = names("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
+_WRITES_TO = {
+    "curl": ("-o", "--output"),
+    "wget": ("-O", "--output-document", "-P", "--directory-prefix"),
+    "sort": ("-o", "--output"),
+    "tar": ("-C", "--directory", "--one-top-level"),
+    "bsdtar": ("-C", "--directory"),
+    "unzip": ("-d",),
+    "7z": ("-o",),
+    "cp": ("-t", "--target-directory"),
+    "mv": ("-t", "--target-directory"),
+    "ln": ("-t", "--target-directory"),
+    "install": ("-t", "--target-directory"),
+    "patch": ("-d", "--directory", "-o", "--output"),
+    "openssl": ("-out",),
+}
+"""Options whose value is a file or folder that is written."""
+_UNPACKS = names("tar bsdtar unzip 7z rsync")
+"""Programs of which the line does not tell the names they write below a folder."""
+_VALUED = {
+    "truncate": names("-s -r --size --reference"),
+    "shred": names("-n -s --iterations --size"),
+    "install": names("-m -o -g --mode --owner --group"),
+    "split": names("-b -l -n -a -C"),
+    "scp": names("-P -i -o -F -c -l"),
+    "rsync": names("-e --exclude --include --rsh --filter"),
+    "patch": names("-p -i --input --strip"),
+    **dict.fromkeys(("gzip", "xz", "bzip2"), names("-S --suffix")),
+}
+_FIRST_IS_MODE = names("chmod chown chgrp chattr rename prename setfacl")
+_FIRST_IS_SCRIPT = names("sed gsed perl ruby awk gawk")
+_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p")
+_DELETES = LatePattern(
+    r"\b(?:unlink\w*|rm|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
+    r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*)\b"
+    r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+)"
+)
+_LITERALS = LatePattern(r"[\"'](?P<text>[~/][^\"'\n]{1,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|/\w)[\w./@+-]{1,300})")
+_GIT_PLACES = names("-C --git-dir --work-tree")
+_MAX_MATCHES = 200
+_MAX_DEPTH = 3
+
+
+def find_outside_change(line: CommandLine, text: str, start: str, home: str, root: str) -> str:
+    """What a line removes or writes over outside the project, as a question's reason; "" for nothing.
+
+    text: the line as typed. start: the folder it starts in. home: the user's. root: the project's folder.
+    """
+    return _Finder(line, text, start, _Places(root, home)).find()
+
+
+class _Places:
+    """Which files may be changed without a question."""
+
+    def __init__(self, root: str, home: str) -> None:
+        self.home = os.path.realpath(home)
+        self._root = os.path.realpath(root)
+        temporary = (tempfile.gettempdir(), os.environ.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm")
+        self._temporary = tuple({os.path.realpath(place) for place in temporary if place.startswith("/")})
+        caches = (os.environ.get("XDG_CACHE_HOME", ""), f"{home}/.cache", f"{home}/Library/Caches")
+        caches += ("/var/cache", "/var/lib/apt/lists")
+        self._caches = tuple({os.path.realpath(place) for place in caches if place.startswith("/")})
+
+    def is_free(self, path: str, *, removes: bool) -> bool:
+        """Whether an absolute path is the project's, temporary, a cache, or a device that keeps nothing."""
+        if "\0" in path:
+            return True  # no program can be given it
+        real = _resolve(path, follows=not removes)
+        if _is_below(real, self._root):
+            return True
+        if removes and _is_below(self._root, real):
+            return False
+        if real.startswith("/dev/") and not is_device(real):
+            return True
+        if any(_is_below(real, place) for place in self._caches):
+            return True
+        home_is_temporary = any(_is_below(self.home, place) for place in self._temporary)
+        if home_is_temporary and (_is_below(real, self.home) or (removes and _is_below(self.home, real))):
+            return False
+        return any(_is_below(real, place) for place in self._temporary)
+
+
+class _Finder:
+    """Judges the commands of one line."""
+
+    def __init__(self, line: CommandLine, text: str, start: str, places: _Places, depth: int = 0) -> None:
+        self._line = line
+        self._text = text
+        self._start = start
+        self._places = places
+        self._depth = depth
+        self._expansion = Expansion(line, text, start, places.home)
+
+    def find(self) -> str:
+        """Why the line is asked about."""
+        for redirect in self._line.redirects:
+            if redirect.writes and (found := self._first_changed([redirect.target], redirect.folders, removes=False)):
+                return f"it writes over {found!r}, outside the project"
+        for command in self._line.commands:
+            if command.words and (why := self._explain(command)):
+                return why
+        for script in self._line.late_scripts if self._depth < _MAX_DEPTH else ():
+            for text in self._expansion.texts(script):
+                inner = _Finder(parse(text), text, self._start, self._places, self._depth + 1)
+                if why := inner.find():
+                    return why
+        return ""
+
+    def _explain(self, command: SimpleCommand) -> str:
+        program, rest = command.program, command.words[1:]
+        argv = command.argv[1:]
+        options = tuple(text for text in argv if text.startswith("-"))
+        if argv in (("--help",), ("--version",)):
+            return ""
+        if why := self._explain_fed(command):
+            return why
+        if program == "git":
+            return self._explain_git(command)
+        if program in ("docker", "podman", "nerdctl"):
+            return self._explain_container(command)
+        runs_code = program in tables.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
+        if runs_code and (found := self._first_in_code(argv)):
+            return f"its code names {found!r}, outside the project, and may change it"
+        if program in ("find", "fd", "fdfind") and self._finds_to_change(command):
+            starts = self._starts(command)
+            if found := self._first_changed(starts, command.folders, removes=True):
+                return f"{program} may remove or change what is in {found!r}, outside the project"
+        removed, written = self._targets(program, rest, argv, options)
+        # What ssh starts is on another machine: nothing there belongs to the project.
+        if "ssh" in command.wrappers and (removed or written):
+            return f"{program} removes or writes over files of another machine"
+        if found := self._first_changed(removed, command.folders, removes=True):
+            return f"{program} removes, moves or changes {found!r}, outside the project"
+        if found := self._first_changed(written, command.folders, removes=False, sources=rest, program=program):
+            return f"{program} writes over {found!r}, outside the project"
+        return ""
+
+    def _targets(
+        self, program: str, rest: tuple[Word, ...], argv: tuple[str, ...], options: tuple[str, ...]
+    ) -> tuple[list[Word], list[Word]]:
+        """The words that name what a call removes or changes, and those that name what it writes over."""
+        operands = list(operands_of(rest, _VALUED.get(program, frozenset())))
+        written = list(_values_of(rest, _WRITES_TO.get(program, ())))
+        if program == "mv":
+            aimed = bool(written)
+            return (operands, written) if aimed else (operands[:-1], operands[-1:])
+        if program in ("gio", "gvfs-trash"):
+            return (operands[1:] if argv[:1] in (("trash",), ("remove",), ("move",)) else []), []
+        if program in _REMOVES:
+            return operands, []
+        if program == "rsync" and any(text.startswith("--remove-s") for text in options):
+            return operands, []
+        if program in ("tar", "zip", "7z") and any(
+            text in ("--remove-files", "-m", "--move", "-sdel") for text in argv
+        ):
+            return operands, written
+        if program in ("dd", "dcfldd", "dc3dd"):
+            return [], [Word(word.text[3:], word.dynamic) for word in rest if word.text.startswith("of=")]
+        if program in _COPIES:
+            links = program == "ln" and not has_option(options, "f", ("force",))
+            return [], written or ([] if links else operands[-1:] if len(operands) > 1 else [])
+        if program in _OVERWRITES:
+            return [], operands
+        if program in _CHANGES:
+            unchanged = program in _PACKERS and has_option(options, "cktl", ("stdout", "keep", "test", "list"))
+            skipped = 1 if program in _FIRST_IS_MODE and len(operands) > 1 else 0
+            return ([] if unchanged else operands[skipped:]), written
+        in_place = has_option(options, "i", ("in-place", "write", "inplace")) or (program != "sed" and "-w" in options)
+        if program in _IN_PLACE and in_place:
+            given = has_option(options, "e", ("expression", "file")) or program not in _FIRST_IS_SCRIPT
+            return (operands if given else operands[1:]), []
+        if program == "sqlite3" and isinstance(judge_reading(SimpleCommand(words=(Word(program), *rest))), str):
+            return [], operands[:1]
+        return [], written
+
+    def _explain_fed(self, command: SimpleCommand) -> str:
+        """Why names from outside the project, which find or a pipe hands to a command, may be removed by it."""
+        changes = command.program in _REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"dd"}
+        if not changes or command.program in ("tee", "touch", "patch", "sponge"):
+            return ""
+        if not (STARTERS | {"parallel"} | SHELLS | SAME_SHELL) & set(command.wrappers) and not any(
+            word.dynamic for word in command.words[1:]
+        ):
+            return ""
+        sources = [each for each in self._line.commands if each is not command and each.program in command.upstream]
+        sources += [each for each in self._line.commands if each.program in command.wrappers]
+        for source in sources:
+            starts = self._starts(source) if source.program in STARTERS else [*operands_of(source.words[1:])]
+            absolute = [word for word in starts if word.text.startswith(("/", "~", "..", "$HOME", "${HOME"))]
+            if found := self._first_changed(absolute, source.folders, removes=True):
+                return f"{command.program} may remove or change what is in {found!r}, outside the project"
+        return ""
+
+    def _explain_git(self, command: SimpleCommand) -> str:
+        """Why a call may change another repository than the project's."""
+        places = list(_values_of(command.words[1:], tuple(_GIT_PLACES)))
+        places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
+        place = self._first_outside(places or [Word(".")], command.folders, removes=False)
+        if not place or isinstance(judge_reading(command, self._line), str) is False:
+            return ""
+        subcommand = next((word.text for word in _skip_git_options(command.words[1:])), "")
+        if subcommand in ("clone", "fetch", "init", "add", "commit", "pull", "--version", "help", ""):
+            return ""
+        return f"git {subcommand} changes the repository in {place!r}, outside the project"
+
+    def _explain_container(self, command: SimpleCommand) -> str:
+        """Why a container may remove files of the machine that it is given: `run -v /etc:/e image rm -rf /e/ssh`."""
+        mounts = list(list_mounts(command.argv[1:]))
+        rest = command.words[1:]
+        for place, word in enumerate(rest if mounts and self._depth < _MAX_DEPTH else ()):
+            name = word.text.rsplit("/", 1)[-1]
+            if name in SHELLS:
+                texts = [each.text for each in rest[place + 1 :] if " " in each.text]
+                calls = [each.words for text in texts for each in parse(text).commands]
+            elif name in _REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"find"}:
+                calls = [rest[place:]]
+            else:
+                continue
+            for call in calls:
+                words = tuple(
+                    Word(map_to_machine(each.text, mounts, "/tmp/container"), each.dynamic, each.glob) if at else each
+                    for at, each in enumerate(call)
+                )
+                inner = SimpleCommand(words=words, written=words, folders=("/tmp",))
+                if words and (why := self._explain(inner)):
+                    return f"in a container, {why}"
+        return ""
+
+    def _first_in_code(self, argv: tuple[str, ...]) -> str:
+        """A path outside the project in inline code that also removes, writes or starts something."""
+        if not any(_CODE_FLAGS.fullmatch(text) for text in argv):
+            return ""
+        for code in argv:
+            if not _DELETES.search(code):
+                continue
+            for match in _LITERALS.finditer(code):
+                text = match["text"] or match["bare"]
+                path = posixpath.join("/", text.replace("~", self._places.home, 1) if text[0] == "~" else text)
+                if not text.strip("/") or text.startswith(("//", "/usr/bin/", "/bin/")):
+                    continue
+                known = os.path.lexists(path) or os.path.lexists("/" + path.split("/")[1])
+                if known and not self._places.is_free(path, removes=False):
+                    return text
+        return ""
+
+    def _finds_to_change(self, command: SimpleCommand) -> bool:
+        argv = command.argv[1:]
+        if "-delete" in argv or any(text.startswith("-fprint") for text in argv) or "-fls" in argv:
+            return True
+        acts = names("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
+        started = {each.rsplit("/", 1)[-1] for at, each in enumerate(argv) if at and argv[at - 1] in acts}
+        starts_shell = bool(started & SHELLS) and any(
+            set(_DELETES.findall(text)) or each.program in _REMOVES | _CHANGES
+            for text in argv
+            if " " in text
+            for each in parse(text).commands
+        )
+        return (
+            bool(started & (_REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"dd"}))
+            and (bool(started - _IN_PLACE) or "-i" in argv)
+        ) or starts_shell
+
+    def _starts(self, command: SimpleCommand) -> list[Word]:
+        """The folders a search begins in."""
+        words = command.words[1:]
+        if command.program == "find":
+            while words and words[0].text in ("-H", "-L", "-P"):
+                words = words[1:]
+            place = next((at for at, word in enumerate(words) if word.text.startswith(("-", "(", "!"))), len(words))
+            return list(words[:place]) or [Word(".")]
+        return [word for word in words if "/" in word.text or word.text in ("..", "~")] or [Word(".")]
+
+    def _first_changed(
+        self,
+        words: "list[Word] | tuple[Word, ...]",
+        folders: tuple[str, ...] | None,
+        *,
+        removes: bool,
+        sources: tuple[Word, ...] = (),
+        program: str = "",
+    ) -> str:
+        """The first word that names something outside; where it is only written, only if something is there."""
+        for word, path in self._paths(words, folders):
+            if self._places.is_free(path, removes=removes):
+                continue
+            if removes or any(map(os.path.lexists, _written_below(path, sources, program))):
+                return word.text
+        return ""
+
+    def _first_outside(
+        self, words: "list[Word] | tuple[Word, ...]", folders: tuple[str, ...] | None, *, removes: bool
+    ) -> str:
+        return next(
+            (path for _, path in self._paths(words, folders) if not self._places.is_free(path, removes=removes)),
+            "",
+        )
+
+    def _paths(
+        self, words: "list[Word] | tuple[Word, ...]", folders: tuple[str, ...] | None
+    ) -> Iterator[tuple[Word, str]]:
+        """Every absolute path that words may stand for, as far as the line tells; patterns with what they match."""
+        bases = folders if folders is not None else self._expansion.folders
+        homes = {"~": self._places.home, "$HOME": self._places.home, "${HOME}": self._places.home}
+        for word in words:
+            for value in self._expansion.values(word):
+                text = value.text
+                for name, home in homes.items():
+                    if text == name or text.startswith(f"{name}/"):
+                        text = home + text[len(name) :]
+                if not text or "\0" in text or text[0] in "-$`" or text == "{}":
+                    continue
+                if text.startswith("~") and not text.startswith("~+"):
+                    text = os.path.expanduser(text)  # noqa: PTH111
+                for folder in bases:
+                    base = self._expansion.follow_link(folder)
+                    if base == "~" or base.startswith("~/"):
+                        base = self._places.home + base[1:]
+                    if not text.startswith("/") and ("$" in base or "`" in base):
+                        continue
+                    path = posixpath.join(self._start, base, text)
+                    if "$" in path or "`" in path:
+                        fixed = path[: min(at for mark in "$`" if (at := path.find(mark)) >= 0)]
+                        path = posixpath.dirname(fixed) or "/"
+                        yield word, path + "/?"
+                        continue
+                    while match := PROCESS_LINK.match(path):
+                        path = (self._start if match[1] == "cwd" else "") + path[match.end() :] or "/"
+                    yield word, path
+                    if value.glob:
+                        yield from ((word, match) for match in islice(iglob(path), _MAX_MATCHES))  # noqa: PTH207
+
+
+def _written_below(path: str, sources: tuple[Word, ...], program: str) -> Iterator[str]:
+    """The paths a copy writes: below a folder that is there by the sources' names, or just the path."""
+    if not os.path.isdir(path) or program not in _COPIES | {"mv", "wget"}:  # noqa: PTH112
+        yield path
+        return
+    if program in _UNPACKS:
+        yield path
+    for word in sources:
+        name = posixpath.basename(word.text.rstrip("/"))
+        if not word.text.startswith("-"):
+            yield path if word.dynamic or word.glob or name in (".", "..", "") else posixpath.join(path, name)
+
+
+def _resolve(path: str, *, follows: bool) -> str:
+    """A path with links resolved; without `follows`, not the link it names itself, as removal takes only that."""
+    path = "/" + posixpath.normpath(path).lstrip("/") if ".." not in path else path
+    if follows or path.endswith(("/", "/.", "/..")):
+        return os.path.realpath(path)
+    folder, name = posixpath.split(path)
+    return posixpath.join(os.path.realpath(folder), name)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder.rstrip('/')}/")
+
+
+def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Word]:
+    """What is given to these options, as the next word, behind `=` or attached."""
+    for place, word in enumerate(words):
+        for option in options:
+            clustered = len(option) == 2 and re.fullmatch(rf"-[A-Za-z]*{option[1]}", word.text)
+            if (word.text == option or clustered) and place + 1 < len(words):
+                yield words[place + 1]
+            elif word.text.startswith(f"{option}=") and option.startswith("--"):
+                yield Word(word.text.partition("=")[2], word.dynamic, word.glob)
+            elif len(option) == 2 and word.text.startswith(option) and len(word.text) > 2:
+                yield Word(word.text[2:], word.dynamic, word.glob)
+
+
+def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:
+    skip = False
+    for word in words:
+        if skip:
+            skip = False
+        elif word.text in ("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env"):
+            skip = True
+        elif not word.text.startswith("-"):
+            yield word

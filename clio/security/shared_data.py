@@ -1,0 +1,391 @@
+"""Finds what mode `all` asks about because it removes packages of the system, or data that other projects may use.
+
+For package managers, containers, clusters and databases the sub-commands of everyday work are listed, and any other is
+asked about. For other programs that are not known only to read or to build a project, a sub-command that says it
+deletes is asked about. Pure.
+"""
+
+import re
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.security import risk_tables as tables
+from clio.security.command_risk import judge_reading
+from clio.security.shell.syntax import parse
+from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
+from clio.security.shell.wrappers import is_wrapper
+from clio.security.targets import operands_of
+
+_PACKAGES: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("apt", "apt-get", "aptitude"),
+        names("""
+            install update upgrade safe-upgrade search show list policy depends rdepends download source build-dep
+            changelog check satisfy clean autoclean reinstall indextargets versions why help
+            """),
+    ),
+    **dict.fromkeys(
+        ("dnf", "dnf5", "yum", "microdnf", "tdnf", "zypper"),
+        names("""
+            install in update up upgrade search se info if list ls lp lu provides repoquery repolist
+            repoinfo lr makecache refresh ref check-update check clean download groupinstall grouplist
+            builddep reinstall localinstall help deplist config-manager addrepo ar versionlock advisory
+            updateinfo
+            """),
+    ),
+    "apk": names(
+        "add update upgrade search info list fetch fix policy stats version index verify audit cache dot manifest"
+    ),
+    "brew": names("""
+        install update upgrade list ls info search deps uses outdated doctor config tap services link home cat fetch
+        reinstall desc leaves --prefix --version --cellar --repository shellenv bundle pin unpin formulae casks log
+        """),
+    "snap": names("install refresh find info list version connections services logs changes tasks get"),
+    "flatpak": names("install update search info list run remotes remote-ls remote-add history config"),
+    "port": names("install selfupdate upgrade search info list installed outdated contents deps provides variants"),
+    "pkg": names("install update upgrade search info query rquery version which audit check stats fetch"),
+    "emerge": names("--sync --search -s -p --pretend --info -v -u -uDN -av -a"),
+    "choco": names("install upgrade search list info outdated"),
+    "winget": names("install upgrade search list show source"),
+    "scoop": names("install update search list info bucket status"),
+}
+"""Package managers of the system, with the sub-commands that remove nothing."""
+_PACKAGE_VALUES = names("-o -t -c -a --option --target-release --config-file --installroot --root -p")
+_REMOVING_OPTIONS = LatePattern(
+    r"--(?:auto-?remove|purge|autopurge|remove\S*|erase|unmerge|allow-remove-essential|clean-deps)"
+)
+_DRY_RUNS = names("-s --simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
+_PACKAGE_OPTIONS = {
+    "dpkg": LatePattern(r"-[rP]\w*|--(?:remove|purge|force-\S+|clear-\S+|set-selections)"),
+    "rpm": LatePattern(r"-\w*e\w*|--erase|--rebuilddb|--force|--nodeps"),
+    "pacman": LatePattern(r"-[A-Za-z]*R\w*|--remove|-[A-Za-z]*Scc\w*"),
+    **dict.fromkeys(("yay", "paru"), LatePattern(r"-[A-Za-z]*R\w*|--remove|-Yc")),
+    "nix-env": LatePattern(r"-e|--uninstall|--delete-generations|--rollback"),
+    "emerge": LatePattern(r"-\w*[CcP]\w*|--(?:unmerge|depclean|prune|rage-clean|clean)"),
+    **dict.fromkeys(("pip", "pip3", "uv"), LatePattern(r"--break-system-packages|--system")),
+    **dict.fromkeys(("npm", "pnpm", "yarn"), LatePattern(r"-g|--global|--location=global|global")),
+}
+"""Options with which a program removes packages, or works on those of the system."""
+_NEEDS_REMOVAL = names("pip pip3 uv npm pnpm yarn")
+"""Programs for which such an option matters only together with a sub-command that removes."""
+_ALWAYS = names("""
+    dropdb dropuser pg_dropcluster pg_resetwal initdb autoremove deborphan remove-shell nix-collect-garbage pkg_delete
+    pkgrm pkg_remove xbps-remove opkg-remove update-alternatives dpkg-divert mongorestore pg_restore mysqladmin crictl
+    """)
+"""Programs that remove, or replace, in any call but those that say what they would do."""
+
+_CONTAINERS = names("""
+    attach build buildx builder commit cp create diff events exec export history image images import info init inspect
+    kill load login logout logs manifest network pause port ps pull push rename restart rm rmi run save scan scout
+    search start stats stop system tag top unpause update version volume wait context container compose machine pod
+    unshare play kube generate healthcheck mount unmount secret config plugin trust node service stack swarm
+    """)
+_CONTAINER_GROUPS = {
+    "system": names("df info events version connection service"),
+    "volume": names("ls list inspect create exists export mount"),
+    "network": names("ls list inspect create connect disconnect exists rm remove"),
+    "image": names("ls list inspect build pull push tag history load save import rm exists tree"),
+    "container": names("""
+        ls list ps inspect start stop restart run exec logs create cp diff top stats port wait attach rename rm kill
+        pause unpause commit export update exists
+        """),
+    "builder": names("build ls inspect create use version du"),
+    "buildx": names("build bake ls inspect create use version du imagetools history"),
+    "context": names("ls show use create inspect export import update"),
+    "machine": names("ls list info inspect start stop ssh init"),
+    "pod": names("ls list ps inspect create start stop restart logs top stats exists"),
+    "kube": names("generate play"),
+    "secret": names("ls inspect create"),
+    "config": names("ls inspect create"),
+    "plugin": names("ls inspect install enable"),
+    "stack": names("ls ps services config deploy"),
+    "service": names("ls ps inspect logs create update scale"),
+    "swarm": names("init join join-token"),
+    "node": names("ls ps inspect"),
+    "compose": names("""
+        attach build config convert cp create down events exec images kill logs ls pause port ps pull push
+        restart rm run scale start stats stop top unpause up version wait watch
+        """),
+}
+_CONTAINER_VALUES = names("-H --host --context -c --config -l --log-level --connection --url -f --file -p")
+_COMPOSE_VALUES = names(
+    "-f --file -p --project-name --profile --env-file --project-directory --ansi --parallel --progress"
+)
+_VOLUMES = LatePattern(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
+
+_GROUPS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("kubectl", "oc", "k3s"),
+        names("""
+            get describe logs explain version config api-resources api-versions cluster-info top diff wait
+            port-forward proxy apply create run expose rollout scale autoscale annotate label set edit patch
+            exec cp attach auth completion debug events kustomize plugin options cordon uncordon login
+            project projects status whoami new-app
+            """),
+    ),
+    "helm": names("""
+        create dependency dep env get history install lint list ls package pull fetch repo search show inspect status
+        template test upgrade verify version completion registry diff help
+        """),
+    **dict.fromkeys(
+        ("terraform", "tofu", "terragrunt"),
+        names("""
+            init plan validate fmt show output graph providers version workspace state get console import login logout
+            metadata modules test refresh help
+            """),
+    ),
+    "pulumi": names("preview up stack config login logout whoami new version about logs plugin import help"),
+    "vagrant": names(
+        "up ssh status halt reload init validate version box global-status provision suspend resume ssh-config"
+    ),
+    **dict.fromkeys(
+        ("kind", "minikube", "k3d"), names("create get start stop status load version cluster logs ip service")
+    ),
+    "redis-cli": names("""
+        get set mget mset keys scan ping info hget hset hgetall hmget lrange lpush rpush llen sadd smembers
+        scard zadd zrange zcard incr decr incrby ttl expire exists type strlen dbsize echo time monitor
+        subscribe publish xadd xrange xlen client memory object slowlog latency command --version --help
+        --scan --stat --latency --bigkeys hello setex setnx
+        """),
+    "etcdctl": names("get put watch version endpoint member alarm check snapshot"),
+    "mysqladmin": names("status ping processlist version variables extended-status create"),
+    "rabbitmqctl": names(
+        "status list_queues list_users list_vhosts list_exchanges list_bindings list_connections version"
+    ),
+    "virsh": names("list dominfo domstate start net-list pool-list vol-list dumpxml version nodeinfo console"),
+    **dict.fromkeys(
+        ("lxc", "incus"), names("list ls info launch start stop exec file image config version profile network")
+    ),
+    "multipass": names("list ls info launch start stop exec shell mount version find transfer"),
+}
+"""Programs that keep data of other projects as well, with the sub-commands that throw none of it away."""
+_GROUP_VALUES = names(
+    "-n --namespace --context --kubeconfig -f -l -o --cluster --user -s --server -h -p -a -u --stack --cwd -C"
+    " --kube-context"
+)
+_TERRAFORM_STATE = names("list show pull")
+_DELETING_OPTIONS = LatePattern(
+    r"--(?:prune|force-delete|delete\S*|destroy|purge|replace|reset-values|remove\S*)|-destroy|-auto-approve"
+)
+
+_SQL_CLIENTS = {
+    **dict.fromkeys(("psql", "pgcli", "cockroach", "duckdb"), ("-c", "--command", "--execute", "-e")),
+    **dict.fromkeys(
+        ("mysql", "mariadb", "mycli", "usql", "sqlcmd", "bq", "clickhouse-client"),
+        ("-e", "--execute", "-q", "-Q", "--query"),
+    ),
+    "sqlite3": (),
+}
+_SQL_RUNS = LatePattern(
+    r"(?:select|show|explain|describe|desc|values|create(?!\s+or\s+replace)|insert|update|begin|start|commit|rollback|set"
+    r"|use|analyze|vacuum|comment|grant|with|alter|copy|pragma|table|fetch|declare|listen|notify|refresh|call)\b|\\(?!!|i\b|o\b)|\."
+    r"(?:tables|schema|databases|mode|headers|indexes|dump|show)\b",
+    re.IGNORECASE,
+)
+_SQL_DROPS = LatePattern(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
+_QUOTED = LatePattern(r"'[^']*'|\"[^\"]*\"")
+_DOCUMENT_SHELLS = names("mongosh mongo cqlsh influx arangosh")
+_DOCUMENT_DROPS = LatePattern(r"(?i)\b(?:drop\w*|delete\w*|remove\w*|truncate|shutdown\w*|rename\w*|replace\w*)\b")
+
+_THROWS = LatePattern(
+    r"(?i)(?:.*[-_:.])?(?:delete|del|remove|rm|rb|destroy|purge|prune|terminate|drop|wipe|deregister|uninstall|forget"
+    r"|flushall|flushdb|erase|nuke|truncate|undefine|unregister|decommission|evict|empty|autoremove|cleanup|reset)(?:[-_:].*)?"
+)
+_PROJECT_TOOLS = tables.BUILDS | names("""
+    git gh npm pnpm yarn pip pip3 uv poetry pdm pipenv cargo go bundle composer gem dotnet mix stack cabal
+    opam rustup pipx pre-commit alembic django-admin flask rails rake prisma nox tox just task make echo
+    printf test [ [[ ls cat grep rg sed awk find fd head tail cut tr export declare local read for which
+    type command cd pushd popd touch mkdir cp mv rm rmdir ln jq yq tee sort uniq wc diff code open xdg-open
+    man info curl wget
+    """)
+"""Programs whose operands are the project's own packages, texts, or names of files."""
+_STARTS_OTHERS = names("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
+"""Programs and words of the shell of which an operand is the name of a program."""
+_USER_STORES: tuple[tuple[str, LatePattern], ...] = (
+    (
+        "gh",
+        LatePattern(
+            r"(?:repo|release|secret|variable|gist|codespace|ssh-key|gpg-key|cache|run|project|issue|extension|label)"
+            r" (?:delete|remove)|repo archive|api .*(?:-X|--method)[ =]?DELETE"
+        ),
+    ),
+    ("npm", LatePattern(r"(?:unpublish|deprecate|owner rm|token revoke|access revoke|dist-tag rm)\b")),
+    ("cargo", LatePattern(r"(?:yank|uninstall|owner --remove)\b")),
+    ("gem", LatePattern(r"(?:yank|uninstall|cleanup)\b")),
+    ("pipx", LatePattern(r"uninstall")),
+    ("uv", LatePattern(r"(?:tool uninstall|python uninstall)\b")),
+    ("rustup", LatePattern(r"(?:self uninstall|toolchain (?:uninstall|remove)|uninstall)\b")),
+    ("conda", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
+    ("mamba", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
+    ("packer", LatePattern(r"plugins remove")),
+    ("go", LatePattern(r"clean .*-modcache")),
+)
+"""What tools of a project do to the user's accounts, and to what is installed for all projects."""
+
+
+def find_shared_removal(line: CommandLine) -> str:
+    """Why a line may remove packages or data that do not belong to the project; "" where it does not."""
+    for command in line.commands:
+        if command.words and (why := _explain(command, line, 0)):
+            return why
+    return ""
+
+
+def _explain(command: SimpleCommand, line: CommandLine | None, depth: int) -> str:
+    program, rest = command.program, command.words[1:]
+    argv = command.argv[1:]
+    if not argv and program not in _ALWAYS:
+        return ""
+    if argv in (("--help",), ("--version",), ("-h",)) or (_DRY_RUNS & set(argv) and program in _PACKAGES):
+        return ""
+    if why := _explain_packages(program, rest, argv):
+        return why
+    if program in ("docker", "podman", "nerdctl", "docker-compose", "podman-compose"):
+        return _explain_containers(command, depth)
+    if program in _GROUPS:
+        return _explain_group(command, depth)
+    if program in _ALWAYS:
+        return f"{program} may remove data of other projects"
+    if program in _SQL_CLIENTS:
+        return _explain_sql(program, rest, command)
+    if program in _DOCUMENT_SHELLS:
+        text = " ".join((*argv, command.stdin or ""))
+        return f"{program} may throw data away" if _DOCUMENT_DROPS.search(text) or command.upstream else ""
+    said = " ".join(argv)
+    stores = (pattern for name, pattern in _USER_STORES if name == program)
+    if found := next((match[0] for pattern in stores if (match := pattern.search(said))), ""):
+        return f"{program} {found} removes what other projects may use"
+    return _explain_words(program, rest, command, line)
+
+
+def _explain_packages(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
+    """Why a package manager may remove packages of the system."""
+    why = f"{program} removes packages of the system"
+    if pattern := _PACKAGE_OPTIONS.get(program):
+        found = any(pattern.fullmatch(text) for text in argv)
+        if program not in _NEEDS_REMOVAL:
+            return why if found else "" if program not in _PACKAGES else _explain_manager(program, rest, argv, why)
+        removes = names("uninstall remove rm un r") & set(argv)
+        return why if found and removes else ""
+    return _explain_manager(program, rest, argv, why) if program in _PACKAGES else ""
+
+
+def _explain_manager(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], why: str) -> str:
+    if any(_REMOVING_OPTIONS.fullmatch(text) for text in argv):
+        return why
+    operands = [word.text for word in operands_of(rest, _PACKAGE_VALUES)]
+    first = operands[0] if operands else next(iter(argv), "")
+    marked = program.startswith("apt") and operands[1:] and any(text.endswith("-") for text in operands[1:])
+    if program == "emerge" or (not operands and first.startswith("-") and first not in _PACKAGES[program]):
+        return ""
+    return why if marked or first not in _PACKAGES[program] else ""
+
+
+def _explain_containers(command: SimpleCommand, depth: int) -> str:
+    """Why containers, images or volumes of other projects may be removed."""
+    program = command.program
+    words = command.words[1:]
+    operands = list(operands_of(words, _CONTAINER_VALUES))
+    group = "compose" if program.endswith("compose") else ""
+    if not group:
+        if not operands:
+            return ""
+        first, rest = operands[0].text, words[_place_of(words, operands[0]) + 1 :]
+        if first not in _CONTAINERS:
+            return f"{program} {first} may remove data of other projects"
+        group, words = (first, rest) if first in _CONTAINER_GROUPS else ("", words)
+    else:
+        rest = words
+    action = ""
+    if group:
+        inner = list(operands_of(rest, _COMPOSE_VALUES if group == "compose" else frozenset()))
+        action = inner[0].text if inner else ""
+        if action and action not in _CONTAINER_GROUPS[group]:
+            return f"{program} {group} {action} may remove data of other projects"
+        rest = rest[_place_of(rest, inner[0]) + 1 :] if inner else ()
+    else:
+        action = operands[0].text
+    options = [word.text for word in rest if word.text.startswith("-")]
+    if action in ("rm", "rmi", "down", "remove", "kill", "stop"):
+        plain = not any(word.dynamic or word.glob for word in rest)
+        if not plain or (action in ("rm", "rmi", "down", "remove") and any(map(_VOLUMES.fullmatch, options))):
+            return f"{program} {action} may remove containers or volumes of other projects"
+        if "xargs" in command.wrappers:
+            return f"{program} {action} may remove containers of other projects"
+    if action in ("exec", "run") and depth == 0:
+        return _explain_inside(rest, program)
+    return ""
+
+
+def _explain_inside(words: tuple[Word, ...], program: str) -> str:
+    """Why what is started in a container or a cluster throws data away there."""
+    known = names("rm shred truncate unlink") if program in ("kubectl", "oc") else frozenset[str]()
+    for place, word in enumerate(words):
+        name = word.text.rsplit("/", 1)[-1]
+        calls = [words[place:]]
+        if name in ("sh", "bash", "ash", "dash"):
+            calls = [
+                each.words for text in words[place + 1 :] if " " in text.text for each in parse(text.text).commands
+            ]
+        elif name not in _ALWAYS | _GROUPS.keys() | _SQL_CLIENTS.keys() | _DOCUMENT_SHELLS | known:
+            continue
+        for call in filter(None, calls):
+            inner = SimpleCommand(words=call, written=call)
+            if inner.program in known:
+                return f"{program} starts {inner.program}, which may throw data away"
+            if why := _explain(inner, None, 1):
+                return why
+    return ""
+
+
+def _explain_group(command: SimpleCommand, depth: int) -> str:
+    program, words = command.program, command.words[1:]
+    operands = list(operands_of(words, _GROUP_VALUES))
+    first = operands[0].text if operands else ""
+    name = first.casefold() if program == "redis-cli" else first
+    if program == "redis-cli" and command.upstream:
+        return f"{program} gets its commands from a pipe"
+    if (operands and operands[0].dynamic) or (first and name not in _GROUPS[program]):
+        return f"{program} {first} may throw away data that other projects use"
+    second = operands[1].text if len(operands) > 1 else ""
+    deletes = any(_DELETING_OPTIONS.fullmatch(word.text) for word in words)
+    if deletes or (second and _THROWS.fullmatch(second) and first not in ("get", "explain", "exec", "set", "logs")):
+        return f"{program} {first} {second} may throw away data that other projects use".replace("  ", " ")
+    if program in ("terraform", "tofu", "terragrunt") and first == "state" and second not in _TERRAFORM_STATE:
+        return f"{program} state {second} changes what it knows of the infrastructure"
+    if first == "exec" and depth == 0 and program in ("kubectl", "oc", "lxc", "incus", "multipass"):
+        return _explain_inside(words, "kubectl")
+    return ""
+
+
+def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand) -> str:
+    """Why a text for a database may throw data away."""
+    texts = [word.text for word in rest if " " in word.text.strip() or ";" in word.text]
+    flags = _SQL_CLIENTS[program]
+    texts += [rest[at + 1].text for at, word in enumerate(rest[:-1]) if word.text in flags]
+    if command.stdin:
+        texts.append(command.stdin)
+    for text in texts:
+        bare = _QUOTED.sub("''", text)
+        for statement in bare.split(";"):
+            statement = statement.strip().strip("'\"")
+            if statement and (not _SQL_RUNS.match(statement) or _SQL_DROPS.search(statement)):
+                return f"{program} would run {statement[:60]!r}, which may throw data away"
+    open_text = any(word.dynamic and rest[at].text in flags for at, word in enumerate(rest[1:]))
+    return f"{program} gets a text that is only known when it runs" if open_text else ""
+
+
+def _explain_words(program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None) -> str:
+    """Why a program that is not known may throw data away: one of its first operands says so."""
+    starts_others = is_wrapper(program) or program in _STARTS_OTHERS | tables.INTERPRETERS
+    if starts_others or program in _PROJECT_TOOLS | tables.FILES or "/" in command.words[0].text:
+        return ""
+    operands = [word.text for word in operands_of(rest)[:3]]
+    found = next((text for text in operands if "/" not in text and _THROWS.fullmatch(text)), "")
+    found = found or next((word.text for word in rest if _DELETING_OPTIONS.fullmatch(word.text)), "")
+    if not found or isinstance(judge_reading(command, line), str) is False:
+        return ""
+    return f"{program} {found} may throw away what does not belong to the project"
+
+
+def _place_of(words: tuple[Word, ...], wanted: Word) -> int:
+    return next(at for at, word in enumerate(words) if word is wanted)
