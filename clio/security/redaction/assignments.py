@@ -34,6 +34,7 @@ from clio.security.redaction.value_shapes import (
     drawn,
     entropy,
     has_digit,
+    is_passphrase,
     is_placeholder,
     is_reference,
     is_wordlike,
@@ -473,7 +474,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return False
     if "[" in value and _GENERIC_TYPE.fullmatch(value):
         return False
-    if style != "quoted" and _is_variable(value):
+    if style != "quoted" and _is_variable(value) and not (style != "code" and is_passphrase(value)):
         return False
     if value.endswith(".*") and not has_digit(value):
         return False  # a pattern of dotted names
@@ -516,7 +517,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     if _is_word_chain(value):
         return True
     if style == "environment":
-        return len(value) >= 5 and not (plain and ("_" in value or "/" in value))
+        return len(value) >= 5 and not (plain and ("_" in value or "/" in value) and not is_passphrase(value, 2))
     if style == "data":
         if _NUMBER.fullmatch(value) and not password:
             return False
@@ -527,17 +528,19 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
                 and not (_CODE_FOR_SURE.search(value) and not by_lot(value) and not password)
             )
         if plain:
-            return password and len(value) >= 6 and ("-" in value or (value.islower() and value.isalpha()))
-        return len(value) >= 6 and "." not in value and "/" not in value and ("_" not in value or value[-2:].isdigit())
+            return is_passphrase(value) or (
+                password and len(value) >= 6 and ("-" in value or (value.islower() and value.isalpha()))
+            )
+        return len(value) >= 6 and "." not in value and "/" not in value and ("_" not in value or value[-2:].isdigit() or (password and value[-1].isdigit()))
     if style == "flag":
         if _CODE.search(value) and not by_lot(value):
             return False
-        return len(value) >= 5 and not plain and not _ALGORITHMS.fullmatch(value)
+        return len(value) >= 5 and (not plain or is_passphrase(value)) and not _ALGORITHMS.fullmatch(value)
     if (_CODE_FOR_SURE if by_lot(value) or (style == "inline" and password) else _CODE).search(value):
         return False
     if style == "inline":
         if plain:
-            return password and value.islower() and value.isalpha() and len(value) >= 6
+            return is_passphrase(value) or (password and value.islower() and value.isalpha() and len(value) >= 6)
         return len(value) >= 6 and not (words and "." in value)
     # Source code: an identifier or a number speaks of a value that is elsewhere.
     if (
@@ -588,10 +591,18 @@ def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
     if not words:
         return len(value) >= (5 if password else 6) and entropy(value) >= 1.5 and not value.startswith(("^", "."))
     if plain:
-        return _is_word_chain(value) or (
-            password and value.islower() and value.isalpha() and len(value) >= 6 and value not in _PLAIN_WORDS
+        return (
+            _is_word_chain(value)
+            or is_passphrase(value, 2 if password else 3)
+            or (
+                (password or (not is_generic(name) and not name.lower().endswith("token") and len(value) >= 8))
+                and value.islower()
+                and value.isalpha()
+                and len(value) >= 6
+                and value not in _PLAIN_WORDS
+            )
         )
-    if "." in value or "/" in value or ("_" in value and not value[-2:].isdigit()):
+    if "." in value or "/" in value or ("_" in value and not value[-1 if password else -2 :].isdigit()):
         return False
     return password or (
         (not is_generic(name) or name.isupper()) and len(value) >= 6 and not _ALGORITHMS.fullmatch(value)

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.security.redaction.assignments import is_secret_value
 from clio.security.redaction.calls import call_spans
+from clio.security.redaction.names import is_secret_name
 from clio.security.redaction.patterns import Span
 from clio.security.redaction.programs import (
     COOKIE,
@@ -28,7 +30,9 @@ from clio.security.redaction.value_shapes import (
     FILE_NAME,
     MEASURE,
     REPETITION,
+    drawn,
     has_digit,
+    is_passphrase,
     is_reference,
     is_wordlike,
     may_be_secret,
@@ -78,8 +82,8 @@ _SENTENCE_NAME = (
     r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd?|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
     r"|mot de passe|contraseña|contrasena|kennwort|senha|wachtwoord)"
 )
-_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is now|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
-_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+[\w.@'/-]+){1,4}?)?"
+_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is (?:now|still|actually|currently|just|simply|probably|always|apparently)|used to be|would be|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
+_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+(?:[\w.@'/-]+|'[^'\n]{1,80}'|\"[^\"\n]{1,80}\")){1,4}?)?"
 _SAID = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
@@ -89,9 +93,12 @@ TOLD_BEFORE = LatePattern(
     re.IGNORECASE,
 )
 _LAST_WORD = LatePattern(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
-_WITH = LatePattern(rf"(?:password|passphrase|pwd|passwd)[ \t]+{_SAID}", re.IGNORECASE)
+_WITH = LatePattern(
+    rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_SAID}", re.IGNORECASE
+)
 _WITH_BEFORE = LatePattern(
-    r"(?i:\b(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+)\Z"
+    r"(?i:\b(?:with|using|and|the|use|try|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+"
+    r"(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3})\Z"
 )
 _AS = LatePattern(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?P<q>[\"'`]?)(?P<v>[^\s\"'`]{5,120})(?P=q)[ \t]+(?:as|for)[ \t]+"
@@ -113,7 +120,8 @@ _OPEN_SENTENCE = LatePattern(
     re.IGNORECASE,
 )
 _OPEN_WITH = LatePattern(
-    r"(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:password|passphrase|pwd|passwd)[ \t]+\Z",
+    r"(?:with|using|and|the|/|,|use|try|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3}"
+    r"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+\Z",
     re.IGNORECASE,
 )
 OPEN_OFFER = LatePattern(
@@ -159,13 +167,13 @@ _CALL_WITH_LOGIN = LatePattern(
     re.IGNORECASE,
 )
 _SETTING = LatePattern(
-    r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
-    r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b)",
+    r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw(?:[ \t]+--(?:plaintext|iscrypted|allow-ssh))*|crypto[ \t]+(?:isakmp|ikev[12])[ \t]+key|SQLConnectInfo[ \t]+\S+[ \t]+\S+|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
+    r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b|[ \t]+(?:address|hostname)\b)",
     re.IGNORECASE,
 )
 _ORACLE = LatePattern(r"jdbc:oracle:(?:thin|oci8?):[\w.$-]{1,60}/(?P<v>[^\s@\"'/]{3,120})@", re.IGNORECASE)
 _COOKIE_LINE = LatePattern(
-    r"(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
+    r"\t(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
     re.IGNORECASE,
 )
 _COOKIE_VALUE = LatePattern(r"connect\.sid=(?P<v>[^\s;,\"'&]{6,2000})", re.IGNORECASE)
@@ -180,6 +188,27 @@ _SET_TO = LatePattern(
 )
 _LOG_IN_AS = LatePattern(
     r"\b(?:log(?:ged)?[ -]?in|sign(?:ed)?[ -]?in|connect|authenticate)[ \t]+(?:as|with|using)[ \t]+[\w.@+-]{2,60}[ \t]*/[ \t]*(?P<v>[^\s\"'`]{5,120})",
+    re.IGNORECASE,
+)
+_SENT = LatePattern(
+    r"\b(?:send|exp_send|sendline|send_line|send_password)[ \t]*(?:\([ \t]*|[ \t](?:--[ \t]+)?)[bru]?[\"'](?P<v>(?:[^\s\"'$\\]|\\[^rn\s]){4,200})(?:\\[rn]){0,2}[\"']"
+)
+_ASKED = LatePattern(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
+_IPSEC = LatePattern(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
+_CHAP = LatePattern(r"[\w.@\\-]{1,60}[\"']?[ \t]+(?:\*|[\w.-]{1,40})[ \t]+\"(?P<v>[^\s\"]{4,120})\"[ \t]+(?:\*|\d+(?:\.\d+){3})[ \t]*(?=\r?\n|\Z)")
+_INLINE_LOGIN = LatePattern(r"<auth-user-pass>[ \t]*\r?\n[^\n]{1,120}\n[ \t]*(?P<v>[^\s<][^\n<]{3,200}?)[ \t]*\r?\n")
+_CHPASSWD = LatePattern(
+    r"chpasswd:[ \t]*\r?\n(?:[ \t]{1,20}(?:expire|list)[^\n]{0,60}\n){0,3}[ \t]{1,20}(?:-[ \t]+)?[\"']?[\w.-]{1,40}:(?P<v>[^\s\"']{4,200})"
+)
+_LISTED_LOGIN = LatePattern(
+    r"[\"'](?:-u|-U|--user|--proxy-user|-a|--auth)[\"'],\s{0,20}[fbru]?[\"'][\w.@+-]{1,60}:(?P<v>[^\s\"'{}$]{4,200})[\"']"
+)
+_LOGIN_SETTING = LatePattern(r"(?:proxy-)?user[ \t]{0,4}[=:][ \t]{0,4}\"[\w.@+-]{1,60}:(?P<v>[^\s\"]{4,200})\"")
+_PRESEED = LatePattern(r"password(?:-again|-crypted)?[ \t]+password[ \t]+(?P<v>[^\s]{4,200})(?=[ \t]*\r?(?:\n|\Z))")
+_IDENTIFY = LatePattern(r"nickserv[ \t]+:?identify[ \t]+(?:[\w-]{1,40}[ \t]+(?=\S))?(?P<v>[^\s]{4,120})", re.IGNORECASE)
+_VALUE_FIRST = LatePattern(
+    r"\\{0,2}[\"']?\bvalue\\{0,2}[\"']?[ \t]{0,2}[:=][ \t]{0,4}(?P<q>\\{0,2}[\"'])(?P<v>[^\"'\n\\]{4,400})(?P=q),?\s{1,40}\\{0,2}[\"']?(?:name|key|id)\\{0,2}[\"']?"
+    r"[ \t]{0,2}[:=][ \t]{0,4}\\{0,2}[\"'](?P<name>[\w.:-]{2,100})\\{0,2}[\"']",
     re.IGNORECASE,
 )
 _SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
@@ -386,10 +415,20 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
     if is_wordlike(value):
         chain = value.split("-")
         return (
-            len(chain) >= 3
-            and value.islower()
-            and all(len(part) >= 4 for part in chain)
-            and not CHAIN_STOP.intersection(chain)
+            is_passphrase(value)
+            or (
+                quoted
+                and len(value) >= 8
+                and value.islower()
+                and _PASSWORD_IS.search(match[0]) is not None
+                and is_passphrase(f"{value}-abcd", 2)
+            )
+            or (
+                len(chain) >= 3
+                and value.islower()
+                and all(len(part) >= 4 for part in chain)
+                and not CHAIN_STOP.intersection(chain)
+            )
         )
     if not is_wordlike(value, digits=True):
         return (
@@ -412,6 +451,7 @@ def _is_random_letters(value: str) -> bool:
 
 
 _SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
+_PASSWORD_IS = LatePattern(r"(?i:pass|pwd|pw\b|kennwort|contrase|senha|wachtwoord).*\s(?:is|was|to|be|ist|lautet|est|es)\s")
 
 
 def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
@@ -469,7 +509,7 @@ def _setting_value(value: str, text: str, match: re.Match[str]) -> bool:
     return (
         may_be_secret(value)
         and not text[line : match.start()].strip()
-        and (not is_wordlike(value) or value.count("-") > 1)
+        and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
     )
 
 
@@ -523,6 +563,20 @@ def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
     )
 
 
+def _sent_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether what a script types is a secret: after a prompt for one anything, else only what no command is."""
+    if not may_be_secret(value) or "/" in value[:2]:
+        return False
+    if _ASKED.search(text, max(0, match.start() - 300), match.start()):
+        return value.lower() not in ("yes", "exit", "quit", "enable", "logout", "interact")
+    return match[0][-3:-2] == "\\" and drawn(value) and not is_wordlike(value, digits=True)
+
+
+def _first_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a value written before its name belongs to the name of a secret."""
+    return is_secret_name(match["name"]) and is_secret_value(value, match["name"], "quoted", True)
+
+
 class Form(Struct, frozen=True):
     """One way a text says that a secret follows.
 
@@ -546,7 +600,11 @@ class Form(Struct, frozen=True):
 def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether "with password X" gives one: only what is no word."""
     before = _WITH_BEFORE.search(text, max(0, match.start() - 60), match.start())
-    return before is not None and not is_wordlike(value) and _sentence_value(value, text, match)
+    if before is None or not _sentence_value(value, text, match):
+        return False
+    if match[0][:1].lower() != "p":  # a token, a secret or a key
+        return has_digit(value) and not is_wordlike(value, digits=True) and drawn(value)
+    return not is_wordlike(value) or is_passphrase(value)
 
 
 def accept_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -559,7 +617,9 @@ _SAID_OF = (*_TELLING, ":", "=")
 _PASSWORD = Form(
     ("password", "passphrase", "passwd", "passcode", "passwort"), _SENTENCE, _sentence_value, behind=_SAID_OF
 )
-_WITH_IT = Form(("password", "passphrase", "pwd", "passwd"), _WITH, _with_value, behind=_BLANK)
+_WITH_IT = Form(("password", "passphrase", "pwd", "passwd", "passcode"), _WITH, _with_value, behind=_BLANK)
+_WITH_TOKEN = Form(("token", "secret"), _WITH, _with_value, behind=_BLANK)
+_WITH_KEY = Form(("api key", "api-key", "api_key"), _WITH, _with_value, behind=_BLANK)
 _AS_IT = Form(
     ("password", "passphrase", "pwd", "token", "secret", "key"),
     _AS,
@@ -603,11 +663,11 @@ _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
         (Form((" pass:", '"pass:', "'pass:"), _OPENSSL, _plain_value, back=12, whole=True), 1),
     ),
     "pwd": ((Form(("pwd",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_IT, 0), *_ALL_OF_NAMES),
-    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), *_ALL_OF_NAMES),
-    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), *_ALL_OF_NAMES, (_PIPED_IN, 0),
+    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES),
+    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES, (_PIPED_IN, 0),
               (Form(("api token", "api-token", "api_token"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4)),
     "pw": ((Form(("pw",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
-    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), *_ALL_OF_NAMES,
+    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), (_WITH_KEY, 4), *_ALL_OF_NAMES,
             (Form(("access key", "secret key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 7)),
     "kennwort": ((Form(("kennwort",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
     "contrase": ((Form(("contraseña", "contrasena"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
@@ -627,6 +687,15 @@ OTHER_FORMS: tuple[Form, ...] = (
     Form(("login",), _LOGIN, _login_value, whole=True, words=("login", "logins",)),
     Form((":5432:", ":6432:", ":*:"), _PGPASS, _pgpass_value, back=200, whole=True),
     Form(("-securestring",), _SECURE_STRING, _plain_value, back=9, whole=True, words=("securestring",)),
+    Form(("send ", "sendline(", "send(", "sendline "), _SENT, _sent_value, whole=True, words=("send", "sendline")),
+    Form((": psk ", ": eap ", ": xauth ", ": ntlm "), _IPSEC, _plain_value, whole=True, words=("psk", "eap", "xauth", "ntlm")),
+    Form(("<auth-user-pass>",), _INLINE_LOGIN, _plain_value, whole=True, words=("auth",)),
+    Form(("chpasswd:",), _CHPASSWD, _plain_value, whole=True, words=("chpasswd",)),
+    Form(("'-u',", '"-u",', "'--user',", '"--user",', "'--auth',", '"--auth",'), _LISTED_LOGIN, _login_in_call, whole=True, words=("u", "user", "auth")),
+    Form(("user = \"", "user=\""), _LOGIN_SETTING, _pair_value, back=6, whole=True, words=("user",)),
+    Form(("password password ", "password-again password "), _PRESEED, _plain_value, whole=True, words=("password",)),
+    Form(("nickserv ",), _IDENTIFY, _plain_value, whole=True, words=("nickserv",)),
+    Form(('"value": ', '"value":"', " value=\""), _VALUE_FIRST, _first_value, back=1, whole=True, words=("name", "key", "id")),
     Form(("wifi:",), _WIFI, _plain_value, whole=True, words=("wifi",)),
     Form(("form-data; name=",), _FORM, _plain_value, whole=True, words=("form",)),
     Form(("sig=",), _SIGNATURE, _address_value, "signature", back=1, whole=True, words=("sig",)),
@@ -637,7 +706,7 @@ OTHER_FORMS: tuple[Form, ...] = (
       for needle, back in (("basicauth", 12), ("basic_auth", 12), ("auth=(", 1), ("auth = (", 1), ("networkcredential(", 0),
                            ("credentials(", 16), ("passwordauthentication(", 0), ("mysqli", 6), ("mysql_connect", 0), ("mysql_pconnect", 0), ("new pdo(", 0),
                            ("getconnection(", 14), ("->connect(", 6), ("oci_connect(", 0), ("ldap_bind(", 0), ("ftp_login(", 0))),
-    Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword"), _SETTING, _setting_value, back=14, whole=True),
+    Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword", "isakmp key", "sqlconnectinfo"), _SETTING, _setting_value, back=14, whole=True),
     Form(("jdbc:oracle:",), _ORACLE, _plain_value, whole=True, words=("oracle",)),
     Form(("\ttrue\t/", "\tfalse\t/"), _COOKIE_LINE, _plain_value, "cookie", back=1, whole=True),
     Form(("connect.sid=",), _COOKIE_VALUE, _plain_value, "cookie", whole=True, words=("sid",)),
@@ -675,7 +744,7 @@ _SENTENCE_CHARS = 240
 _NAME_BEFORE = 16
 _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
     (("pass", "pwd", "secret", "token", "key", "contrase", "kennwort", "senha", "wachtwoord", "credentials", "login"), _OPEN_SENTENCE),
-    (("password ", "passphrase ", "pwd ", "passwd "), _OPEN_WITH),
+    (("password ", "passphrase ", "pwd ", "passwd ", "passcode ", "token ", "secret ", "key "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
 )  # fmt: skip
 

@@ -22,7 +22,7 @@ from clio.security.redaction.encoded import encoded_spans
 from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
-from clio.security.redaction.value_shapes import is_wordlike
+from clio.security.redaction.value_shapes import is_passphrase, is_wordlike
 
 _LONG = 256
 _NAME_REACH = 160
@@ -455,7 +455,8 @@ def _is_title(line: str, place: int, end: int) -> bool:
 
 def _may_be_said(value: str) -> bool:
     """Whether a word that a sentence says may be a secret: no word of the language, unless it is quoted or joined."""
-    return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(value.rstrip(".,;:!?)]}"))
+    bare = value.rstrip(".,;:!?)]}")
+    return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(bare) or is_passphrase(bare)
 
 
 _QUOTES = frozenset("\"'`“‘«*")
