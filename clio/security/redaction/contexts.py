@@ -83,7 +83,9 @@ _SENTENCE_NAME = (
     r"|mot de passe|contraseña|contrasena|kennwort|senha|wachtwoord)"
 )
 _VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is (?:now|still|actually|currently|just|simply|probably|always|apparently)|used to be|would be|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
-_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+(?:[\w.@'/-]+|'[^'\n]{1,80}'|\"[^\"\n]{1,80}\")){1,4}?)?"
+_BETWEEN = (
+    r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+(?:[\w.@'/-]+|'[^'\n]{1,80}'|\"[^\"\n]{1,80}\")){1,4}?)?"
+)
 _SAID = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
@@ -94,7 +96,8 @@ TOLD_BEFORE = LatePattern(
 )
 _LAST_WORD = LatePattern(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
 _WITH = LatePattern(
-    rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_SAID}", re.IGNORECASE
+    rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_SAID}",
+    re.IGNORECASE,
 )
 _WITH_BEFORE = LatePattern(
     r"(?i:\b(?:with|using|and|the|use|try|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+"
@@ -195,7 +198,9 @@ _SENT = LatePattern(
 )
 _ASKED = LatePattern(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
 _IPSEC = LatePattern(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
-_CHAP = LatePattern(r"[\w.@\\-]{1,60}[\"']?[ \t]+(?:\*|[\w.-]{1,40})[ \t]+\"(?P<v>[^\s\"]{4,120})\"[ \t]+(?:\*|\d+(?:\.\d+){3})[ \t]*(?=\r?\n|\Z)")
+_CHAP = LatePattern(
+    r"[\w.@\\-]{1,60}[\"']?[ \t]+(?:\*|[\w.-]{1,40})[ \t]+\"(?P<v>[^\s\"]{4,120})\"[ \t]+(?:\*|\d+(?:\.\d+){3})[ \t]*(?=\r?\n|\Z)"
+)
 _INLINE_LOGIN = LatePattern(r"<auth-user-pass>[ \t]*\r?\n[^\n]{1,120}\n[ \t]*(?P<v>[^\s<][^\n<]{3,200}?)[ \t]*\r?\n")
 _CHPASSWD = LatePattern(
     r"chpasswd:[ \t]*\r?\n(?:[ \t]{1,20}(?:expire|list)[^\n]{0,60}\n){0,3}[ \t]{1,20}(?:-[ \t]+)?[\"']?[\w.-]{1,40}:(?P<v>[^\s\"']{4,200})"
@@ -293,7 +298,7 @@ def is_told_value(word: str) -> bool:
     """Whether a word may be what a sentence says a password is: "X is the password"."""
     return (
         6 <= len(word) <= 120
-        and (has_digit(word) or word.count("-") > 1)
+        and (has_digit(word) or word.count("-") > 1 or is_passphrase(word))
         and may_be_secret(word)
         and not MEASURE.fullmatch(word)
         and (not is_wordlike(word, digits=True) or (word[0].isalpha() and not any(sign in word for sign in "./:_")))
@@ -407,6 +412,8 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
         sign in value for sign in ("(", "=>", "::", "->", "<")
     ):
         return False
+    if value.isdigit() and 6 <= len(value) <= 12 and _A_PASSWORD.search(match[0]):
+        return True
     if REPETITION.match(value):
         return False  # of a grammar
     quoted = match.groupdict().get("qv") is not None
@@ -451,7 +458,10 @@ def _is_random_letters(value: str) -> bool:
 
 
 _SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
-_PASSWORD_IS = LatePattern(r"(?i:pass|pwd|pw\b|kennwort|contrase|senha|wachtwoord).*\s(?:is|was|to|be|ist|lautet|est|es)\s")
+_A_PASSWORD = LatePattern(r"(?i:pass|pwd|\bpw\b|kennwort|contrase|senha|wachtwoord)")
+_PASSWORD_IS = LatePattern(
+    r"(?i:pass|pwd|pw\b|kennwort|contrase|senha|wachtwoord).*\s(?:is|was|to|be|ist|lautet|est|es)\s"
+)
 
 
 def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
@@ -463,7 +473,9 @@ def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
         if lowered[place + 6 : place + 12].lstrip("\"'s ").startswith((":", "=", ",")):
             begin, read = max(place + 6, read), max(end, read)
             for match in COOKIE.finditer(text, begin, end):
-                if may_be_secret(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
+                if may_be_secret(match["v"]) and (
+                    not is_wordlike(match["v"]) or match["v"].count("-") > 1 or is_passphrase(match["v"])
+                ):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
         place = lowered.find("cookie", place + 6)
 
@@ -477,13 +489,15 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
         return False  # a list of headers
     if (
         not may_be_secret(value)
-        or (is_wordlike(value) and value.count("-") < 2)
+        or (is_wordlike(value) and value.count("-") < 2 and not is_passphrase(value))
         or "(" in value
         or value.startswith(("$", "%", "{", "'", "+", "!"))
     ):
         return False
     if is_wordlike(value, digits=True):
-        return len(value) >= 6 and "." not in value and "_" not in value
+        return is_passphrase(value) or (
+            len(value) >= 6 and "." not in value and ("_" not in value or (value[-2:].isdigit() and " " in match[0]))
+        )
     return (
         before in " \t\"'`:="
         and (has_digit(value) or len(value) >= 8)
@@ -499,7 +513,7 @@ def _login_in_call(value: str, text: str, match: re.Match[str]) -> bool:
     return (
         may_be_secret(value)
         and not any(char.isspace() for char in value)
-        and (not is_wordlike(value) or value.count("-") > 1)
+        and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
     )
 
 
@@ -521,7 +535,12 @@ def _pair_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether the second half of `user:value` is a password."""
     return (
         may_be_secret(value)
-        and (has_digit(value) or value.count("-") > 1 or (value.isalpha() and not is_wordlike(value)))
+        and (
+            has_digit(value)
+            or value.count("-") > 1
+            or (value.isalpha() and not is_wordlike(value))
+            or is_passphrase(value)
+        )
         and not value.isdigit()
         and "(" not in value
         and not MEASURE.fullmatch(value)

@@ -36,7 +36,8 @@ _SIGN = LatePattern(
     rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
     r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
     r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
-    r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t]string[ \t]|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
+    r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t](?:as[ \t])?string[ \t]|[ \t]{1,4}(?:is|are|was):?[ \t]{0,4}\r?\n|\*{0,2}:?</"
+    r"|[ \t]{1,4}(?:-{1,2}>?|→|–|—)[ \t]|,[ \t](?=[^\s,]{0,100}[0-9])|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
     r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
@@ -60,7 +61,9 @@ _TITLES = LatePattern(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
 _FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
 # As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
-_SETTER = LatePattern(r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set -gx|set)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z")
+_SETTER = LatePattern(
+    r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set(?: -[a-z]{1,4})?)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z"
+)
 _SETTER_CHARS = 80
 _HEADER = LatePattern(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
 _LOGIN = LatePattern(LOGIN)

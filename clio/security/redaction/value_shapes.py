@@ -158,9 +158,7 @@ _ALGORITHM_PARTS = (
     " iso cp ucs blake crc whirlpool ripemd fips sp with and key wrap encryption signature hash token jwt jws jwe cert hex bit"
     " bits kw nopad padding url sum crypt"
 )
-_ALGORITHM = (
-    rf"(?:(?>{'|'.join(map(re.escape, sorted(_ALGORITHM_PARTS.split(), key=len, reverse=True)))})[-_/+.: ]?[\d_/]{{0,8}}[-_/+.:]?)++\w?"
-)
+_ALGORITHM = rf"(?:(?>{'|'.join(map(re.escape, sorted(_ALGORITHM_PARTS.split(), key=len, reverse=True)))})[-_/+.: ]?[\d_/]{{0,8}}[-_/+.:]?)++\w?"
 MEASURE = LatePattern(
     rf"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{{0,5}}|{_ALGORITHM}|(?:sha|base|rfc|iso|utf|win32|unicode|latin)[-_]?\d+[-_:.,/][a-z:._,-]*"
     r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s|.*n't"
@@ -223,7 +221,9 @@ _TECHNICAL_PARTS = LatePattern(
     r"secret|token|passw|passphrase|auth|credential|config|default|example|value|string|client|server|setting|invalid|required"
     r"|encrypt|param|attribute|identifier|variable|function|placeholder|change|apikey|refresh|access|public|private|session"
 )
-_ENGLISH_ENDS = LatePattern(r"(?:ly|able|ible|ized|ised|izing|ising|ization|isation|ations?|ness|ments?|ility|ical|ating|ated)\Z")
+_ENGLISH_ENDS = LatePattern(
+    r"(?:ly|able|ible|ized|ised|izing|ising|ization|isation|ations?|ness|ments?|ility|ical|ating|ated)\Z"
+)
 
 
 def is_passphrase(value: str, least: int = 3) -> bool:
