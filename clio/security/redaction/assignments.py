@@ -95,7 +95,8 @@ _LOGIN = LatePattern(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
 # A name at the end of a text: more than what the others take, so that no value is ever parted from its name.
 _OPEN = LatePattern(
     rf"{NAME_END}(?:(?:\??:[ \t]{{0,2}}[A-Za-z&'\[\]| 8]{{0,20}})?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}})?"
-    rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?"
+    rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?(?:[(\\][ \t]{{0,8}}(?:\r?\n[ \t]{{0,60}})?)?"
+    r"|[ \t]{1,4}(?:A|As|As[ \t](?:S|St|Str|Stri|Strin|String)[ \t]{0,2}=?[ \t]{0,4})"
     r"|,?\s{1,40}(?:\\{0,2}[\"'])?(?:[Vv](?:a(?:l(?:ue?)?)?)?)?(?:\\{0,2}[\"'])?[ \t]{0,2}[:=]?[ \t]{0,4}"
     rf"|string[ \t]{{1,2}}(?:=[ \t]{{0,4}})?|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
 )
@@ -443,6 +444,8 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
         style = "data"
     elif opens and _REST.match(text, match.end("bare"), end):
         style = "data" if separator in ("=", ":") and not bare.endswith((",", ";", ")")) else "code"
+    elif opens and capital and separator in (":=", "?=") and _REST.match(text, match.end("bare"), end):
+        style = "data"  # as a Makefile has it
     else:
         style = "inline" if tight else "code"
     whole = style == "environment" or (style == "data" and sure)
@@ -468,7 +471,9 @@ def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
         return False
     opened = text[start - 1 : start] in ("(", "[")
     after = _TEXT_AFTER.match(text, end)
-    return after is not None and (after["word"] is not None or (bool(words or opened) and "=" not in text[line:start]))
+    if after is None or after["word"] is not None:
+        return after is not None
+    return after.end() == len(text) or (bool(words or opened) and "=" not in text[line:start])
 
 
 _TEXT_BEFORE = LatePattern(

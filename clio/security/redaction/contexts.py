@@ -229,12 +229,18 @@ _CODES = LatePattern(
     re.IGNORECASE,
 )
 _SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
+_DATA_IN_BRACES = LatePattern(r"[ \t-]*(?:data|stringData):[ \t]*\{(?P<v>[^{}\n]{1,2000})\}?[ \t]*\r?\Z")
+_ENTRY_IN_BRACES = LatePattern(
+    r"[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<q>[\"']?)(?P<v>[^\s,\"']{1,1000})(?P=q)[ \t]*(?=,|\Z)"
+)
 _DATA = LatePattern(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
 _ENTRY = LatePattern(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
 _JSON_KIND = LatePattern(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
 _JSON_DATA = LatePattern(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
 _JSON_VALUE = LatePattern(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
-_OPEN_DOCUMENT = LatePattern(r"(?:apiVersion|kind|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")")
+_OPEN_DOCUMENT = LatePattern(
+    r"(?:apiVersion|kind|(?<![^\n \t])(?:stringD|d)ata(?=:[ \t]*\r?(?:\n|\Z))|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")"
+)
 _OTHER_KIND = LatePattern(
     r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
 )
@@ -381,11 +387,13 @@ def is_program_sign(line: str, low: str, begun: int) -> bool:
 
 def is_program(word: str) -> bool:
     """Whether a word, in small letters, is the name of a program that may be given a secret."""
-    return word.strip("`'\"$()|;&>").rpartition("/")[2] in _BEGINNING_WORDS
+    bare = word.strip("`'\"$()|;&>").rpartition("/")[2]
+    return bare in _BEGINNING_WORDS or (not bare.isalnum() and _LAST_NAME.sub("", bare) in _BEGINNING_WORDS)
 
 
 BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
 """What begins a context; the last two only where a word ends with them."""
+_LAST_NAME = LatePattern(r".*[\"'`(=\[{$,]")
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = LatePattern(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|cookies?[\"']?[ \t]*[:=,]|(?:insert|replace)[ \t][^\n]{0,20}into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\("
@@ -714,7 +722,7 @@ OTHER_FORMS: tuple[Form, ...] = (
     Form(("user = \"", "user=\""), _LOGIN_SETTING, _pair_value, back=6, whole=True, words=("user",)),
     Form(("password password ", "password-again password "), _PRESEED, _plain_value, whole=True, words=("password",)),
     Form(("nickserv ",), _IDENTIFY, _plain_value, whole=True, words=("nickserv",)),
-    Form(('"value": ', '"value":"', " value=\""), _VALUE_FIRST, _first_value, back=1, whole=True, words=("name", "key", "id")),
+    Form(('"value": ', '"value":"', " value=\""), _VALUE_FIRST, _first_value, back=1, whole=True, words=("value",)),
     Form(("wifi:",), _WIFI, _plain_value, whole=True, words=("wifi",)),
     Form(("form-data; name=",), _FORM, _plain_value, whole=True, words=("form",)),
     Form(("sig=",), _SIGNATURE, _address_value, "signature", back=1, whole=True, words=("sig",)),
@@ -810,6 +818,10 @@ def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Spa
         indent = len(line) - len(stripped)
         if indent <= depth:
             inside, block = _DATA.fullmatch(line) is not None, -1
+            if data := _DATA_IN_BRACES.fullmatch(line):
+                for entry in _ENTRY_IN_BRACES.finditer(line, data.start("v"), data.end("v")):
+                    if not is_reference(entry["v"]) and "[REDACTED" not in entry["v"]:
+                        yield Span(start + entry.start("v"), start + entry.end("v"), "kubernetes-secret", 312)
             continue
         if not inside:
             continue
@@ -850,7 +862,7 @@ def _lines_from(text: str, place: int) -> Iterator[tuple[int, str]]:
 
 def _open_document(text: str, end: int) -> int | None:
     """Where a document begins that may be a Kubernetes secret, and has not ended."""
-    if "apiVersion" not in text and "kind" not in text:
+    if "apiVersion" not in text and "kind" not in text and "ata:" not in text:
         return None
     begin = max(0, end - _MAX_DOCUMENT_CHARS)
     for match in _OPEN_DOCUMENT.finditer(text, begin, end):

@@ -12,7 +12,26 @@ WORDS = (
     *("pw", "psk", "kennwort", "contrase", "geheim", "senha", "wachtwoord", "pin"),
 )
 """What is part of every such name, in small letters."""
-_KEYS = ("api", "access", "private", "auth", "encryption", "signing", "account", "master", "license", "secret")
+_KEYS = (
+    "api",
+    "access",
+    "private",
+    "auth",
+    "encryption",
+    "signing",
+    "account",
+    "master",
+    "license",
+    "secret",
+    "hmac",
+    "jwt",
+    "cipher",
+    "cookie",
+    "session",
+    "storage",
+    "shared",
+    "webhook",
+)
 _JOINTS = 13  # as many dashes, underlines or blanks may part "api" and "key" in `is_begun`
 BEHIND = r"(?=[\"'`\s:=>\])\\]|\Z)"
 _PIN = r"(?:[_-]pin|pin[_-]?code)"

@@ -191,6 +191,13 @@ _PASSWORD_OPTION = LatePattern(
 )
 
 
+PAIRED_SIGNS = (" -p ", " -p=", " -pw ", " --pass ", " -pass ", " /p:", " /pass:", " /password:")
+PAIRED = LatePattern(
+    r"\s(?:-p|-P|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])(?P<v>[^\s\"'|;&<>-][^\s|;&<>]{4,200})[^\n]{0,400}\n"
+)
+"""The line of an option for a password, to its end: one for a user, before or behind it, makes the value a secret."""
+
+
 def _paired_spans(text: str) -> Iterator[Span]:
     """The value of an option for a password in a line that has one for a user, whatever the program."""
     for needle in (" -u", " -U", "-user", " /u"):

@@ -37,13 +37,15 @@ _SIGN = LatePattern(
     r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
     r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
     r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t](?:as[ \t])?string[ \t]|[ \t]{1,4}(?:is|are|was):?[ \t]{0,4}\r?\n|\*{0,2}:?</"
-    r"|[ \t]{1,4}(?:-{1,2}>?|→|–|—)[ \t]|,[ \t](?=[^\s,]{0,100}[0-9])|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
-    r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
+    r"|[ \t]{1,4}(?:-{1,2}>?|→|–|—)[ \t]|,[ \t](?=[^\s,]{0,100}[0-9])|[\"']\r?\n"
+    r"|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
+    r"|[\"')\]]{0,3}[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
 )
 # The word a sentence says: "… is now X". Where it has not come yet, the name lasts.
-_SAID = LatePattern(rf"{SENTENCE_BEHIND}[ \t]+(\S+)")
+_SAID = LatePattern(rf"(?:{SENTENCE_BEHIND}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
+_BESIDE = LatePattern(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
 # A name that something else follows than what a sentence has between a name and its value: nothing behind it is one.
 _DONE = LatePattern(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
@@ -57,7 +59,9 @@ _PLURALS = ("token", "secret", "key")
 _PLURAL_DONE = LatePattern(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
 _CELL_END = LatePattern(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
 _TABLE_CELL = LatePattern(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
-_TITLES = LatePattern(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
+_TITLES = LatePattern(
+    r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?"
+)
 _FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
 # As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
@@ -313,7 +317,7 @@ def may_be_quiet(before: str, words: str) -> bool:
     return _DIRECTIVE.search(line, line.rfind("\n") + 1) is None
 
 
-_PROSE = LatePattern(r"(?:[A-Z]?[a-z]+[.,;]?[ ]+)+")
+_PROSE = LatePattern(r"(?:[A-Z]?[a-z]{1,15}[.,;]?[ ]+)+")
 _DIRECTIVE = LatePattern(r"(?:\A|[\n ])(?:--?\S|(?i:env|arg|set\w*|with|using|login|user\w*)[ \t])|[-:=<>|`\"'({\[$]")
 _TELLERS = frozenset(
     "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
@@ -410,9 +414,10 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 return -1
             if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
                 continue
-            said = _SAID.match(low, end)
-            if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
-                return -1
+            for following in (_SAID, _BESIDE):
+                said = following.match(low, end)
+                if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
+                    return -1
             if _DONE.match(low, end) is None:
                 lasting |= bit
     if told & _BITS["bearer"]:
