@@ -130,7 +130,7 @@ _TYPE_OF_KEY = LatePattern(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z
 _NEXT_NAME = LatePattern(_NAMED)
 _CUT = LatePattern(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
 _LINE_START = LatePattern(
-    r"(?:[\w./@+-]{1,100}[:-]\d{1,6}[:-])?[ \t]*(?:\d+[|:→\t-][ \t]*)?(?:[-+>│|#;/*]{1,3}[ \t]+)?(?:export|set|setx|ENV|ARG|let|var|const|local|declare(?: -x)?)?[ \t]*[\"']?(?:\$env:)?\Z"
+    r"(?:[\w./@+-]{1,100}[:-]\d{1,6}[:-])?[ \t]*(?:\d+[|:→\t-][ \t]*)?(?:[-+>│|#;/*]{1,3}[ \t]+|\+)?(?:export|set|setx|ENV|ARG|let|var|const|local|declare(?: -x)?)?[ \t]*[\"']?(?:\$env:)?\Z"
 )
 _REST = LatePattern(r"[ \t]*(?:[#;][^\n]*|//[^\n]*)?\r?(?:\n|\Z)")
 _ALGORITHMS = LatePattern(
@@ -443,9 +443,12 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
     elif "-" in name.strip("-") and separator == ":":
         style = "data"
     elif opens and _REST.match(text, match.end("bare"), end):
-        style = "data" if separator in ("=", ":") and not bare.endswith((",", ";", ")")) else "code"
-    elif opens and capital and separator in (":=", "?=") and _REST.match(text, match.end("bare"), end):
-        style = "data"  # as a Makefile has it
+        style = (
+            "data"
+            if (separator in ("=", ":") or (capital and separator in (":=", "?=")))
+            and not bare.endswith((",", ";", ")"))
+            else "code"
+        )
     else:
         style = "inline" if tight else "code"
     whole = style == "environment" or (style == "data" and sure)
@@ -471,7 +474,7 @@ def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
         return False
     opened = text[start - 1 : start] in ("(", "[")
     after = _TEXT_AFTER.match(text, end)
-    if after is None or after["word"] is not None:
+    if after is None or after["word"] is not None or after["tight"] is not None:
         return after is not None
     return after.end() == len(text) or (bool(words or opened) and "=" not in text[line:start])
 
@@ -481,7 +484,7 @@ _TEXT_BEFORE = LatePattern(
 )
 _TEXT_WORD = LatePattern(r"[A-Za-z]{2,}")
 _TEXT_AFTER = LatePattern(
-    r"[,.;:!?)\]]{0,3}(?:[ \t]*\r?(?:\n|\Z)|(?<=[,;])(?=\w+=)|[ \t]+(?:\w+=|-\s|(?P<word>[A-Za-z]{1,20}(?=[\s,.;!?]|\Z))))"
+    r"[,.;:!?)\]]{0,3}(?:[ \t]*\r?(?:\n|\Z)|(?P<tight>(?<=[,;])(?=\w+=))|[ \t]+(?:\w+=|-\s|(?P<word>[A-Za-z]{1,20}(?=[\s,.;!?]|\Z))))"
 )
 _CODE_WORDS = frozenset(
     "return if elif else and or not assert await yield lambda def in is with as case when raise for while import from new"

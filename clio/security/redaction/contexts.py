@@ -198,9 +198,6 @@ _SENT = LatePattern(
 )
 _ASKED = LatePattern(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
 _IPSEC = LatePattern(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
-_CHAP = LatePattern(
-    r"[\w.@\\-]{1,60}[\"']?[ \t]+(?:\*|[\w.-]{1,40})[ \t]+\"(?P<v>[^\s\"]{4,120})\"[ \t]+(?:\*|\d+(?:\.\d+){3})[ \t]*(?=\r?\n|\Z)"
-)
 _INLINE_LOGIN = LatePattern(r"<auth-user-pass>[ \t]*\r?\n[^\n]{1,120}\n[ \t]*(?P<v>[^\s<][^\n<]{3,200}?)[ \t]*\r?\n")
 _CHPASSWD = LatePattern(
     r"chpasswd:[ \t]*\r?\n(?:[ \t]{1,20}(?:expire|list)[^\n]{0,60}\n){0,3}[ \t]{1,20}(?:-[ \t]+)?[\"']?[\w.-]{1,40}:(?P<v>[^\s\"']{4,200})"
@@ -212,7 +209,7 @@ _LOGIN_SETTING = LatePattern(r"(?:proxy-)?user[ \t]{0,4}[=:][ \t]{0,4}\"[\w.@+-]
 _PRESEED = LatePattern(r"password(?:-again|-crypted)?[ \t]+password[ \t]+(?P<v>[^\s]{4,200})(?=[ \t]*\r?(?:\n|\Z))")
 _IDENTIFY = LatePattern(r"nickserv[ \t]+:?identify[ \t]+(?:[\w-]{1,40}[ \t]+(?=\S))?(?P<v>[^\s]{4,120})", re.IGNORECASE)
 _VALUE_FIRST = LatePattern(
-    r"\\{0,2}[\"']?\bvalue\\{0,2}[\"']?[ \t]{0,2}[:=][ \t]{0,4}(?P<q>\\{0,2}[\"'])(?P<v>[^\"'\n\\]{4,400})(?P=q),?\s{1,40}\\{0,2}[\"']?(?:name|key|id)\\{0,2}[\"']?"
+    r"\s?\\{0,2}[\"']?\bvalue\\{0,2}[\"']?[ \t]{0,2}[:=][ \t]{0,4}(?P<q>\\{0,2}[\"'])(?P<v>[^\"'\n\\]{4,400})(?P=q),?\s{1,40}\\{0,2}[\"']?(?:name|key|id)\\{0,2}[\"']?"
     r"[ \t]{0,2}[:=][ \t]{0,4}\\{0,2}[\"'](?P<name>[\w.:-]{2,100})\\{0,2}[\"']",
     re.IGNORECASE,
 )

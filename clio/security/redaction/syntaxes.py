@@ -326,7 +326,8 @@ def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> 
     sign = next((each for each in (",", ";", "\t") if each in head), "")
     if not sign:
         return None
-    cells = head[_COMMENT.match(head).end() :].split(sign) if _COMMENT.match(head) else head.split(sign)
+    comment = _COMMENT.match(head)
+    cells = head[comment.end() if comment else 0 :].split(sign)
     if len(cells) > 100 or not all(_COLUMN.match(cell.strip(" \"'")) for cell in cells):
         return None
     column = text.count(sign, line, start)
@@ -383,6 +384,7 @@ def _is_paired_secret(value: str, name: str) -> bool:
     return (
         (has_digit(value) or is_passphrase(value) or (len(value) >= 10 and value.isalnum() and not is_wordlike(value)))
         and value[-1] not in "-_.:"
+        and value[0] != "/"
         and not any(char.isspace() or char in "\\[](){}|<>" for char in value)
         and not MEASURE.fullmatch(value)
         and (

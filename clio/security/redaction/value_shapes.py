@@ -162,7 +162,7 @@ _ALGORITHM = rf"(?:(?>{'|'.join(map(re.escape, sorted(_ALGORITHM_PARTS.split(), 
 MEASURE = LatePattern(
     rf"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{{0,5}}|{_ALGORITHM}|(?:sha|base|rfc|iso|utf|win32|unicode|latin)[-_]?\d+[-_:.,/][a-z:._,-]*"
     r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s|.*n't"
-    r"|.*[()\[\]{}].*|[\w./?&:-]+=[^=].*)"
+    r"|.*[()\[\]{}].*|[a-z_./?&:-]+=[^=].*)"
 )
 """Numbers with their units, versions, the names of algorithms and other words with digits that no secret is."""
 FILE_NAME = LatePattern(
