@@ -113,7 +113,7 @@ _DEFAULTED = LatePattern(
 )
 _CHANGED = LatePattern(rf"[\"']?[ \t]{{0,40}}[=:][ \t]{{0,4}}\"[^\"\n]{{0,200}}\"[ \t]{{1,4}}->[ \t]{{1,4}}{_LITERAL}")
 _POINTED = LatePattern(rf"[\"'`*]{{0,2}}[ \t]{{1,4}}(?:-{{1,2}}>?|→|–|—)[ \t]{{1,4}}[\"'`]?{_BARE}[\"'`]?{_LINE_END}")
-_APPOSED = LatePattern(r",[ \t][\"'`]?(?P<b>[^\s\"'`,;]{8,120})[\"'`]?,[ \t](?=[a-z])")
+_APPOSED = LatePattern(r",[ \t]`?(?=[^\s,]{0,120}[0-9])(?P<b>[^\s\"'`,;]{8,120})[\"'`]?,[ \t](?=[a-z])")
 _TAGGED = LatePattern(
     r":?(?:</\w{1,10}>)?:?\s{0,8}<(?:b|code|strong|i|em|tt|kbd|span|td|dd|pre|samp)(?:[ \t][^<>\n]{0,80})?>(?P<b>[^\s<>]{4,200})</"
 )
@@ -382,7 +382,11 @@ def _is_quoted_secret(value: str, name: str) -> bool:
 def _is_paired_secret(value: str, name: str) -> bool:
     """Whether a literal beside a name is its value: lists of names have words there."""
     return (
-        (has_digit(value) or is_passphrase(value) or (len(value) >= 10 and value.isalnum() and not is_wordlike(value)))
+        (
+            has_digit(value)
+            or is_passphrase(value)
+            or (len(value) >= 10 and len(set(value.lower())) >= 8 and value.isalnum() and not is_wordlike(value))
+        )
         and value[-1] not in "-_.:"
         and value[0] != "/"
         and not any(char.isspace() or char in "\\[](){}|<>" for char in value)
