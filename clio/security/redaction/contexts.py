@@ -14,6 +14,7 @@ from msgspec import Struct
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.assignments import is_secret_value
 from clio.security.redaction.calls import call_spans
+from clio.security.redaction.kubernetes import kubernetes_spans, open_manifest
 from clio.security.redaction.names import is_secret_name
 from clio.security.redaction.patterns import Span
 from clio.security.redaction.programs import (
@@ -33,13 +34,11 @@ from clio.security.redaction.value_shapes import (
     drawn,
     has_digit,
     is_passphrase,
-    is_reference,
     is_wordlike,
     may_be_secret,
 )
 
 _LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
-_MAX_DOCUMENT_CHARS = 8192
 _FEW_PLACES = 24
 """At so many places an expression is tried by itself; a search would go on behind them."""
 
@@ -206,7 +205,9 @@ _LISTED_LOGIN = LatePattern(
     r"[\"'](?:-u|-U|--user|--proxy-user|-a|--auth)[\"'],\s{0,20}[fbru]?[\"'][\w.@+-]{1,60}:(?P<v>[^\s\"'{}$]{4,200})[\"']"
 )
 _LOGIN_SETTING = LatePattern(r"(?:proxy-)?user[ \t]{0,4}[=:][ \t]{0,4}\"[\w.@+-]{1,60}:(?P<v>[^\s\"]{4,200})\"")
-_PRESEED = LatePattern(r"password(?:-again|-crypted)?[ \t]+password[ \t]+(?P<v>[^\s]{4,200})(?=[ \t]*\r?(?:\n|\Z))")
+_PRESEED = LatePattern(
+    r"(?:root-|user-)?password(?:-again|-crypted)?[ \t]+password[ \t]+(?P<v>[^\s]{4,200})(?=[ \t]*\r?(?:\n|\Z))"
+)
 _IDENTIFY = LatePattern(r"nickserv[ \t]+:?identify[ \t]+(?:[\w-]{1,40}[ \t]+(?=\S))?(?P<v>[^\s]{4,120})", re.IGNORECASE)
 _VALUE_FIRST = LatePattern(
     r"\s?\\{0,2}[\"']?\bvalue\\{0,2}[\"']?[ \t]{0,2}[:=][ \t]{0,4}(?P<q>\\{0,2}[\"'])(?P<v>[^\"'\n\\]{4,400})(?P=q),?\s{1,40}\\{0,2}[\"']?(?:name|key|id)\\{0,2}[\"']?"
@@ -224,22 +225,6 @@ _CODES = LatePattern(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
     r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,40}+(?:-[a-z0-9]{4,40}+){0,4}[\"'`]?,?){2,20})",
     re.IGNORECASE,
-)
-_SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
-_DATA_IN_BRACES = LatePattern(r"[ \t-]*(?:data|stringData):[ \t]*\{(?P<v>[^{}\n]{1,2000})\}?[ \t]*\r?\Z")
-_ENTRY_IN_BRACES = LatePattern(
-    r"[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<q>[\"']?)(?P<v>[^\s,\"']{1,1000})(?P=q)[ \t]*(?=,|\Z)"
-)
-_DATA = LatePattern(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
-_ENTRY = LatePattern(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
-_JSON_KIND = LatePattern(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
-_JSON_DATA = LatePattern(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
-_JSON_VALUE = LatePattern(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
-_OPEN_DOCUMENT = LatePattern(
-    r"(?:apiVersion|kind|(?<![^\n \t])(?:stringD|d)ata(?=:[ \t]*\r?(?:\n|\Z))|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")"
-)
-_OTHER_KIND = LatePattern(
-    r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
 )
 
 
@@ -273,7 +258,7 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
                 yield from _form_spans(text, lowered, form, place, place + len(needle))
                 place = lowered.find(needle, place + len(needle))
     if "Secret" in text and "kind" in text:
-        yield from _kubernetes_spans(text)
+        yield from kubernetes_spans(text)
     if "cookie" in lowered:
         yield from _cookie_spans(text, lowered)
 
@@ -358,7 +343,7 @@ def open_context(text: str, end: int) -> int | None:
     place = text.rfind("login", max(0, end - 2 * MAX_LINE_CHARS), end)
     if place >= 0 and (match := _OPEN_NETRC.search(text, max(0, place - 12), end)):
         found.append(match.start())
-    document = _open_document(text, end)
+    document = open_manifest(text, end)
     if document is not None:
         found.append(document)
     return min(found, default=None)
@@ -385,7 +370,9 @@ def is_program_sign(line: str, low: str, begun: int) -> bool:
 def is_program(word: str) -> bool:
     """Whether a word, in small letters, is the name of a program that may be given a secret."""
     bare = word.strip("`'\"$()|;&>").rpartition("/")[2]
-    return bare in _BEGINNING_WORDS or (not bare.isalnum() and _LAST_NAME.sub("", bare) in _BEGINNING_WORDS)
+    return bare in _BEGINNING_WORDS or (
+        len(bare) <= 64 and not bare.isalnum() and _LAST_NAME.sub("", bare) in _BEGINNING_WORDS
+    )
 
 
 BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
@@ -716,8 +703,8 @@ OTHER_FORMS: tuple[Form, ...] = (
     Form(("<auth-user-pass>",), _INLINE_LOGIN, _plain_value, whole=True, words=("auth",)),
     Form(("chpasswd:",), _CHPASSWD, _plain_value, whole=True, words=("chpasswd",)),
     Form(("'-u',", '"-u",', "'--user',", '"--user",', "'--auth',", '"--auth",'), _LISTED_LOGIN, _login_in_call, whole=True, words=("u", "user", "auth")),
-    Form(("user = \"", "user=\""), _LOGIN_SETTING, _pair_value, back=6, whole=True, words=("user",)),
-    Form(("password password ", "password-again password "), _PRESEED, _plain_value, whole=True, words=("password",)),
+    Form(("user=\"",), _LOGIN_SETTING, _pair_value, back=6, whole=True, words=("user",)),
+    Form(("root-password password ", "user-password password ", "password-again password "), _PRESEED, _plain_value, whole=True, words=("password",)),
     Form(("nickserv ",), _IDENTIFY, _plain_value, whole=True, words=("nickserv",)),
     Form(('"value": ', '"value":"', " value=\""), _VALUE_FIRST, _first_value, back=1, whole=True, words=("value",)),
     Form(("wifi:",), _WIFI, _plain_value, whole=True, words=("wifi",)),
@@ -771,117 +758,3 @@ _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
     (("password ", "passphrase ", "pwd ", "passwd ", "passcode ", "token ", "secret ", "key "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
 )  # fmt: skip
-
-
-def _kubernetes_spans(text: str) -> Iterator[Span]:
-    done = 0
-    for match in _SECRET_KIND.finditer(text):
-        if match.start() >= done:
-            first, done = _find_manifest(text, match)
-            yield from _manifest_spans(text, first, done, len(match["indent"]))
-    for match in _JSON_KIND.finditer(text):
-        begin, end = max(0, match.start() - _MAX_DOCUMENT_CHARS), match.end() + _MAX_DOCUMENT_CHARS
-        for data in _JSON_DATA.finditer(text, begin, min(len(text), end)):
-            for value in _JSON_VALUE.finditer(text, data.start("v"), data.end("v")):
-                if not is_reference(value["v"]):
-                    yield Span(value.start("v"), value.end("v"), "kubernetes-secret", 312)
-
-
-def _find_manifest(text: str, kind: re.Match[str]) -> tuple[int, int]:
-    """Where the document begins and ends that a `kind: Secret` is part of."""
-    depth = len(kind["indent"])
-    first = kind.start()
-    while first > 0 and kind.start() - first < _MAX_DOCUMENT_CHARS:
-        above = text.rfind("\n", 0, first - 1) + 1
-        if not _belongs(text[above : first - 1], depth):
-            break
-        first = above
-    end = kind.end()
-    for start, line in _lines_from(text, first):
-        if start > kind.end() and not _belongs(line, depth):
-            break
-        end = max(end, start + len(line))
-    return first, end
-
-
-def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Span]:
-    """The values below `data` and `stringData` in a document whose keys are indented so far."""
-    inside, block = False, -1
-    for start, line in _lines_from(text, first):
-        if start > end:
-            break
-        if not line.strip() or (stripped := line.lstrip(" \t-")).startswith("#"):
-            continue
-        indent = len(line) - len(stripped)
-        if indent <= depth:
-            inside, block = _DATA.fullmatch(line) is not None, -1
-            if data := _DATA_IN_BRACES.fullmatch(line):
-                for entry in _ENTRY_IN_BRACES.finditer(line, data.start("v"), data.end("v")):
-                    if not is_reference(entry["v"]) and "[REDACTED" not in entry["v"]:
-                        yield Span(start + entry.start("v"), start + entry.end("v"), "kubernetes-secret", 312)
-            continue
-        if not inside:
-            continue
-        if block >= 0 and indent > block:
-            yield Span(start + indent, start + len(line.rstrip()), "kubernetes-secret", 312)
-            continue
-        entry = _ENTRY.fullmatch(line)
-        block = indent
-        if entry and (value := entry["v"]) and value[0] not in "|>":
-            quote = value[0] if value[0] in "\"'" and value[-1] == value[0] and len(value) > 1 else ""
-            bare = value[1:-1] if quote else value
-            if bare and not is_reference(bare) and not bare.startswith("[REDACTED"):
-                yield Span(
-                    start + entry.start("v") + len(quote), start + entry.end("v") - len(quote), "kubernetes-secret", 312
-                )
-
-
-def _belongs(line: str, depth: int) -> bool:
-    """Whether a line is part of a document whose keys are indented so far."""
-    if not line.strip():
-        return False
-    indent = len(line) - len(line.lstrip(" \t-"))
-    return (
-        not line.startswith(("---", "...", "```"))
-        and indent >= depth
-        and (indent > depth or ":" in line or line.lstrip().startswith("#"))
-    )
-
-
-def _lines_from(text: str, place: int) -> Iterator[tuple[int, str]]:
-    limit = min(len(text), place + 2 * _MAX_DOCUMENT_CHARS)
-    while place < limit:
-        end = text.find("\n", place)
-        end = len(text) if end < 0 else end
-        yield place, text[place:end]
-        place = end + 1
-
-
-def _open_document(text: str, end: int) -> int | None:
-    """Where a document begins that may be a Kubernetes secret, and has not ended."""
-    if "apiVersion" not in text and "kind" not in text and "ata:" not in text:
-        return None
-    begin = max(0, end - _MAX_DOCUMENT_CHARS)
-    for match in _OPEN_DOCUMENT.finditer(text, begin, end):
-        rest = text[match.start() : end]
-        if match[0].startswith('"'):
-            ended = rest.find("\n}") >= 0 or ("\n" in rest and "\n" not in rest.lstrip('\\"') and False)
-            single = (
-                "\n" in rest
-                and "{" in text[max(0, match.start() - 4) : match.start()]
-                and "\n" not in text[max(0, match.start() - 3) : match.start()]
-            )
-            if ended or (single and rest.find("}}") >= 0) or _OTHER_KIND.search(rest):
-                continue
-            return match.start()
-        line = text.rfind("\n", 0, match.start()) + 1
-        if text[line : match.start()].strip(" \t-") or text[match.end() : match.end() + 1] not in (":", ""):
-            continue
-        depth = match.start() - line
-        lines = rest.split("\n")
-        if not all(_belongs(each, depth) for each in lines[1:-1]) or _OTHER_KIND.search(rest):
-            continue
-        if lines[-1].strip() and len(lines) > 1 and len(lines[-1]) - len(lines[-1].lstrip(" \t-")) < depth:
-            continue
-        return line
-    return None

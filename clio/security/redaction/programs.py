@@ -193,7 +193,7 @@ _PASSWORD_OPTION = LatePattern(
 
 PAIRED_SIGNS = (" -p ", " -p=", " -pw ", " --pass ", " -pass ", " /p:", " /pass:", " /password:")
 PAIRED = LatePattern(
-    r"\s(?:-p|-P|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])(?P<v>[^\s\"'|;&<>-][^\s|;&<>]{4,200})[^\n]{0,400}\n"
+    r"\s(?:-p|-P|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[\"']?(?P<v>[^\s\"'|;&<>/.~$-][^\s|;&<>]{4,200})[^\n]{0,400}\n"
 )
 """The line of an option for a password, to its end: one for a user, before or behind it, makes the value a secret."""
 
