@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.calls import CALLS, PATTERNS
 from clio.security.redaction.contexts import ALL_FORMS, FOREIGN, OTHER_FORMS, Form, accept_value
-from clio.security.redaction.programs import LINES, MAX_LINE_CHARS, PAIRED, PAIRED_SIGNS
+from clio.security.redaction.programs import LINES, MAX_LINE_CHARS
 
 
 @cache
@@ -33,7 +33,7 @@ def _list_further_forms() -> tuple[Form, ...]:
         for calls in CALLS.values()
         for call, argument in calls
     )
-    return (*lines, *calls, Form(PAIRED_SIGNS, PAIRED, accept_value, whole=True))
+    return (*lines, *calls)
 
 
 class _Sign(Struct, frozen=True):

@@ -191,11 +191,8 @@ _PASSWORD_OPTION = LatePattern(
 )
 
 
-PAIRED_SIGNS = (" -p ", " -p=", " -pw ", " --pass ", " -pass ", " /p:", " /pass:", " /password:")
-PAIRED = LatePattern(
-    r"\s(?:-p|-P|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[\"']?(?P<v>[^\s\"'|;&<>/.~$-][^\s|;&<>]{4,200})[^\n]{0,400}\n"
-)
-"""The line of an option for a password, to its end: one for a user, before or behind it, makes the value a secret."""
+PASSWORD_BEHIND = LatePattern(r"\s(?:-p|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[^\s/.~$-]")
+"""An option for a password, in a line in small letters; one for a user before it makes its value a secret."""
 
 
 def _paired_spans(text: str) -> Iterator[Span]:

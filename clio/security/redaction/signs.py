@@ -22,6 +22,7 @@ from clio.security.redaction.encoded import encoded_spans
 from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
+from clio.security.redaction.programs import PASSWORD_BEHIND
 from clio.security.redaction.value_shapes import is_passphrase, is_wordlike
 
 _LONG = 256
@@ -331,12 +332,13 @@ _TOLD_OPEN = LatePattern(
 
 # What all that tells of anything holds, but for the names of programs and a user's values.
 _MAY_TELL = LatePattern(
-    "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "://", "-----begin")))
+    "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "-login", "://", "-----begin")))
     + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
 )
 _OFFER_CHARS = 24
 _OFFERING = ("use", "try", "type", "enter")
 _OFFER = LatePattern(r"(?:\A|[^a-z0-9_])(?:use|try|type|enter)\Z")
+_USER_OPTIONS = ("-u", "--user", "--login", "-login")
 _FLAG_BEGUN = ("-", "'-", '"-')
 
 
@@ -345,7 +347,7 @@ def _find_names(word: str, low: str) -> int:
     found = 0
     if "bearer" in low or "basic" in low:
         found |= _BITS["bearer"]
-    if low.startswith("-u"):
+    if low.startswith(_USER_OPTIONS):
         found |= _BITS["-u"]
     exact = len(low) == len(word) <= _CACHED_CHARS and not low.startswith(_FLAG_BEGUN)
     for part, name in _NAMES.items():
@@ -425,7 +427,7 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
             return -1
         lasting |= _BITS["bearer"]
     if told & _BITS["-u"]:
-        if _LOGIN.search(low) is not None:
+        if _LOGIN.search(low) is not None or PASSWORD_BEHIND.search(low) is not None:
             return -1
         lasting |= _BITS["-u"]
     return lasting
