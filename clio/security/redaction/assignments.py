@@ -29,11 +29,13 @@ from clio.security.redaction.names import (
 )
 from clio.security.redaction.patterns import Span
 from clio.security.redaction.value_shapes import (
+    MEASURE,
     by_lot,
     character_kinds,
     drawn,
     entropy,
     has_digit,
+    is_passphrase,
     is_placeholder,
     is_reference,
     is_wordlike,
@@ -86,14 +88,15 @@ BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`(]?(?=[^\s\"'`]{0,1024}[0-9])"
 _BESIDE = LatePattern(rf"{BESIDE}(?P<bare>[^\s\"'`]{{8,1024}})")
 _SET = LatePattern(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`=]{4,1024})")
 _SETTER = LatePattern(
-    r"(?:\A|\n)[ \t|0-9:+>→-]{0,16}(?:ENV|ARG|SetEnv|setenv|setx|set -gx|set|[a-z]+ configure set|config:set)[ \t]{1,4}\Z"
+    r"(?:\A|\n)[ \t|0-9:+>→-]{0,16}(?:ENV|ARG|SetEnv|setenv|setx|set(?: -[a-zA-Z]{1,4})?|[a-z]+ configure set|config:set)[ \t]{1,4}\Z"
 )
 LOGIN = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'`$@/]{1,64}:"
 _LOGIN = LatePattern(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
 # A name at the end of a text: more than what the others take, so that no value is ever parted from its name.
 _OPEN = LatePattern(
     rf"{NAME_END}(?:(?:\??:[ \t]{{0,2}}[A-Za-z&'\[\]| 8]{{0,20}})?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}})?"
-    rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?"
+    rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?(?:[(\\][ \t]{{0,8}}(?:\r?\n[ \t]{{0,60}})?)?"
+    r"|[ \t]{1,4}(?:A|As|As[ \t](?:S|St|Str|Stri|Strin|String)[ \t]{0,2}=?[ \t]{0,4})"
     r"|,?\s{1,40}(?:\\{0,2}[\"'])?(?:[Vv](?:a(?:l(?:ue?)?)?)?)?(?:\\{0,2}[\"'])?[ \t]{0,2}[:=]?[ \t]{0,4}"
     rf"|string[ \t]{{1,2}}(?:=[ \t]{{0,4}})?|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
 )
@@ -127,7 +130,7 @@ _TYPE_OF_KEY = LatePattern(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z
 _NEXT_NAME = LatePattern(_NAMED)
 _CUT = LatePattern(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
 _LINE_START = LatePattern(
-    r"[ \t]*(?:\d+[|:→\t-][ \t]*)?(?:[-+>│|#;/*]{1,3}[ \t]+)?(?:export|set|setx|ENV|ARG|let|var|const|local|declare(?: -x)?)?[ \t]*[\"']?(?:\$env:)?\Z"
+    r"(?:[\w./@+-]{1,100}[:-]\d{1,6}[:-])?[ \t]*(?:\d+[|:→\t-][ \t]*)?(?:[-+>│|#;/*]{1,3}[ \t]+|\+)?(?:export|set|setx|ENV|ARG|let|var|const|local|declare(?: -x)?)?[ \t]*[\"']?(?:\$env:)?\Z"
 )
 _REST = LatePattern(r"[ \t]*(?:[#;][^\n]*|//[^\n]*)?\r?(?:\n|\Z)")
 _ALGORITHMS = LatePattern(
@@ -153,7 +156,7 @@ _PLAIN_WORDS = frozenset(
 
 _LABEL_SIGNS = ("{", "%s", "%(", "${", "<", ">", "[", "(", "=", "→", "+")
 
-Style = Literal["quoted", "element", "environment", "data", "inline", "code", "flag", "beside"]
+Style = Literal["quoted", "element", "environment", "data", "inline", "text", "code", "flag", "beside"]
 
 
 def name_places(lowered: str) -> list[tuple[int, str]]:
@@ -259,7 +262,7 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
     ):
         return
     match: re.Match[str] | None
-    if sign in "=:!?|+s[" and (match := _AFTER.match(text, place)):
+    if sign in "=:!?|+sA[" and (match := _AFTER.match(text, place)):
         if match["sep"] in ("==", "!="):
             return
         if match["bare"] is None:
@@ -440,7 +443,12 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
     elif "-" in name.strip("-") and separator == ":":
         style = "data"
     elif opens and _REST.match(text, match.end("bare"), end):
-        style = "data" if separator in ("=", ":") and not bare.endswith((",", ";", ")")) else "code"
+        style = (
+            "data"
+            if (separator in ("=", ":") or (capital and separator in (":=", "?=")))
+            and not bare.endswith((",", ";", ")"))
+            else "code"
+        )
     else:
         style = "inline" if tight else "code"
     whole = style == "environment" or (style == "data" and sure)
@@ -450,18 +458,50 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
         value = bare.rstrip(",")
     if style == "inline" and bare[len(value) : len(value) + 1] in (",", ")"):
         style = "code"
+    if style == "code" and sure and separator in ("=", ":") and _is_in_text(text, line, start, at + len(value)):
+        style = "text"
     if value and is_secret_value(value, name, style, sure):
         yield Span(at, at + len(value), kind_of(name), 300)
+
+
+def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
+    """Whether what is between two places stands in a sentence or a line of a log; line: where the line begins."""
+    before = _TEXT_BEFORE.fullmatch(text, line, start)
+    if before is None:
+        return False
+    words = _TEXT_WORD.findall(text, line, start)
+    if not _CODE_WORDS.isdisjoint(words):
+        return False
+    opened = text[start - 1 : start] in ("(", "[")
+    after = _TEXT_AFTER.match(text, end)
+    if after is None or after["word"] is not None or after["tight"] is not None:
+        return after is not None
+    return after.end() == len(text) or (bool(words or opened) and "=" not in text[line:start])
+
+
+_TEXT_BEFORE = LatePattern(
+    r"(?:(?:\[?[\w.,:'/@+-]{1,60}\]?|[\w.-]{1,40}=[^\s()\[\]{}\"']{1,60})[ \t]{1,4}){0,40}[(\[]?"
+)
+_TEXT_WORD = LatePattern(r"[A-Za-z]{2,}")
+_TEXT_AFTER = LatePattern(
+    r"[,.;:!?)\]]{0,3}(?:[ \t]*\r?(?:\n|\Z)|(?P<tight>(?<=[,;])(?=\w+=))|[ \t]+(?:\w+=|-\s|(?P<word>[A-Za-z]{1,20}(?=[\s,.;!?]|\Z))))"
+)
+_CODE_WORDS = frozenset(
+    "return if elif else and or not assert await yield lambda def in is with as case when raise for while import from new"
+    " const let var val static public private protected final readonly pub mut async await class struct type interface enum"
+    " fn func function override export default abstract declare namespace switch throw throws do end then begin print echo"
+    " self this optional required virtual internal extern unsigned volatile inline where select param returns arg args".split()
+)
 
 
 def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     """Whether a value of a name that means a secret is the secret itself.
 
     style: "quoted" as a literal; "element" of XML; "environment" for `NAME=value`; "data" for the only value on its line;
-    "inline" for `name=value` elsewhere; "code" where an expression may stand; "flag" and "beside" behind a blank.
+    "inline" for `name=value` elsewhere; "text" for one among the words of a sentence or a log; "code" where an expression may stand; "flag" and "beside" behind a blank.
     sure: whether the name means a secret whatever its value looks like.
     """
-    if style in ("inline", "flag", "code") and value[-1:] == "$" and has_digit(value):
+    if style in ("inline", "text", "flag", "code") and value[-1:] == "$" and has_digit(value):
         value = value.rstrip("$")  # no sign of code at the end
     if len(value) < 4 or is_placeholder(value) or "[REDACTED" in value or is_reference(value):
         return False
@@ -473,7 +513,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return False
     if "[" in value and _GENERIC_TYPE.fullmatch(value):
         return False
-    if style != "quoted" and _is_variable(value):
+    if style != "quoted" and _is_variable(value) and not (style != "code" and is_passphrase(value)):
         return False
     if value.endswith(".*") and not has_digit(value):
         return False  # a pattern of dotted names
@@ -486,11 +526,9 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         if not has_digit(value):
             return False
         if value.isdigit():
-            return sure and (
-                len(value) >= 6
-                if password and style != "code"
-                else len(value) >= 8 and style == "quoted" and not is_generic(name)
-            )
+            if style == "environment" or (password and style != "code"):
+                return sure and len(value) >= 6
+            return sure and len(value) >= 8 and style not in ("code", "beside") and not is_generic(name)
         return password and len(value) >= 8 and sure and style != "code" and _NUMBER.fullmatch(value) is None
     words = is_wordlike(value, digits=True)
     plain = is_wordlike(value)
@@ -516,7 +554,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     if _is_word_chain(value):
         return True
     if style == "environment":
-        return len(value) >= 5 and not (plain and ("_" in value or "/" in value))
+        return len(value) >= 5 and not (plain and ("_" in value or "/" in value) and not is_passphrase(value, 2))
     if style == "data":
         if _NUMBER.fullmatch(value) and not password:
             return False
@@ -527,17 +565,31 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
                 and not (_CODE_FOR_SURE.search(value) and not by_lot(value) and not password)
             )
         if plain:
-            return password and len(value) >= 6 and ("-" in value or (value.islower() and value.isalpha()))
-        return len(value) >= 6 and "." not in value and "/" not in value and ("_" not in value or value[-2:].isdigit())
+            return is_passphrase(value) or (
+                password and len(value) >= 6 and ("-" in value or (value.islower() and value.isalpha()))
+            )
+        return (
+            len(value) >= 6
+            and "." not in value
+            and "/" not in value
+            and ("_" not in value or value[-2:].isdigit() or (password and value[-1].isdigit()))
+        )
     if style == "flag":
         if _CODE.search(value) and not by_lot(value):
             return False
-        return len(value) >= 5 and not plain and not _ALGORITHMS.fullmatch(value)
+        return len(value) >= 5 and (not plain or is_passphrase(value)) and not _ALGORITHMS.fullmatch(value)
     if (_CODE_FOR_SURE if by_lot(value) or (style == "inline" and password) else _CODE).search(value):
         return False
+    if style == "text":
+        return is_passphrase(value) or (
+            len(value) >= 6
+            and not plain
+            and not MEASURE.fullmatch(value)
+            and (not words or (value.isalnum() and value[-1].isdigit() and (password or value.islower())))
+        )
     if style == "inline":
         if plain:
-            return password and value.islower() and value.isalpha() and len(value) >= 6
+            return is_passphrase(value) or (password and value.islower() and value.isalpha() and len(value) >= 6)
         return len(value) >= 6 and not (words and "." in value)
     # Source code: an identifier or a number speaks of a value that is elsewhere.
     if (
@@ -588,10 +640,18 @@ def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
     if not words:
         return len(value) >= (5 if password else 6) and entropy(value) >= 1.5 and not value.startswith(("^", "."))
     if plain:
-        return _is_word_chain(value) or (
-            password and value.islower() and value.isalpha() and len(value) >= 6 and value not in _PLAIN_WORDS
+        return (
+            _is_word_chain(value)
+            or is_passphrase(value, 2 if password else 3)
+            or (
+                (password or (not is_generic(name) and not name.lower().endswith("token") and len(value) >= 8))
+                and value.islower()
+                and value.isalpha()
+                and len(value) >= 6
+                and value not in _PLAIN_WORDS
+            )
         )
-    if "." in value or "/" in value or ("_" in value and not value[-2:].isdigit()):
+    if "." in value or "/" in value or ("_" in value and not value[-1 if password else -2 :].isdigit()):
         return False
     return password or (
         (not is_generic(name) or name.isupper()) and len(value) >= 6 and not _ALGORITHMS.fullmatch(value)

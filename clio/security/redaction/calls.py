@@ -11,7 +11,14 @@ from collections.abc import Iterator
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import FILE_NAME, MEASURE, has_digit, is_wordlike, may_be_secret
+from clio.security.redaction.value_shapes import (
+    FILE_NAME,
+    MEASURE,
+    has_digit,
+    is_passphrase,
+    is_wordlike,
+    may_be_secret,
+)
 
 _MAKER = r"(?:(?:key|secret|password)[ \t]?=[ \t]?)?(?:\[\]byte\(|(?:System\.Text\.)?Encoding\.\w{1,10}\.GetBytes\(|Buffer\.from\(|Some\(|new String\(|str\(|bytes\()?"
 _LITERAL = rf"{_MAKER}[bNrf@$]?(?P<q>[\"'`])(?P<v>(?:\\[^\n]|(?!(?P=q))[^\\\n]){{4,512}})(?P=q)"
@@ -110,8 +117,18 @@ def _is_argument(value: str) -> bool:
     return (
         may_be_secret(value)
         and not any(char.isspace() for char in value)
-        and (has_digit(value) or value.count("-") > 1 or (value.isalnum() and not is_wordlike(value)))
-        and (not is_wordlike(value, digits=True) or (value.isalnum() and len(value) >= 6) or value.count("-") > 1)
+        and (
+            has_digit(value)
+            or value.count("-") > 1
+            or (value.isalnum() and not is_wordlike(value))
+            or is_passphrase(value)
+        )
+        and (
+            not is_wordlike(value, digits=True)
+            or (value.isalnum() and len(value) >= 6)
+            or value.count("-") > 1
+            or is_passphrase(value)
+        )
         and not MEASURE.fullmatch(value)
         and not FILE_NAME.search(value)
         and not value.startswith(("http", "/", "."))

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.security.redaction.assignments import is_secret_value
 from clio.security.redaction.calls import call_spans
+from clio.security.redaction.kubernetes import kubernetes_spans, open_manifest
+from clio.security.redaction.names import is_secret_name
 from clio.security.redaction.patterns import Span
 from clio.security.redaction.programs import (
     COOKIE,
@@ -28,14 +31,14 @@ from clio.security.redaction.value_shapes import (
     FILE_NAME,
     MEASURE,
     REPETITION,
+    drawn,
     has_digit,
-    is_reference,
+    is_passphrase,
     is_wordlike,
     may_be_secret,
 )
 
 _LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
-_MAX_DOCUMENT_CHARS = 8192
 _FEW_PLACES = 24
 """At so many places an expression is tried by itself; a search would go on behind them."""
 
@@ -78,8 +81,10 @@ _SENTENCE_NAME = (
     r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd?|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
     r"|mot de passe|contraseña|contrasena|kennwort|senha|wachtwoord)"
 )
-_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is now|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
-_BETWEEN = r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+[\w.@'/-]+){1,4}?)?"
+_VERB = r"(?:(?:has been |was |is |be )?(?:re)?(?:set|changed) to|is (?:now|still|actually|currently|just|simply|probably|always|apparently)|used to be|would be|is:|is|was|are|will be|should be|must be|to be|lautet|ist|est|es|è|é|becomes|equals|=>|=|:|[-=]>|→|—|–)"
+_BETWEEN = (
+    r"(?:[ \t]+(?:for|of|to|on|at|in|de|für|pour|para)(?:[ \t]+(?:[\w.@'/-]+|'[^'\n]{1,80}'|\"[^\"\n]{1,80}\")){1,4}?)?"
+)
 _SAID = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
@@ -89,9 +94,13 @@ TOLD_BEFORE = LatePattern(
     re.IGNORECASE,
 )
 _LAST_WORD = LatePattern(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
-_WITH = LatePattern(rf"(?:password|passphrase|pwd|passwd)[ \t]+{_SAID}", re.IGNORECASE)
+_WITH = LatePattern(
+    rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_SAID}",
+    re.IGNORECASE,
+)
 _WITH_BEFORE = LatePattern(
-    r"(?i:\b(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+)\Z"
+    r"(?i:\b(?:with|using|and|the|use|try|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+"
+    r"(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3})\Z"
 )
 _AS = LatePattern(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?P<q>[\"'`]?)(?P<v>[^\s\"'`]{5,120})(?P=q)[ \t]+(?:as|for)[ \t]+"
@@ -113,7 +122,8 @@ _OPEN_SENTENCE = LatePattern(
     re.IGNORECASE,
 )
 _OPEN_WITH = LatePattern(
-    r"(?:with|using|and|the|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:password|passphrase|pwd|passwd)[ \t]+\Z",
+    r"(?:with|using|and|the|/|,|use|try|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3}"
+    r"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+\Z",
     re.IGNORECASE,
 )
 OPEN_OFFER = LatePattern(
@@ -159,13 +169,13 @@ _CALL_WITH_LOGIN = LatePattern(
     re.IGNORECASE,
 )
 _SETTING = LatePattern(
-    r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
-    r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b)",
+    r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw(?:[ \t]+--(?:plaintext|iscrypted|allow-ssh))*|crypto[ \t]+(?:isakmp|ikev[12])[ \t]+key|SQLConnectInfo[ \t]+\S+[ \t]+\S+|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
+    r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b|[ \t]+(?:address|hostname)\b)",
     re.IGNORECASE,
 )
 _ORACLE = LatePattern(r"jdbc:oracle:(?:thin|oci8?):[\w.$-]{1,60}/(?P<v>[^\s@\"'/]{3,120})@", re.IGNORECASE)
 _COOKIE_LINE = LatePattern(
-    r"(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
+    r"\t(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
     re.IGNORECASE,
 )
 _COOKIE_VALUE = LatePattern(r"connect\.sid=(?P<v>[^\s;,\"'&]{6,2000})", re.IGNORECASE)
@@ -182,6 +192,28 @@ _LOG_IN_AS = LatePattern(
     r"\b(?:log(?:ged)?[ -]?in|sign(?:ed)?[ -]?in|connect|authenticate)[ \t]+(?:as|with|using)[ \t]+[\w.@+-]{2,60}[ \t]*/[ \t]*(?P<v>[^\s\"'`]{5,120})",
     re.IGNORECASE,
 )
+_SENT = LatePattern(
+    r"\b(?:send|exp_send|sendline|send_line|send_password)[ \t]*(?:\([ \t]*|[ \t](?:--[ \t]+)?)[bru]?[\"'](?P<v>(?:[^\s\"'$\\]|\\[^rn\s]){4,200})(?:\\[rn]){0,2}[\"']"
+)
+_ASKED = LatePattern(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
+_IPSEC = LatePattern(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
+_INLINE_LOGIN = LatePattern(r"<auth-user-pass>[ \t]*\r?\n[^\n]{1,120}\n[ \t]*(?P<v>[^\s<][^\n<]{3,200}?)[ \t]*\r?\n")
+_CHPASSWD = LatePattern(
+    r"chpasswd:[ \t]*\r?\n(?:[ \t]{1,20}(?:expire|list)[^\n]{0,60}\n){0,3}[ \t]{1,20}(?:-[ \t]+)?[\"']?[\w.-]{1,40}:(?P<v>[^\s\"']{4,200})"
+)
+_LISTED_LOGIN = LatePattern(
+    r"[\"'](?:-u|-U|--user|--proxy-user|-a|--auth)[\"'],\s{0,20}[fbru]?[\"'][\w.@+-]{1,60}:(?P<v>[^\s\"'{}$]{4,200})[\"']"
+)
+_LOGIN_SETTING = LatePattern(r"(?:proxy-)?user[ \t]{0,4}[=:][ \t]{0,4}\"[\w.@+-]{1,60}:(?P<v>[^\s\"]{4,200})\"")
+_PRESEED = LatePattern(
+    r"(?:root-|user-)?password(?:-again|-crypted)?[ \t]+password[ \t]+(?P<v>[^\s]{4,200})(?=[ \t]*\r?(?:\n|\Z))"
+)
+_IDENTIFY = LatePattern(r"nickserv[ \t]+:?identify[ \t]+(?:[\w-]{1,40}[ \t]+(?=\S))?(?P<v>[^\s]{4,120})", re.IGNORECASE)
+_VALUE_FIRST = LatePattern(
+    r"\s?\\{0,2}[\"']?\bvalue\\{0,2}[\"']?[ \t]{0,2}[:=][ \t]{0,4}(?P<q>\\{0,2}[\"'])(?P<v>[^\"'\n\\]{4,400})(?P=q),?\s{1,40}\\{0,2}[\"']?(?:name|key|id)\\{0,2}[\"']?"
+    r"[ \t]{0,2}[:=][ \t]{0,4}\\{0,2}[\"'](?P<name>[\w.:-]{2,100})\\{0,2}[\"']",
+    re.IGNORECASE,
+)
 _SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
 _PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
 _SEED = LatePattern(
@@ -193,16 +225,6 @@ _CODES = LatePattern(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
     r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,40}+(?:-[a-z0-9]{4,40}+){0,4}[\"'`]?,?){2,20})",
     re.IGNORECASE,
-)
-_SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
-_DATA = LatePattern(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
-_ENTRY = LatePattern(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
-_JSON_KIND = LatePattern(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
-_JSON_DATA = LatePattern(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
-_JSON_VALUE = LatePattern(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
-_OPEN_DOCUMENT = LatePattern(r"(?:apiVersion|kind|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")")
-_OTHER_KIND = LatePattern(
-    r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
 )
 
 
@@ -236,7 +258,7 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
                 yield from _form_spans(text, lowered, form, place, place + len(needle))
                 place = lowered.find(needle, place + len(needle))
     if "Secret" in text and "kind" in text:
-        yield from _kubernetes_spans(text)
+        yield from kubernetes_spans(text)
     if "cookie" in lowered:
         yield from _cookie_spans(text, lowered)
 
@@ -264,7 +286,7 @@ def is_told_value(word: str) -> bool:
     """Whether a word may be what a sentence says a password is: "X is the password"."""
     return (
         6 <= len(word) <= 120
-        and (has_digit(word) or word.count("-") > 1)
+        and (has_digit(word) or word.count("-") > 1 or is_passphrase(word))
         and may_be_secret(word)
         and not MEASURE.fullmatch(word)
         and (not is_wordlike(word, digits=True) or (word[0].isalpha() and not any(sign in word for sign in "./:_")))
@@ -321,7 +343,7 @@ def open_context(text: str, end: int) -> int | None:
     place = text.rfind("login", max(0, end - 2 * MAX_LINE_CHARS), end)
     if place >= 0 and (match := _OPEN_NETRC.search(text, max(0, place - 12), end)):
         found.append(match.start())
-    document = _open_document(text, end)
+    document = open_manifest(text, end)
     if document is not None:
         found.append(document)
     return min(found, default=None)
@@ -347,11 +369,15 @@ def is_program_sign(line: str, low: str, begun: int) -> bool:
 
 def is_program(word: str) -> bool:
     """Whether a word, in small letters, is the name of a program that may be given a secret."""
-    return word.strip("`'\"$()|;&>").rpartition("/")[2] in _BEGINNING_WORDS
+    bare = word.strip("`'\"$()|;&>").rpartition("/")[2]
+    return bare in _BEGINNING_WORDS or (
+        len(bare) <= 64 and not bare.isalnum() and _LAST_NAME.sub("", bare) in _BEGINNING_WORDS
+    )
 
 
 BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
 """What begins a context; the last two only where a word ends with them."""
+_LAST_NAME = LatePattern(r".*[\"'`(=\[{$,]")
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = LatePattern(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|cookies?[\"']?[ \t]*[:=,]|(?:insert|replace)[ \t][^\n]{0,20}into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\("
@@ -378,6 +404,8 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
         sign in value for sign in ("(", "=>", "::", "->", "<")
     ):
         return False
+    if value.isdigit() and 6 <= len(value) <= 12 and _A_PASSWORD.search(match[0]):
+        return True
     if REPETITION.match(value):
         return False  # of a grammar
     quoted = match.groupdict().get("qv") is not None
@@ -386,10 +414,20 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
     if is_wordlike(value):
         chain = value.split("-")
         return (
-            len(chain) >= 3
-            and value.islower()
-            and all(len(part) >= 4 for part in chain)
-            and not CHAIN_STOP.intersection(chain)
+            is_passphrase(value)
+            or (
+                quoted
+                and len(value) >= 8
+                and value.islower()
+                and _PASSWORD_IS.search(match[0]) is not None
+                and is_passphrase(f"{value}-abcd", 2)
+            )
+            or (
+                len(chain) >= 3
+                and value.islower()
+                and all(len(part) >= 4 for part in chain)
+                and not CHAIN_STOP.intersection(chain)
+            )
         )
     if not is_wordlike(value, digits=True):
         return (
@@ -412,6 +450,10 @@ def _is_random_letters(value: str) -> bool:
 
 
 _SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
+_A_PASSWORD = LatePattern(r"(?i:pass|pwd|\bpw\b|kennwort|contrase|senha|wachtwoord)")
+_PASSWORD_IS = LatePattern(
+    r"(?i:pass|pwd|pw\b|kennwort|contrase|senha|wachtwoord).*\s(?:is|was|to|be|ist|lautet|est|es)\s"
+)
 
 
 def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
@@ -423,7 +465,9 @@ def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
         if lowered[place + 6 : place + 12].lstrip("\"'s ").startswith((":", "=", ",")):
             begin, read = max(place + 6, read), max(end, read)
             for match in COOKIE.finditer(text, begin, end):
-                if may_be_secret(match["v"]) and (not is_wordlike(match["v"]) or match["v"].count("-") > 1):
+                if may_be_secret(match["v"]) and (
+                    not is_wordlike(match["v"]) or match["v"].count("-") > 1 or is_passphrase(match["v"])
+                ):
                     yield Span(match.start("v"), match.end("v"), "cookie", 311)
         place = lowered.find("cookie", place + 6)
 
@@ -437,13 +481,15 @@ def _header_value(value: str, text: str, match: re.Match[str]) -> bool:
         return False  # a list of headers
     if (
         not may_be_secret(value)
-        or (is_wordlike(value) and value.count("-") < 2)
+        or (is_wordlike(value) and value.count("-") < 2 and not is_passphrase(value))
         or "(" in value
         or value.startswith(("$", "%", "{", "'", "+", "!"))
     ):
         return False
     if is_wordlike(value, digits=True):
-        return len(value) >= 6 and "." not in value and "_" not in value
+        return is_passphrase(value) or (
+            len(value) >= 6 and "." not in value and ("_" not in value or (value[-2:].isdigit() and " " in match[0]))
+        )
     return (
         before in " \t\"'`:="
         and (has_digit(value) or len(value) >= 8)
@@ -459,7 +505,7 @@ def _login_in_call(value: str, text: str, match: re.Match[str]) -> bool:
     return (
         may_be_secret(value)
         and not any(char.isspace() for char in value)
-        and (not is_wordlike(value) or value.count("-") > 1)
+        and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
     )
 
 
@@ -469,7 +515,7 @@ def _setting_value(value: str, text: str, match: re.Match[str]) -> bool:
     return (
         may_be_secret(value)
         and not text[line : match.start()].strip()
-        and (not is_wordlike(value) or value.count("-") > 1)
+        and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
     )
 
 
@@ -481,7 +527,12 @@ def _pair_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether the second half of `user:value` is a password."""
     return (
         may_be_secret(value)
-        and (has_digit(value) or value.count("-") > 1 or (value.isalpha() and not is_wordlike(value)))
+        and (
+            has_digit(value)
+            or value.count("-") > 1
+            or (value.isalpha() and not is_wordlike(value))
+            or is_passphrase(value)
+        )
         and not value.isdigit()
         and "(" not in value
         and not MEASURE.fullmatch(value)
@@ -523,6 +574,20 @@ def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
     )
 
 
+def _sent_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether what a script types is a secret: after a prompt for one anything, else only what no command is."""
+    if not may_be_secret(value) or "/" in value[:2]:
+        return False
+    if _ASKED.search(text, max(0, match.start() - 300), match.start()):
+        return value.lower() not in ("yes", "exit", "quit", "enable", "logout", "interact")
+    return match[0][-3:-2] == "\\" and drawn(value) and not is_wordlike(value, digits=True)
+
+
+def _first_value(value: str, text: str, match: re.Match[str]) -> bool:
+    """Whether a value written before its name belongs to the name of a secret."""
+    return is_secret_name(match["name"]) and is_secret_value(value, match["name"], "quoted", True)
+
+
 class Form(Struct, frozen=True):
     """One way a text says that a secret follows.
 
@@ -546,7 +611,11 @@ class Form(Struct, frozen=True):
 def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
     """Whether "with password X" gives one: only what is no word."""
     before = _WITH_BEFORE.search(text, max(0, match.start() - 60), match.start())
-    return before is not None and not is_wordlike(value) and _sentence_value(value, text, match)
+    if before is None or not _sentence_value(value, text, match):
+        return False
+    if match[0][:1].lower() != "p":  # a token, a secret or a key
+        return has_digit(value) and not is_wordlike(value, digits=True) and drawn(value)
+    return not is_wordlike(value) or is_passphrase(value)
 
 
 def accept_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -559,7 +628,9 @@ _SAID_OF = (*_TELLING, ":", "=")
 _PASSWORD = Form(
     ("password", "passphrase", "passwd", "passcode", "passwort"), _SENTENCE, _sentence_value, behind=_SAID_OF
 )
-_WITH_IT = Form(("password", "passphrase", "pwd", "passwd"), _WITH, _with_value, behind=_BLANK)
+_WITH_IT = Form(("password", "passphrase", "pwd", "passwd", "passcode"), _WITH, _with_value, behind=_BLANK)
+_WITH_TOKEN = Form(("token", "secret"), _WITH, _with_value, behind=_BLANK)
+_WITH_KEY = Form(("api key", "api-key", "api_key"), _WITH, _with_value, behind=_BLANK)
 _AS_IT = Form(
     ("password", "passphrase", "pwd", "token", "secret", "key"),
     _AS,
@@ -603,11 +674,11 @@ _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
         (Form((" pass:", '"pass:', "'pass:"), _OPENSSL, _plain_value, back=12, whole=True), 1),
     ),
     "pwd": ((Form(("pwd",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_IT, 0), *_ALL_OF_NAMES),
-    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), *_ALL_OF_NAMES),
-    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), *_ALL_OF_NAMES, (_PIPED_IN, 0),
+    "secret": ((Form(("secret key", "secret"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES),
+    "token": ((Form(("token",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0), (_WITH_TOKEN, 0), *_ALL_OF_NAMES, (_PIPED_IN, 0),
               (Form(("api token", "api-token", "api_token"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4)),
     "pw": ((Form(("pw",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
-    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), *_ALL_OF_NAMES,
+    "key": ((Form(("api key", "api-key", "api_key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 4), (_WITH_KEY, 4), *_ALL_OF_NAMES,
             (Form(("access key", "secret key"), _SENTENCE, _sentence_value, behind=_SAID_OF), 7)),
     "kennwort": ((Form(("kennwort",), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
     "contrase": ((Form(("contraseña", "contrasena"), _SENTENCE, _sentence_value, behind=_SAID_OF), 0),),
@@ -627,6 +698,15 @@ OTHER_FORMS: tuple[Form, ...] = (
     Form(("login",), _LOGIN, _login_value, whole=True, words=("login", "logins",)),
     Form((":5432:", ":6432:", ":*:"), _PGPASS, _pgpass_value, back=200, whole=True),
     Form(("-securestring",), _SECURE_STRING, _plain_value, back=9, whole=True, words=("securestring",)),
+    Form(("send ", "sendline(", "send(", "sendline "), _SENT, _sent_value, whole=True, words=("send", "sendline")),
+    Form((": psk ", ": eap ", ": xauth ", ": ntlm "), _IPSEC, _plain_value, whole=True, words=("psk", "eap", "xauth", "ntlm")),
+    Form(("<auth-user-pass>",), _INLINE_LOGIN, _plain_value, whole=True, words=("auth",)),
+    Form(("chpasswd:",), _CHPASSWD, _plain_value, whole=True, words=("chpasswd",)),
+    Form(("'-u',", '"-u",', "'--user',", '"--user",', "'--auth',", '"--auth",'), _LISTED_LOGIN, _login_in_call, whole=True, words=("u", "user", "auth")),
+    Form(("user=\"",), _LOGIN_SETTING, _pair_value, back=6, whole=True, words=("user",)),
+    Form(("root-password password ", "user-password password ", "password-again password "), _PRESEED, _plain_value, whole=True, words=("password",)),
+    Form(("nickserv ",), _IDENTIFY, _plain_value, whole=True, words=("nickserv",)),
+    Form(('"value": ', '"value":"', " value=\""), _VALUE_FIRST, _first_value, back=1, whole=True, words=("value",)),
     Form(("wifi:",), _WIFI, _plain_value, whole=True, words=("wifi",)),
     Form(("form-data; name=",), _FORM, _plain_value, whole=True, words=("form",)),
     Form(("sig=",), _SIGNATURE, _address_value, "signature", back=1, whole=True, words=("sig",)),
@@ -637,7 +717,7 @@ OTHER_FORMS: tuple[Form, ...] = (
       for needle, back in (("basicauth", 12), ("basic_auth", 12), ("auth=(", 1), ("auth = (", 1), ("networkcredential(", 0),
                            ("credentials(", 16), ("passwordauthentication(", 0), ("mysqli", 6), ("mysql_connect", 0), ("mysql_pconnect", 0), ("new pdo(", 0),
                            ("getconnection(", 14), ("->connect(", 6), ("oci_connect(", 0), ("ldap_bind(", 0), ("ftp_login(", 0))),
-    Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword"), _SETTING, _setting_value, back=14, whole=True),
+    Form(("requirepass", "masterauth", "bindpw", "rootpw", "community", "ldapbindpassword", "isakmp key", "sqlconnectinfo"), _SETTING, _setting_value, back=14, whole=True),
     Form(("jdbc:oracle:",), _ORACLE, _plain_value, whole=True, words=("oracle",)),
     Form(("\ttrue\t/", "\tfalse\t/"), _COOKIE_LINE, _plain_value, "cookie", back=1, whole=True),
     Form(("connect.sid=",), _COOKIE_VALUE, _plain_value, "cookie", whole=True, words=("sid",)),
@@ -675,116 +755,6 @@ _SENTENCE_CHARS = 240
 _NAME_BEFORE = 16
 _OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
     (("pass", "pwd", "secret", "token", "key", "contrase", "kennwort", "senha", "wachtwoord", "credentials", "login"), _OPEN_SENTENCE),
-    (("password ", "passphrase ", "pwd ", "passwd "), _OPEN_WITH),
+    (("password ", "passphrase ", "pwd ", "passwd ", "passcode ", "token ", "secret ", "key "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),
 )  # fmt: skip
-
-
-def _kubernetes_spans(text: str) -> Iterator[Span]:
-    done = 0
-    for match in _SECRET_KIND.finditer(text):
-        if match.start() >= done:
-            first, done = _find_manifest(text, match)
-            yield from _manifest_spans(text, first, done, len(match["indent"]))
-    for match in _JSON_KIND.finditer(text):
-        begin, end = max(0, match.start() - _MAX_DOCUMENT_CHARS), match.end() + _MAX_DOCUMENT_CHARS
-        for data in _JSON_DATA.finditer(text, begin, min(len(text), end)):
-            for value in _JSON_VALUE.finditer(text, data.start("v"), data.end("v")):
-                if not is_reference(value["v"]):
-                    yield Span(value.start("v"), value.end("v"), "kubernetes-secret", 312)
-
-
-def _find_manifest(text: str, kind: re.Match[str]) -> tuple[int, int]:
-    """Where the document begins and ends that a `kind: Secret` is part of."""
-    depth = len(kind["indent"])
-    first = kind.start()
-    while first > 0 and kind.start() - first < _MAX_DOCUMENT_CHARS:
-        above = text.rfind("\n", 0, first - 1) + 1
-        if not _belongs(text[above : first - 1], depth):
-            break
-        first = above
-    end = kind.end()
-    for start, line in _lines_from(text, first):
-        if start > kind.end() and not _belongs(line, depth):
-            break
-        end = max(end, start + len(line))
-    return first, end
-
-
-def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Span]:
-    """The values below `data` and `stringData` in a document whose keys are indented so far."""
-    inside, block = False, -1
-    for start, line in _lines_from(text, first):
-        if start > end:
-            break
-        if not line.strip() or (stripped := line.lstrip(" \t-")).startswith("#"):
-            continue
-        indent = len(line) - len(stripped)
-        if indent <= depth:
-            inside, block = _DATA.fullmatch(line) is not None, -1
-            continue
-        if not inside:
-            continue
-        if block >= 0 and indent > block:
-            yield Span(start + indent, start + len(line.rstrip()), "kubernetes-secret", 312)
-            continue
-        entry = _ENTRY.fullmatch(line)
-        block = indent
-        if entry and (value := entry["v"]) and value[0] not in "|>":
-            quote = value[0] if value[0] in "\"'" and value[-1] == value[0] and len(value) > 1 else ""
-            bare = value[1:-1] if quote else value
-            if bare and not is_reference(bare) and not bare.startswith("[REDACTED"):
-                yield Span(
-                    start + entry.start("v") + len(quote), start + entry.end("v") - len(quote), "kubernetes-secret", 312
-                )
-
-
-def _belongs(line: str, depth: int) -> bool:
-    """Whether a line is part of a document whose keys are indented so far."""
-    if not line.strip():
-        return False
-    indent = len(line) - len(line.lstrip(" \t-"))
-    return (
-        not line.startswith(("---", "...", "```"))
-        and indent >= depth
-        and (indent > depth or ":" in line or line.lstrip().startswith("#"))
-    )
-
-
-def _lines_from(text: str, place: int) -> Iterator[tuple[int, str]]:
-    limit = min(len(text), place + 2 * _MAX_DOCUMENT_CHARS)
-    while place < limit:
-        end = text.find("\n", place)
-        end = len(text) if end < 0 else end
-        yield place, text[place:end]
-        place = end + 1
-
-
-def _open_document(text: str, end: int) -> int | None:
-    """Where a document begins that may be a Kubernetes secret, and has not ended."""
-    if "apiVersion" not in text and "kind" not in text:
-        return None
-    begin = max(0, end - _MAX_DOCUMENT_CHARS)
-    for match in _OPEN_DOCUMENT.finditer(text, begin, end):
-        rest = text[match.start() : end]
-        if match[0].startswith('"'):
-            ended = rest.find("\n}") >= 0 or ("\n" in rest and "\n" not in rest.lstrip('\\"') and False)
-            single = (
-                "\n" in rest
-                and "{" in text[max(0, match.start() - 4) : match.start()]
-                and "\n" not in text[max(0, match.start() - 3) : match.start()]
-            )
-            if ended or (single and rest.find("}}") >= 0) or _OTHER_KIND.search(rest):
-                continue
-            return match.start()
-        line = text.rfind("\n", 0, match.start()) + 1
-        if text[line : match.start()].strip(" \t-") or text[match.end() : match.end() + 1] not in (":", ""):
-            continue
-        depth = match.start() - line
-        lines = rest.split("\n")
-        if not all(_belongs(each, depth) for each in lines[1:-1]) or _OTHER_KIND.search(rest):
-            continue
-        if lines[-1].strip() and len(lines) > 1 and len(lines[-1]) - len(lines[-1].lstrip(" \t-")) < depth:
-            continue
-        return line
-    return None

@@ -12,7 +12,26 @@ WORDS = (
     *("pw", "psk", "kennwort", "contrase", "geheim", "senha", "wachtwoord", "pin"),
 )
 """What is part of every such name, in small letters."""
-_KEYS = ("api", "access", "private", "auth", "encryption", "signing", "account", "master", "license", "secret")
+_KEYS = (
+    "api",
+    "access",
+    "private",
+    "auth",
+    "encryption",
+    "signing",
+    "account",
+    "master",
+    "license",
+    "secret",
+    "hmac",
+    "jwt",
+    "cipher",
+    "cookie",
+    "session",
+    "storage",
+    "shared",
+    "webhook",
+)
 _JOINTS = 13  # as many dashes, underlines or blanks may part "api" and "key" in `is_begun`
 BEHIND = r"(?=[\"'`\s:=>\])\\]|\Z)"
 _PIN = r"(?:[_-]pin|pin[_-]?code)"
@@ -34,7 +53,7 @@ _ENDS = LatePattern(
     r"|credentials?|pwd|(?:db|user|smtp|mail|admin|ftp|root|redis|mysql|pg|ssh|become|sudo|login|ldap|bind|http|proxy|wifi"
     r"|key|store|truststore|keystore|rabbitmq|mongo|postgres|vault|imap|pop3?|remote|auth|sasl|jdbc|sql|vpn|ipmi|bmc|sip|mqtt"
     r"|amqp|kafka|elastic|jenkins|git|svn|svc|service|cert|pfx|account|socks|sftp|cifs|smb|web|default|initial|temp|router"
-    r"|archive|ap|sa|su|net|app|api|backup)pass|\Apass|pw|psk|presharedkey|subscriptionkey|secret(?:id|string|answer)|authtok"
+    r"|archive|ap|sa|su|net|app|api|backup|require|client|session|secret|proxyuser)pass|\Apass|pw|psk|presharedkey|subscriptionkey|secret(?:id|string|answer)|authtok"
     r"|authkey|encryptionkey|signingkey|accountkey|clientkeydata|keydata|pincode"
     r"|masterkey|authorization|licensekey|(?:secret|token|password)value)"
     r"(?:prod|production|dev|staging|test|live|old|new|primary|secondary|confirm|confirmation|repeat|v?\d{1,3})?\Z"

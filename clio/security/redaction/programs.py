@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import by_lot, is_wordlike, may_be_secret
+from clio.security.redaction.value_shapes import by_lot, is_passphrase, is_wordlike, may_be_secret
 
 MAX_LINE_CHARS = 600
 """How far behind its first word a command or a sentence is read."""
@@ -55,7 +55,7 @@ _WINDOWS = Program(attached=("/p:", "/pass:", "/password:"))
 _PUTTY = Program(flags=("-pw",))
 _ZIP = Program(flags=("-P", "-eP", "-rP", "-reP", "-qP", "-jP", "-erP"), attached=("-P",))
 PROGRAMS: dict[str, Program] = {
-    "curl": Program(login=("-u", "--user", "-U", "--proxy-user"), attached=("-u", "-U")),
+    "curl": Program(flags=("--oauth2-bearer", "--pass", "--proxy-pass"), login=("-u", "--user", "-U", "--proxy-user"), attached=("-u", "-U")),
     "http": _HTTP, "https": _HTTP, "xh": _HTTP, "xhs": _HTTP, "httpie": _HTTP,
     "sshpass": Program(flags=("-p",), attached=("-p",)),
     **dict.fromkeys(("mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlsh", "mariadb",
@@ -191,6 +191,10 @@ _PASSWORD_OPTION = LatePattern(
 )
 
 
+PASSWORD_BEHIND = LatePattern(r"\s(?:-p|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[^\s/.~$-]")
+"""An option for a password, in a line in small letters; one for a user before it makes its value a secret."""
+
+
 def _paired_spans(text: str) -> Iterator[Span]:
     """The value of an option for a password in a line that has one for a user, whatever the program."""
     for needle in (" -u", " -U", "-user", " /u"):
@@ -216,8 +220,8 @@ def _is_positional(value: str) -> bool:
     return (
         may_be_secret(value)
         and value[0] not in "-$<[({/"
-        and (not is_wordlike(value) or value.count("-") > 1)
-        and (not is_wordlike(value, digits=True) or not any(sign in value for sign in "./:_"))
+        and (not is_wordlike(value) or value.count("-") > 1 or is_passphrase(value))
+        and (not is_wordlike(value, digits=True) or not any(sign in value for sign in "./:_") or is_passphrase(value))
     )
 
 
@@ -300,7 +304,7 @@ def _ends_with_login(word: str, program: Program) -> bool:
         and word[0] == "-"
         and word[1] != "-"
         and word[1:].isalpha()
-        and len(word) <= 6
+        and len(word) <= 12
         and f"-{word[-1]}" in program.login
     )
 

@@ -22,7 +22,8 @@ from clio.security.redaction.encoded import encoded_spans
 from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
 from clio.security.redaction.names import BEHIND, NAME_CHARS, is_begun, is_secret_name, may_be_secret_name
 from clio.security.redaction.patterns import SHORTEST_KEY, has_stretch, token_spans
-from clio.security.redaction.value_shapes import is_wordlike
+from clio.security.redaction.programs import PASSWORD_BEHIND
+from clio.security.redaction.value_shapes import is_passphrase, is_wordlike
 
 _LONG = 256
 _NAME_REACH = 160
@@ -36,18 +37,21 @@ _SIGN = LatePattern(
     rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
     r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
     r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
-    r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t]string[ \t]|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
-    r"|[\"']?[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
+    r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t](?:as[ \t])?string[ \t]|[ \t]{1,4}(?:is|are|was):?[ \t]{0,4}\r?\n|\*{0,2}:?</"
+    r"|[ \t]{1,4}(?:-{1,2}>?|→|–|—)[ \t](?=\S{0,100}[0-9])|,[ \t](?=[^\s,]{0,100}[0-9][^\s,]{0,100},)|[\"']\r?\n"
+    r"|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
+    r"|[\"')\]]{0,3}[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
 )
 # The word a sentence says: "… is now X". Where it has not come yet, the name lasts.
-_SAID = LatePattern(rf"{SENTENCE_BEHIND}[ \t]+(\S+)")
+_SAID = LatePattern(rf"(?:{SENTENCE_BEHIND}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
+_BESIDE = LatePattern(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
 # A name that something else follows than what a sentence has between a name and its value: nothing behind it is one.
 _DONE = LatePattern(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
     r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
-    r"|lautet|becomes|equals|key|keys|value|string|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
+    r"|lautet|becomes|equals|key|keys|value|string|as|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
     r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
     r"|(?:\s{1,8}\S{1,60}){9}\s)"
 )
@@ -57,11 +61,15 @@ _PLURAL_DONE = LatePattern(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;
 _CELL_END = LatePattern(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
 _TABLE_CELL = LatePattern(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
 _CELL_REACH = 48 + 6 + 1
-_TITLES = LatePattern(r"[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
+_TITLES = LatePattern(
+    r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?"
+)
 _FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
 # As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
-_SETTER = LatePattern(r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set -gx|set)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z")
+_SETTER = LatePattern(
+    r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set(?: -[a-z]{1,4})?)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z"
+)
 _SETTER_CHARS = 80
 _HEADER = LatePattern(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
 _LOGIN = LatePattern(LOGIN)
@@ -322,7 +330,7 @@ def may_be_quiet(before: str, words: str) -> bool:
     return " set" not in low and " user" not in low and _DIRECTIVES.isdisjoint(low.split())
 
 
-_PROSE = LatePattern(r"(?:[A-Z]?[a-z]+[.,;]?[ ]+)+")
+_PROSE = LatePattern(r"(?:[A-Z]?[a-z]{1,15}[.,;]?[ ]+)+")
 _ASSIGNING = LatePattern(r"[-:=<>|`\"'({\[$]")
 _DIRECTIVES = frozenset("env arg with using login".split())
 _TELLERS = frozenset(
@@ -337,12 +345,13 @@ _TOLD_OPEN = LatePattern(
 
 # What all that tells of anything holds, but for the names of programs and a user's values.
 _MAY_TELL = LatePattern(
-    "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "://", "-----begin")))
+    "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "-login", "://", "-----begin")))
     + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
 )
 _OFFER_CHARS = 24
 _OFFERING = ("use", "try", "type", "enter")
 _OFFER = LatePattern(r"(?:\A|[^a-z0-9_])(?:use|try|type|enter)\Z")
+_USER_OPTIONS = ("-u", "--user", "--login", "-login")
 _FLAG_BEGUN = ("-", "'-", '"-')
 
 
@@ -351,7 +360,7 @@ def _find_names(word: str, low: str) -> int:
     found = 0
     if "bearer" in low or "basic" in low:
         found |= _BITS["bearer"]
-    if low.startswith("-u"):
+    if low.startswith(_USER_OPTIONS):
         found |= _BITS["-u"]
     exact = len(low) == len(word) <= _CACHED_CHARS and not low.startswith(_FLAG_BEGUN)
     for part, name in _NAMES.items():
@@ -431,9 +440,10 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 return -1
             if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
                 continue
-            said = _SAID.match(low, end)
-            if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
-                return -1
+            for following in (_SAID, _BESIDE):
+                said = following.match(low, end)
+                if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
+                    return -1
             if _DONE.match(low, end) is None:
                 lasting |= bit
     if told & _BITS["bearer"]:
@@ -441,7 +451,7 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
             return -1
         lasting |= _BITS["bearer"]
     if told & _BITS["-u"]:
-        if _LOGIN.search(low) is not None:
+        if _LOGIN.search(low) is not None or PASSWORD_BEHIND.search(low) is not None:
             return -1
         lasting |= _BITS["-u"]
     return lasting
@@ -479,7 +489,8 @@ def _is_title(line: str, place: int, end: int) -> bool:
 
 def _may_be_said(value: str) -> bool:
     """Whether a word that a sentence says may be a secret: no word of the language, unless it is quoted or joined."""
-    return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(value.rstrip(".,;:!?)]}"))
+    bare = value.rstrip(".,;:!?)]}")
+    return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(bare) or is_passphrase(bare)
 
 
 _QUOTES = frozenset("\"'`“‘«*")

@@ -13,7 +13,15 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.assignments import find_name, is_secret_value
 from clio.security.redaction.names import is_begun, is_generic, is_secret_name, kind_of
 from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import MEASURE, has_digit, is_placeholder, is_reference, is_wordlike
+from clio.security.redaction.value_shapes import (
+    FILE_NAME,
+    MEASURE,
+    has_digit,
+    is_passphrase,
+    is_placeholder,
+    is_reference,
+    is_wordlike,
+)
 
 MAX_ROWS = 200
 """So many rows below a title are looked at."""
@@ -37,8 +45,10 @@ _BRACED = LatePattern(rf"[ \t]{{0,2}}\{{[ \t]{{0,2}}{_LITERAL}[ \t]{{0,2}}\}}")
 _TEXT_TYPE = LatePattern(r"(?:string|String|QString|string_view|auto)[ \t]+\Z")
 _TYPED = LatePattern(rf"[!?]?:[ \t]{{0,4}}(?:string|String|str)[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
 _ARROW = LatePattern(rf"[ \t]{{0,4}}<{{1,2}}-[ \t]{{0,4}}{_LITERAL}")
-_SPACED = LatePattern(rf"[ \t]{{1,8}}{_LITERAL}(?:[ \t]{{0,4}}[;)])?{_LINE_END}")
-_DEFINED = LatePattern(r"(?:\((?:def|define|defvar|setq|defparameter|defonce)[ \t]{1,4}\*?|(?:\A|\n)[ \t]{0,40}|:)\Z")
+_SPACED = LatePattern(rf"[ \t]{{1,8}}{_LITERAL}(?:[ \t]{{0,4}}[;)}}])?{_LINE_END}")
+_DEFINED = LatePattern(
+    r"(?:\((?:def|define|defvar|setq|defparameter|defonce)[ \t]{1,4}\*?|set\(|\b(?:proxy_set_header|add_header|RequestHeader set|SetEnv|fastcgi_param|uwsgi_param)[ \t]{1,4}|(?:\A|\n)[ \t]{0,40}|:)\Z"
+)
 _ENCODED = LatePattern(
     r"(?P<q>%22|&quot;|&#34;|&#x22;|\\{1,3}u0022|'')(?:%3A|:|=)(?:%20|[ \t+]){0,4}(?P=q)(?P<v>(?:(?!(?P=q))[^\s\"]){1,400})(?=(?P=q))"
 )
@@ -79,13 +89,46 @@ _ARRAY = LatePattern(rf"[\"'],\s{{0,40}}{_LITERAL}")
 _BRACES = LatePattern(r"=\{(?P<b>[^{}\s]{4,120})\}(?=[;\"'\s]|\Z)")
 _DIRECTIVE = LatePattern(rf"[ \t]{{1,8}}(?:[057][ \t]{{1,4}})?(?P<b>[^\s\"'`;]{{4,200}})(?P<semicolon>;?){_LINE_END}")
 _DIRECTIVE_OF = LatePattern(
-    r"(?:\A|\n)[ \t]{0,40}(?P<word>enable|fastcgi_param|uwsgi_param|scgi_param|env|username \S{1,60}(?: privilege \d{1,2})?|neighbor \S{1,60}|set)?[ \t]{0,8}\Z"
+    r"(?:\A|\n)[ \t]{0,40}(?P<word>enable|fastcgi_param|uwsgi_param|scgi_param|env|username \S{1,60}(?: privilege \d{1,2})?|neighbor \S{1,60}|set(?: -[a-zA-Z]{1,4})?|IPSec|IPSEC|Xauth|XAUTH|SetEnv|setenv|export)?[ \t]{0,8}\Z"
 )
 _LISTED = LatePattern(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
 _BESIDE_USER = LatePattern(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
+# A value that stands on the line below its name, or behind what the name is set to first.
+_BELOW = LatePattern(
+    rf"[\"'`*_)]{{0,3}}(?:[ \t]{{1,4}}(?:is|are|was))?:?[*_]{{0,3}}:?[ \t]{{0,8}}(?:\r?\n){{1,2}}[ \t]{{0,40}}[`*\"']{{0,3}}{_BARE}[`*\"']{{0,3}}{_LINE_END}"
+)
+_FENCED_BELOW = LatePattern(
+    r"[ \t]{1,4}(?:is|are|was):?[ \t]{0,4}(?:\r?\n){1,2}[ \t]{0,8}(?:```|~~~)\w{0,12}\r?\n[ \t]{0,8}(?P<b>\S{4,200})[ \t]{0,4}\r?\n[ \t]{0,8}(?:```|~~~)"
+)
+_TRIPLE = LatePattern(
+    r"[\"']?[ \t]{0,8}[:=][ \t]{0,8}[bru]?(?:\"{3}|'{3})\\?\r?\n[ \t]{0,40}(?P<b>[^\s\"']{4,200})[ \t]{0,4}(?:\r?\n[ \t]{0,40})?(?:\"{3}|'{3})"
+)
+_CALL_OF_NAME = r"(?:[ \t]?:[ \t]{0,4}[\w\[\], |.]{1,40})?[ \t]{0,4}[:=][ \t]{0,4}[\w.$]{1,60}"
+_OTHERWISE = LatePattern(
+    rf"[\"'\]]{{0,2}}{_CALL_OF_NAME}(?:[(\[][^()\[\]\n]{{0,80}}[)\]])?[ \t]{{0,4}}(?:\bor\b|\|\||\?\?|\?:)[ \t]{{0,4}}{_LITERAL}"
+)
+_DEFAULTED = LatePattern(
+    rf"[\"'\]]{{0,2}}{_CALL_OF_NAME}\((?:[^()\n]{{0,80}}(?:default(?:_value)?|value|fallback)[ \t]?[=:][ \t]?|[\"'][\w.]{{1,60}}[\"'],[ \t]{{0,4}}){_LITERAL}"
+)
+_CHANGED = LatePattern(rf"[\"']?[ \t]{{0,40}}[=:][ \t]{{0,4}}\"[^\"\n]{{0,200}}\"[ \t]{{1,4}}->[ \t]{{1,4}}{_LITERAL}")
+_POINTED = LatePattern(rf"[\"'`*]{{0,2}}[ \t]{{1,4}}(?:-{{1,2}}>?|→|–|—)[ \t]{{1,4}}[\"'`]?{_BARE}[\"'`]?{_LINE_END}")
+_APPOSED = LatePattern(r",[ \t]`?(?=[^\s,]{0,120}[0-9])(?P<b>[^\s\"'`,;]{8,120})[\"'`]?,[ \t](?=[a-z])")
+_TAGGED = LatePattern(
+    r":?(?:</\w{1,10}>)?:?\s{0,8}<(?:b|code|strong|i|em|tt|kbd|span|td|dd|pre|samp)(?:[ \t][^<>\n]{0,80})?>(?P<b>[^\s<>]{4,200})</"
+)
+_TAGGED_NAME = LatePattern(
+    r":?</(?:b|code|strong|i|em|tt|kbd|span|td|dt|th)>:?[ \t]{1,4}(?P<b>[^\s<>]{4,200})(?=[ \t]*(?:<|\r?\n|\Z))"
+)
+_DEFAULT_BELOW = LatePattern(
+    r"[\"']?:[ \t]{0,4}\r?\n(?P<indent>[ \t]{1,40})(?:[^\n]{0,120}\n(?P=indent)){0,5}?(?:[Dd]efault|[Vv]alue):[ \t]{1,4}[\"']?(?P<b>[^\s\"']{4,400})[\"']?[ \t]*(?=\r?(?:\n|\Z))"
+)
+_LITERALS_BEHIND = (_OTHERWISE, _DEFAULTED, _CHANGED)
+_WORDS_BEHIND = (_BELOW, _FENCED_BELOW, _TRIPLE, _POINTED, _APPOSED, _TAGGED, _TAGGED_NAME, _DEFAULT_BELOW)
+
 _HEAD_CELL = LatePattern(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
-TABLE_RULE = LatePattern(r"[ \t]{0,8}\|?[ \t]{0,4}:?-{1,60}[-:| \t]{0,400}\r?\Z")
+TABLE_RULE = LatePattern(r"[ \t]{0,8}[|+]?[ \t]{0,4}:?-{1,60}[-:|+ \t]{0,400}\r?\Z")
+_COMMENT = LatePattern(r"[ \t]{0,8}(?:#|//|--|;|\*|%|>)[ \t]{0,4}")
 _COLUMN = LatePattern(r"[\w .-]{1,60}\Z")
 _INSERT = LatePattern(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
 _ROWS = LatePattern(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
@@ -157,6 +200,15 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
             yield from _bare(match, name)
         if sign == ":" and _BESIDE_USER.search(before) and (match := _LISTED.match(text, end)):
             yield from _bare(match, name)
+    if sign in "\"'])=: ":
+        for pattern in _LITERALS_BEHIND:
+            if (match := pattern.match(text, end)) and _is_paired_secret(match["v"], name):
+                yield Span(match.start("v"), match.end("v"), kind_of(name), 300)
+                break
+    if sign in "\"'`*_)=: \t\r\n,<":
+        for pattern in _WORDS_BEHIND:
+            if (match := pattern.match(text, end)) and _is_lone_secret(value := match["b"].rstrip(".,;:!?)`*"), name):
+                yield Span(match.start("b"), match.start("b") + len(value), kind_of(name), 300)
     if sign == "=" and (match := _BRACES.match(text, end)):
         yield from _bare(match, name)
     if sign in (" ", "\t"):
@@ -176,7 +228,9 @@ def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
     ):
         value = match["b"]
         sure = given["word"] or match["semicolon"] or not is_wordlike(value, digits=True)
-        if sure and has_digit(value) and value[-1] not in ".,:)":
+        varied = has_digit(value) or (len(value) >= 8 and value.isalpha() and not is_wordlike(value))
+        chosen = kind_of(name) == "password" and value.isalnum() and value[-1].isdigit() and len(value) >= 7
+        if ((sure and varied) or chosen or is_passphrase(value)) and value[-1] not in ".,:)":
             yield from _bare(match, name)
 
 
@@ -223,7 +277,16 @@ def _cell(text: str, place: int, stop: int, column: int) -> tuple[int, int] | No
 def _in_cell(text: str, first: int, last: int, name: str) -> Iterator[Span]:
     cell = text[first:last]
     value = cell.strip(" \t\r\"'`*")
-    if len(value) >= 4 and _is_bare_secret(value, name) and (has_digit(value) or value.count("-") > 1):
+    if (
+        len(value) >= 4
+        and _is_bare_secret(value, name)
+        and (
+            has_digit(value)
+            or value.count("-") > 1
+            or is_passphrase(value)
+            or (len(value) >= 8 and value.isalpha() and not is_wordlike(value))
+        )
+    ):
         at = first + cell.index(value)
         yield Span(at, at + len(value), kind_of(name), 300)
 
@@ -263,7 +326,8 @@ def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> 
     sign = next((each for each in (",", ";", "\t") if each in head), "")
     if not sign:
         return None
-    cells = head.split(sign)
+    comment = _COMMENT.match(head)
+    cells = head[comment.end() if comment else 0 :].split(sign)
     if len(cells) > 100 or not all(_COLUMN.match(cell.strip(" \"'")) for cell in cells):
         return None
     column = text.count(sign, line, start)
@@ -318,15 +382,38 @@ def _is_quoted_secret(value: str, name: str) -> bool:
 def _is_paired_secret(value: str, name: str) -> bool:
     """Whether a literal beside a name is its value: lists of names have words there."""
     return (
-        has_digit(value)
+        (
+            has_digit(value)
+            or is_passphrase(value)
+            or (len(value) >= 10 and len(set(value.lower())) >= 8 and value.isalnum() and not is_wordlike(value))
+        )
         and value[-1] not in "-_.:"
+        and value[0] != "/"
         and not any(char.isspace() or char in "\\[](){}|<>" for char in value)
         and not MEASURE.fullmatch(value)
         and (
             not is_wordlike(value, digits=True)
+            or is_passphrase(value)
             or (kind_of(name) == "password" and value.isalnum() and value[-2:].isdigit())
         )
         and _is_quoted_secret(value, name)
+    )
+
+
+def _is_lone_secret(value: str, name: str) -> bool:
+    """Whether a word near a name is its value: no word of a language or of code may be there, but a passphrase."""
+    if len(value) < 6 or value[0] in "$<[({|%/-" or is_reference(value) or MEASURE.fullmatch(value):
+        return False
+    if is_passphrase(value):
+        return is_secret_value(value, name, "data", True)
+    words = is_wordlike(value, digits=True)
+    return (
+        not any(sign in value for sign in "(){}[]<>;\\|`/" if sign != "/" or value.count("/") > 1)
+        and "::" not in value
+        and (has_digit(value) or (len(value) >= 8 and not words and value.isalnum()))
+        and (not words or (kind_of(name) == "password" and value.isalnum() and not is_generic(name)))
+        and FILE_NAME.search(value) is None
+        and is_secret_value(value, name, "data", True)
     )
 
 

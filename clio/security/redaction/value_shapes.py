@@ -152,10 +152,19 @@ def may_be_secret(value: str) -> bool:
     return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
 
 
-MEASURE = LatePattern(
-    r"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{0,5}|sha-?\d+\S*|md-?\d|base-?\d+\S*|utf-?\d+|aes\S*|rsa\S*|hs\d+|rs\d+|es\d+|oauth\S*|rfc\S*|pbkdf\S*|bcrypt\S*|argon\S*"
-    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|latin\S*|\w+\d+\(.*|x\.?509|unicode\S*|iso\S*|ed\d{3,5}\w?|id\d|p\d+|s3|k8s|e2e|i18n|n/a|win32\S*|.*'s|.*n't|.*[()\[\]{}=].*)"
+_ALGORITHM_PARTS = (
+    "hmac pkcs rsa aes sha md base utf ecdsa ecdh dsa des gcm cbc ecb ctr ccm cfb oaep pss mgf hs rs es ps ed oauth openid rfc"
+    " pbkdf bcrypt scrypt argon hkdf kdf id tls ssl http https x x. chacha poly curve secp prime nist nistp p k r v latin unicode"
+    " iso cp ucs blake crc whirlpool ripemd fips sp with and key wrap encryption hash token jwt jws jwe cert hex bit"
+    " bits kw nopad padding url sum crypt"
 )
+_ALGORITHM = rf"(?:(?>{'|'.join(map(re.escape, sorted(_ALGORITHM_PARTS.split(), key=len, reverse=True)))})[-_/+.: ]?[\d_/]{{0,8}}[-_/+.:]?)++\w?"
+MEASURE = LatePattern(
+    rf"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{{0,5}}|{_ALGORITHM}|(?:sha|base|rfc|iso|utf|win32|unicode|latin)[-_]?\d+[-_:.,/][a-z:._,-]*"
+    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s|.*n't"
+    r"|.*[()\[\]{}].*|[a-z_./?&:-]+=[^=].*)"
+)
+"""Numbers with their units, versions, the names of algorithms and other words with digits that no secret is."""
 FILE_NAME = LatePattern(
     r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
 )
@@ -163,3 +172,81 @@ REPETITION = LatePattern(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
 CHAIN_STOP = frozenset(
     "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
 )
+
+
+_CHAIN_WORDS = LatePattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CHAIN = LatePattern(
+    r"[A-Za-z]{3,}(?:(?P<sign>[-_.])[A-Za-z]{3,}(?:(?P=sign)[A-Za-z]{3,})*)?(?:[-_.]?\d{1,4})?[!.]?|(?:[A-Z][a-z]{2,}){2,}\d{0,4}!?"
+)
+# What identifiers, labels and the words of programs are made of; no passphrase has one of them in this table.
+_TECHNICAL = frozenset(
+    (
+        "access account action active add address admin agent algorithm alias all allow and any api app application arg args"
+        " argument array async attribute auth authentication authenticator authorization available aws azure back base basic"
+        " bearer begin binary bind block body bool boolean bot bucket buffer build builder button bytes cache call callback"
+        " cell certificate challenge change char check child class clear client close cloud cluster code collection column command"
+        " comment common component con config configuration configured confirm connect connection console const constant"
+        " container content context control controller cookie count create created creation credential credentials creds crypt"
+        " current custom customer data database date debug declaration decode default define delete demo deploy deployment"
+        " derive derived description detail details dev device dialog dict digest dir directory disable disabled display"
+        " docker document domain edit element else email empty enable enabled encode encoded encrypt encrypted encryption"
+        " end endpoint engine entity entry enum env environment err error event example exception execute expected expire"
+        " expired expiration expiry explicit export expression extension external factory fail failed failure false fetch"
+        " field file filter final find flag flow fold for form format from full func function generate generated"
+        " generator generic get git github gitlab global google grant group handle handler handshake has hash header help hidden hook"
+        " host html http https icon ident identifier identity impl import include index info init initial inner input insert"
+        " instance int integer interface internal invalid issue item iterator job json jwt key keys keyword kind kube"
+        " label last layer length level line link list listener literal load loader local location lock log logger"
+        " login logout main make manager map mapping mask max member memory message metadata method min missing mock"
+        " mode model modifier module multi mutation name namespace network new next node none not null number oauth object"
+        " observer offset oidc old once only open operation operator option optional options order origin output override owner"
+        " package page param parameter params parse parser part pass passcode passphrase passwd password path pattern payload"
+        " permission phase pin pipeline placeholder plain plugin pod policy pool port post prefix previous primary private"
+        " process production profile project prompt property protected protocol provider proxy public publish push query"
+        " queue random read reader ready real record redirect ref reference refresh region register registry relation reload remote"
+        " remove render replace repo repository request require required reset resolve resolver resource response result"
+        " retrieve return revoke role root route router row rule run runtime sample save scheme schema scope script search secret"
+        " secrets section secure security select selector self sender sequence serial server service session set setting"
+        " settings setup shared show sign signature simple single size socket sort source spec split sql ssh staging start state"
+        " statement static status step stop storage store string struct style sub subject submit subscription success suffix"
+        " super supported symbol sync syntax system table tag target task temp template tenant test text this time timeout title"
+        " tls token tokens tool total track transaction transfer trigger true trust type types undefined unique unit unknown"
+        " update upload uri url usage use user username users using util utils valid validate validation validator value values"
+        " var variable verification verify version view virtual volume web webhook widget with word worker"
+        " workflow worst wrapper write writer wrong xml yaml your sensitive optional whitespace punctuation comment"
+        " identifier keyword numeric delimiter bracket brace comma semicolon colon"
+    ).split()
+)
+_TECHNICAL_PARTS = LatePattern(
+    r"secret|token|passw|passphrase|auth|credential|config|default|example|value|string|client|server|setting|invalid|required"
+    r"|encrypt|param|attribute|identifier|variable|function|placeholder|change|apikey|refresh|access|public|private|session"
+)
+_ENGLISH_ENDS = LatePattern(
+    r"(?:ly|able|ible|ized|ised|izing|ising|ization|isation|ations?|ness|ments?|ility|ical|ating|ated)\Z"
+)
+
+
+def is_passphrase(value: str, least: int = 3) -> bool:
+    """Whether a value is a chain of ordinary words: `CorrectHorseBattery`, `correct-horse-battery`, `correcthorsebattery`.
+
+    Up to four digits or one "!" may follow. No word is one that identifiers and labels are made of.
+    least: words needed where signs or capitals part them; written together, the letters have to be 16.
+    """
+    match = _CHAIN.fullmatch(value)
+    if match is None:
+        return False
+    words = [word.lower() for word in _CHAIN_WORDS.findall(value)]
+    if len(words) == 1:
+        word = words[0]
+        return (
+            value[0].islower()
+            and len(word) >= 16
+            and _TECHNICAL_PARTS.search(word) is None
+            and _ENGLISH_ENDS.search(word) is None
+        )
+    return (
+        len(words) >= least
+        and min(map(len, words)) >= 3
+        and (match["sign"] is None or value.islower() or all(part[:1].isupper() for part in value.split(match["sign"])))
+        and not any(word in _TECHNICAL or word.rstrip("s") in _TECHNICAL for word in words)
+    )
