@@ -254,7 +254,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
             named_fragments=mentioned.fragments,
             read_image=lambda handle: read_stored_image(self.session_of(), handle),
             approvals=lambda: describe_approvals(self.policy.mode, can_ask=can_ask),
-            redact=lambda said: self.redactor.redact(said).text,
         )
 
     def _calibration(

@@ -136,10 +136,6 @@ def _no_image(handle: str) -> bytes | None:
     return None
 
 
-def _unchanged(text: str) -> str:
-    return text
-
-
 def _no_approvals() -> str:
     return ""
 
@@ -153,7 +149,6 @@ class ContextBuilder:
     named_fragments: what these words name, which are one of so many messages said into a running turn.
     read_image: the bytes of a stored picture by its handle; None where it is gone.
     approvals: one sentence about who approves the actions of this turn; "" says nothing.
-    redact: replaces the secrets in what git says.
     """
 
     def __init__(
@@ -166,14 +161,12 @@ class ContextBuilder:
         named_fragments: Callable[[str, int], Awaitable[Sequence[Fragment]]] = _names_nothing,
         read_image: Callable[[str], bytes | None] = _no_image,
         approvals: Callable[[], str] = _no_approvals,
-        redact: Callable[[str], str] = _unchanged,
     ) -> None:
         self._tree = working_tree(project)
         self._turn_fragments = turn_fragments
         self._named_fragments = named_fragments
         self._read_image = read_image
         self._approvals = approvals
-        self._redact = redact
         self._told_commits: tuple[str, ...] = ()
         self._images: dict[str, bytes] = {}
         self._smaller = list(prefixes)
@@ -198,8 +191,7 @@ class ContextBuilder:
             lines.append(f"approvals: {approvals}")
         if tree := await self._tree.read():
             # The last commits of the turn before are in the conversation already, or in `git log`.
-            said = describe_tree(tree, with_commits=tree.commits != self._told_commits)
-            lines.append(self._redact("\n".join(said)))
+            lines += describe_tree(tree, with_commits=tree.commits != self._told_commits)
             self._told_commits = tree.commits
         fragments = await self._turn_fragments(text)
         return _context([*lines, *self._rendered(fragments)])
