@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from clio.algorithms.late_pattern import LatePattern
 
-_CHARACTER_KINDS = tuple(map(re.compile, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
+_CHARACTER_KINDS = tuple(map(LatePattern, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
 _CONSONANTS = LatePattern(r"(?i)[b-df-hj-np-tv-xz]{5}")
 
 
