@@ -1,0 +1,68 @@
+"""What the model is told before a message: who approves its actions, and the state of the working tree."""
+
+import asyncio
+
+from clio.app import build_app
+from clio.context.workspace_state import files_may_have_changed
+from clio.security.approval import Answer, ApprovalRequest
+from clio.security.modes import next_mode
+from tests.support.chat_server import text
+from tests.support.desk import Asker, Desk, git
+from tests.turns.conftest import MakeDesk
+
+
+class NoUser:
+    """An approver of a run in which no one can answer."""
+
+    never_asks = True
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        raise AssertionError("asked")
+
+
+def contexts(desk: Desk) -> list[str]:
+    """The text before each message of the user, as the last request held it."""
+    messages = desk.server.requests[-1].body["messages"]
+    return [message["content"] for message in messages if message["role"] == "user"]
+
+
+def test_changed_files_are_named_and_commits_are_told_when_they_change(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("one"), text("two"), text("three")])
+
+    async def talk() -> None:
+        await desk.turn("first")
+        (desk.project / "calc.py").write_text("changed\n", encoding="utf-8")
+        files_may_have_changed()
+        await desk.turn("second")
+        git(desk.project, "commit", "-qam", "Change the sum")
+        files_may_have_changed()
+        await desk.turn("third")
+
+    asyncio.run(talk())
+    first, second, third = contexts(desk)
+    assert "changed files: 0" in first and "last commits:" in first
+    assert "changed files: 1\n   M calc.py" in second and "last commits:" not in second
+    assert "changed files: 0" in third and "Change the sum" in third
+
+
+def test_the_approval_mode_is_told_in_each_turn(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("one"), text("two")])
+
+    async def talk() -> None:
+        await desk.turn("first")
+        desk.app.policy.mode = next_mode("ask")
+        await desk.turn("second")
+
+    asyncio.run(talk())
+    first, second = contexts(desk)
+    assert "approvals: edits, and commands that may change something, are shown to the user first" in first
+    assert "approvals: edits in the project run unasked" in second
+
+
+def test_a_run_without_a_user_says_that_no_one_can_approve(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("one")])
+    desk.app = build_app(
+        desk.loaded, approver=NoUser(), asker=Asker(desk.person), emit=desk.events.append, env=desk.env
+    )
+    asyncio.run(desk.turn("first"))
+    assert "approvals: no one can approve here" in contexts(desk)[0]
