@@ -24,6 +24,7 @@ from clio.agent.events import Event, StepFinished, StepStarted
 from clio.app import App, build_app
 from clio.config.layers import load
 from clio.config.options import Options
+from clio.entrypoints.oneshot import NoAnswer, NobodyThere
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, text, tool_calls
@@ -73,7 +74,7 @@ def make_app(project: Path, server: ChatServer, emit: object) -> App:
     overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "context_window": WINDOW}
     overrides["max_steps"] = "1000"
     loaded = load(Options(cwd=project, overrides=overrides), env)
-    return build_app(loaded, approver=None, asker=None, emit=emit, env=env)  # type: ignore[arg-type]
+    return build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=emit, env=env)
 
 
 async def floor_steps(server: ChatServer, bodies: Sequence[dict[str, object]]) -> list[float]:
