@@ -13,6 +13,7 @@ from clio.sessions.state import Trim
 from clio.tokens import TokenEstimator, message_units
 
 _NOTE_SHARE = 0.5  # of the tokens for both
+_BUDGETS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08)  # of the most a summary may take
 _LEAST_TOKENS = 60
 """A shorter summary would be a frame around nothing."""
 
@@ -55,43 +56,67 @@ class ThreadHead:
             self._take(self._session.trims[-1], len(self._session.messages))
         self._message = None
 
-    def message(self, cap_tokens: int) -> UserMessage | None:
-        """The summary as a message of at most `cap_tokens` when it is written; None where nothing left the window.
+    def message(self, cap_tokens: int, most_tokens: int) -> UserMessage | None:
+        """The summary as a message of at most `cap_tokens`; None where nothing left the window, or nothing fits.
 
-        It is written once after each trim; a later cap makes it shorter only if it has become too long for that.
+        most_tokens: what a summary may take where there is room for it. It is written once after each trim; a later cap
+        makes it shorter only if it has become too long for that.
         """
         self._catch_up()
-        if self._covered == 0 and not self._note:
+        if (self._covered == 0 and not self._note) or cap_tokens < _LEAST_TOKENS:
             return None
         known = self._message
-        if known is None or not known.content or self._tokens(known) > max(cap_tokens, 1):
-            known = self._message = self._write(cap_tokens)
-        return known if known.content and self._tokens(known) <= cap_tokens else None
+        if known is None or self._tokens(known) > cap_tokens:
+            known = self._message = self._write(cap_tokens, most_tokens)
+        return known if known.content else None
 
-    def weight(self, cap_tokens: int) -> float:
-        """Weight of that message."""
-        message = self.message(cap_tokens)
-        return message_units(message) if message else 0.0
+    def weight(self, cap_tokens: int, most_tokens: int) -> float:
+        """Weight of that message; the cap counts only where it is not written yet."""
+        self._catch_up()
+        known = self._message
+        if known is None or self._tokens(known) > most_tokens:
+            known = self.message(cap_tokens, most_tokens)
+        return message_units(known) if known and known.content else 0.0
 
-    def _write(self, cap_tokens: int) -> UserMessage:
-        """Summary and note; where they are too long for both, the summary alone."""
-        note = self._as_message(f"\n\n{self._note}" if self._note else "")
-        if self._note and self._tokens(note) > cap_tokens * _NOTE_SHARE and self._covered:
-            note = self._as_message("")
-        budget = cap_tokens - self._tokens(note)
-        if not self._covered or budget < _LEAST_TOKENS:
-            return self._as_message(note.content.strip())
+    def foresee_weight(self, most_tokens: int) -> float:
+        """Weight of the summary if everything left the window now."""
+        self._catch_up()
+        whole = merge(self._summary, self._summarise_until(len(self._session.messages)))
+        return message_units(self._as_message(self._render(whole, most_tokens)))
+
+    def _write(self, cap_tokens: int, most_tokens: int) -> UserMessage:
+        """Summary and note within the cap; where they are too long for both, the summary alone.
+
+        The budget goes down in fixed steps until the text fits, so that one that fits a later, smaller cap is the one
+        that was written before.
+        """
+        text = ""
+        for share in _BUDGETS:
+            text = self._written(int(most_tokens * share))
+            if self._tokens(self._as_message(text)) <= cap_tokens:
+                return self._as_message(text)
+        return self._as_message("")
+
+    def _written(self, budget_tokens: int) -> str:
+        note = f"\n\n{self._note}" if self._note else ""
+        if note and self._tokens(self._as_message(note)) > budget_tokens * _NOTE_SHARE and self._covered:
+            note = ""
+        left = budget_tokens - self._tokens(self._as_message(note))
+        if not self._covered or left < _LEAST_TOKENS:
+            return note.strip()
+        return (self._render(self._summary, left) + note).strip()
+
+    def _render(self, summary: ThreadSummary, budget_tokens: int) -> str:
         from clio.context.summary_text import render_summary
 
-        text = render_summary(
-            self._summary,
-            budget_tokens=budget,
+        return render_summary(
+            summary,
+            budget_tokens=budget_tokens,
             estimator=self._estimator,
             todos=self._session.todos,
             spans=self._spans,
             task=self._kept_task(),
         )
-        return self._as_message((text + note.content).strip())
 
     def _as_message(self, text: str) -> UserMessage:
         return UserMessage(content=text, origin="recovery", id=f"{self._session.id}-summary")
