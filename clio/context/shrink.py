@@ -90,13 +90,19 @@ def cut_text(text: str, chars: int, way: str) -> str:
 
 
 def fit_units(
-    units: Sequence[Unit], limit: float, whole: Callable[[Message], Message], *, floor: int = LEAST_CHARS
+    units: Sequence[Unit],
+    limit: float,
+    whole: Callable[[Message], Message],
+    *,
+    floor: int = LEAST_CHARS,
+    most: float = 0.0,
 ) -> dict[str, int]:
     """How far to cut which messages for the units to weigh at most `limit`; as far as that goes where it does not.
 
     Returns characters by message id. Every text longer than a common length gives way, tool outputs first; so the
     largest give the most, and what is short stays whole.
-    whole: a message as it is stored, where the units hold a view of it. floor: no text gets shorter.
+    whole: a message as it is stored, where the units hold a view of it. floor: no text gets shorter. most: what they may
+    weigh where that leaves another text whole.
     """
     messages = [message for unit in units for message in unit.messages]
     weights = {message.id: message_units(message) for message in messages}
@@ -106,22 +112,25 @@ def fit_units(
         if total <= limit:
             break
         candidates = [each for each in messages if isinstance(each, kinds) and longest_text(each) > least]
-        weights |= _cut_to_common_length(candidates, least, limit - total, weights, cuts, whole)
+        more = (limit - total, max(limit, most) - total)
+        weights |= _cut_to_common_length(candidates, least, more, weights, cuts, whole)
     return cuts
 
 
 def _cut_to_common_length(
     candidates: Sequence[Message],
     least: int,
-    spare: float,
+    more: tuple[float, float],
     weights: Mapping[str, float],
     cuts: dict[str, int],
     whole: Callable[[Message], Message],
 ) -> dict[str, float]:
-    """Cut the candidates to the greatest length with which they weigh `spare` more than now (it is negative).
+    """Cut the candidates to the greatest length with which they weigh at most so much more than now.
 
-    Notes the cuts in `cuts`; returns the new weights.
+    more: that, below zero, and what they may weigh where another text can stay whole. Notes the cuts in `cuts`; returns
+    the new weights.
     """
+    spare, most = more
 
     def at(length: int) -> dict[str, float]:
         long = (each for each in candidates if longest_text(each) > length)
@@ -138,7 +147,7 @@ def _cut_to_common_length(
         middle = (low + high) // 2
         found = at(middle)
         low, high, best = (middle, high, found) if gain(found) <= spare else (low, middle, best)
-    over = spare - gain(best)
+    over = most - gain(best)
     cut = {id: weight for id, weight in best.items() if weight < weights[id]}
     for id in sorted(cut, key=lambda id: weights[id] - cut[id]):  # what nearly fits stays whole
         missing = weights[id] - cut[id]

@@ -14,8 +14,9 @@ from clio.messages import Message, UserMessage
 from clio.tokens import message_units
 
 _NEAR = 4.0  # worthless results are looked for in so many times what is to stay
-_LEAST_SHARE = 0.4  # of `hard`: what the newest step gets at least, where it has to be cut
-_WHOLE_SHARE = 0.95  # of what a step may take that has to be cut: the next one should not cut it again
+_NEWEST_SHARE = 0.4  # of `hard`: what the newest step gets at least, where it has to be cut
+_OLDER_SHARE = 0.08  # of `hard`: what each of the last steps before it gets at least, where they have to be cut
+_FILLED_SHARE = 0.85  # of `hard`: how far steps that have to be cut fill it; the next one must not cut them again
 _EDGE_SHARE = 0.08  # of `keep`: where less is left free, the oldest unit is not cut to fill it
 
 
@@ -79,8 +80,8 @@ def make_smaller(
     known: how far messages are cut already; one line stays one. whole: a message as it is stored, where the units hold
     a shorter view of it.
     """
-    fixed, squeezed = _find_fixed(units, goal)
     shrunk: dict[str, int] = {}
+    units, fixed = _keep_recent(units, goal, shrunk, whole)
     total = goal.head + _weight(units)
     if total > goal.keep and not goal.least:
         units, total = _without_worthless(units, fixed, total, goal, known, shrunk)
@@ -89,33 +90,45 @@ def make_smaller(
         plan = plan_trim(units, 0.0)
     elif total > goal.keep:
         plan = _at_most(plan_trim(units, goal.keep - goal.summary, goal.tail), fixed, units)
-        plan, units = _with_edge(plan, units, goal, squeezed, shrunk, whole)
+        plan, units = _with_edge(plan, units, goal, shrunk, whole)
     kept = plan.kept(units)
     if _weight(kept) + goal.least_summary > goal.hard:
-        plan, kept = _cut_to_fit(plan, units, goal, squeezed, shrunk, whole)
+        plan, kept = _cut_to_fit(plan, units, goal, shrunk, whole)
     staying = {message.id for unit in kept for message in unit.messages}
     left = {key: chars for key, chars in shrunk.items() if key in staying or key.partition("#")[0] in staying}
     return Smaller(plan=plan, kept=kept, shrunk=left)
 
 
-def _find_fixed(units: Sequence[Unit], goal: Goal) -> tuple[int, int | None]:
-    """Index of the first unit that stays as it is, and that of the newest step where it is too large for that."""
-    task = task_index(units)
+def _keep_recent(
+    units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
+) -> tuple[Sequence[Unit], int]:
+    """The units, and index of the first that stays: the last steps as far as they fit, and the newest part.
+
+    The newest come first. What does not fit whole is cut to what is left, less a little for the steps before it.
+    """
+    task, first = task_index(units), recent_start(units, goal.steps)
     left = goal.hard - goal.least_summary - (units[task].weight if task is not None else 0.0)
-    fixed, squeezed, newest = len(units), None, True
-    for index in range(len(units) - 1, recent_start(units, goal.steps) - 1, -1):
-        weight = 0.0 if index == task else units[index].weight
-        if units[index].is_step and newest:
-            newest = False
-            if weight > left:
-                squeezed, weight = index, min(_LEAST_SHARE * goal.hard, max(left, 0.0))
-        if weight > left:
+    spare, least = (1 - _FILLED_SHARE) * goal.hard, _OLDER_SHARE * goal.hard
+    found, fixed, newest = list(units), len(units), True
+    for index in range(len(units) - 1, first - 1, -1):
+        weight, is_cut = 0.0 if index == task else units[index].weight, False
+        if weight > left and not _is_user(units[index]):
+            most = left - sum(min(each.weight, least) for each in units[first:index] if each.is_step)
+            aim = max(most - spare, min(_NEWEST_SHARE * goal.hard if newest else least, left))
+            cuts = fit_units([units[index]], aim, whole, most=most)
+            unit = _cut(units[index], cuts, whole)
+            weight, is_cut = unit.weight, newest or unit.weight <= left
+            if is_cut:
+                found[index] = unit
+                shrunk |= cuts
+        newest = newest and _is_user(units[index])
+        if weight > left and not is_cut:
             break
         left -= weight
         fixed = index
-    if goal.verbatim and squeezed is None:
+    if goal.verbatim and not shrunk:
         fixed = min(fixed, _start_within(units, goal.verbatim))
-    return fixed, squeezed
+    return found, fixed
 
 
 def _start_within(units: Sequence[Unit], budget: float) -> int:
@@ -154,24 +167,12 @@ def _at_most(plan: Plan, start: int, units: Sequence[Unit]) -> Plan:
 
 
 def _with_edge(
-    plan: Plan,
-    units: Sequence[Unit],
-    goal: Goal,
-    squeezed: int | None,
-    shrunk: dict[str, int],
-    whole: Callable[[Message], Message],
+    plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[Plan, Sequence[Unit]]:
-    """The plan with one unit more, its outputs cut to what is left free, where that is worth it.
-
-    A unit of the last steps may fill the room, any other what is to stay.
-    """
+    """The plan with one unit more, its outputs cut to what is left free of what may stay, where that is worth it."""
     edge = plan.start - 1
-    if edge < 0 or edge == plan.task or not units[edge].is_step or squeezed is not None:
-        return plan, units
-    is_recent = edge >= recent_start(units, goal.steps)
-    limit = _WHOLE_SHARE * goal.hard - goal.least_summary if is_recent else goal.keep - goal.summary
-    free = limit - _weight(plan.kept(units))
-    if free < _EDGE_SHARE * goal.keep:
+    free = goal.keep - goal.summary - _weight(plan.kept(units))
+    if edge < 0 or _is_user(units[edge]) or free < _EDGE_SHARE * goal.keep:
         return plan, units
     cuts = fit_units([units[edge]], free, whole, floor=TOOL_FLOOR)
     unit = _cut(units[edge], cuts, whole)
@@ -182,25 +183,13 @@ def _with_edge(
 
 
 def _cut_to_fit(
-    plan: Plan,
-    units: Sequence[Unit],
-    goal: Goal,
-    squeezed: int | None,
-    shrunk: dict[str, int],
-    whole: Callable[[Message], Message],
+    plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[Plan, list[Unit]]:
-    """Long texts cut until all of it fits: of the newest step alone where it is what is too large, else of everything."""
+    """Long texts cut until all of it fits."""
     kept = plan.kept(units)
-    limit = goal.hard - goal.least_summary
-    for some in ([units[squeezed]] if squeezed is not None else [], kept):
-        here = {unit.first_id for unit in some}
-        rest = _weight([unit for unit in kept if unit.first_id not in here])
-        aim = _WHOLE_SHARE * limit if squeezed is not None else limit
-        cuts = fit_units(some, aim - rest, whole) if some else {}
-        shrunk |= cuts
-        kept = cut_units(kept, cuts, whole)
-        if _weight(kept) <= limit:
-            return plan, kept
+    cuts = fit_units(kept, goal.hard - goal.least_summary, whole)
+    shrunk |= cuts
+    kept = cut_units(kept, cuts, whole)
     if _weight(kept) > goal.hard and len(kept) > 1 and not _is_user(kept[-1]):
         plan = Plan(start=len(units), task=task_index(units))  # too many small results to be cut
         kept = plan.kept(units)

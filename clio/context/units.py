@@ -95,16 +95,16 @@ def tail_start(units: Sequence[Unit], budget: float) -> int:
 
 
 def recent_start(units: Sequence[Unit], steps: int) -> int:
-    """Index of the first of so many last steps; as many answers without a call end the search as well."""
-    start, called, said = len(units), 0, 0
+    """Index of the first of so many last steps; none from before twice as many messages of the user."""
+    start, called, asked = len(units), 0, 0
     for index in range(len(units) - 1, -1, -1):
-        if called == steps or said == steps:
+        if called == steps or asked == 2 * steps:
             break
         if units[index].is_step:
             called += 1
             start = index
-        elif isinstance(units[index].messages[0], AssistantMessage):
-            said += 1
+        elif isinstance(units[index].messages[0], UserMessage):
+            asked += 1
     return start
 
 
