@@ -56,7 +56,7 @@ def expand(shell: Shell, argument: str) -> CommandResult:
     if trim is None:
         return refuse(_no_trim(shell.session, handle, "/context expand"))
     if not trim.dropped:
-        return CommandResult(text=f"{trim.handle} moved no messages; it shortened {_outputs(len(trim.shrunk))}.")
+        return CommandResult(text=f"{trim.handle} moved no messages; it shortened {_outputs(trim.shortened)}.")
     text = "\n\n".join(_dropped(shell.session, trim))
     pages = _pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
@@ -87,7 +87,7 @@ def undo(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
     trim = shell.context.undo()
     done = [f"{_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
-    done += [f"{_outputs(len(trim.shrunk))} are shown whole"] if trim.shrunk else []
+    done += [f"{_outputs(trim.shortened)} are shown whole"] if trim.shrunk else []
     return CommandResult(text=f"{trim.handle} is undone: {' and '.join(done) or 'nothing else changed'}.")
 
 
@@ -187,7 +187,7 @@ def _trims(session: "Session") -> str:
 
 
 def _about(trim: "Trim") -> str:
-    moved = _count(len(trim.dropped), "message") if trim.dropped else _outputs(len(trim.shrunk)) + " shortened"
+    moved = _count(len(trim.dropped), "message") if trim.dropped else _outputs(trim.shortened) + " shortened"
     return f"{moved}, {trim.freed_tokens:,} tokens freed"
 
 

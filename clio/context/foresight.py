@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clio.context.trim import Goal, make_smaller
 from clio.context.units import Unit
-from clio.messages import AssistantMessage, Message
+from clio.messages import AssistantMessage, Message, ToolMessage
 
 _MOST_PIECES = 400
 _LEAST_PIECE = 400.0
@@ -44,11 +44,11 @@ def foresee(
     more: float,
     goal: Callable[[Sequence[Unit]], Goal],
     known: Mapping[str, int],
-    weigh: Callable[[Message], float],
+    whole: Callable[[Message], Message],
 ) -> Foreseen:
-    """What a trim does to `units` once `more` weight was said after them. goal, known, weigh: as the trim has them."""
+    """What a trim does to `units` once `more` weight was said after them. goal, known, whole: as the trim has them."""
     ahead = [*units, *_pieces(units, more)]
-    smaller = make_smaller(ahead, goal(ahead), known, weigh)
+    smaller = make_smaller(ahead, goal(ahead), known, whole)
     start = min(smaller.plan.start, len(units))
     leaving = tuple(unit for place, unit in enumerate(units[:start]) if place != smaller.plan.task)
     gone = {message.id for unit in leaving for message in unit.messages}
@@ -66,6 +66,9 @@ def _pieces(units: Sequence[Unit], more: float) -> list[Unit]:
     usual = sum(unit.weight for unit in units) / len(units) if units else 0.0
     count = min(max(round(more / max(usual, _LEAST_PIECE)), 1), _MOST_PIECES)
     return [
-        Unit(messages=(AssistantMessage(id=f"ahead-{number}", content=""),), weight=more / count)
+        Unit(
+            messages=(AssistantMessage(id=f"ahead-{number}"), ToolMessage(tool_call_id="", content="")),
+            weight=more / count,
+        )
         for number in range(count)
     ]

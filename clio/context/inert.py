@@ -27,6 +27,8 @@ def _tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
 _NOISE = LatePattern("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _BREAKS = LatePattern("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
 _TWO_ENDS = 160  # characters; below, the beginning alone says more
+_LEAST_WORDS, _LONGEST_WORD = 8, 32
+"""Characters. Of less, whole words would leave nothing; what is longer is no word, and is cut."""
 _PREFIX = "\n  | "
 _BRACKETS = ("<", "\uff1c", "\ufe64")
 
@@ -66,7 +68,7 @@ def weight(text: str) -> float:
 
 
 def cut(text: str, units: float) -> str:
-    """The text, or its beginning and end with an ellipsis between, of at most this weight.
+    """The text, or its beginning and end with an ellipsis between, of at most this weight; words stay whole.
 
     What is too short to keep both keeps its beginning; below the weight of the ellipsis nothing is left.
     """
@@ -76,12 +78,50 @@ def cut(text: str, units: float) -> str:
     keep = int(len(text) * units / whole) - 4
     while keep > 0:
         tail = keep // 4 if keep >= _TWO_ENDS else 0
-        short = f"{text[: keep - tail].rstrip()} …{' ' + text[-tail:].lstrip() if tail else ''}"
+        short = f"{take_start(text, keep - tail)} …{' ' + take_end(text, tail) if tail else ''}"
         over = weight(short) - units
         if over <= 0:
             return short
         keep -= max(1, int(over / 4))
     return ""
+
+
+def shorten(text: str, chars: int) -> str:
+    """The text, or its beginning and its end with an ellipsis between; at most `chars` characters, words whole."""
+    text = text.strip()
+    if len(text) <= chars:
+        return text
+    tail = chars // 4
+    return f"{take_start(text, chars - tail - 3)} … {take_end(text, tail)}"
+
+
+def shorten_line(text: str, chars: int) -> str:
+    """The beginning of a line, with an ellipsis where more follows; at most `chars` characters, words whole."""
+    line = " ".join(text[: 8 * chars].split())
+    return line if len(line) <= chars else f"{take_start(line, chars - 2)} …"
+
+
+def take_start(text: str, chars: int) -> str:
+    """The beginning of a text, at most `chars` characters; it ends with a whole word unless that is very long."""
+    start = text[:chars]
+    if len(text) > chars >= _LEAST_WORDS and not text[chars].isspace() and not _stands_alone(text[chars]):
+        end = max((start.rfind(blank) for blank in " \n\t"), default=-1)
+        start = start[: end + 1] if end > 0 and chars - end <= _LONGEST_WORD else start
+    return start.rstrip()
+
+
+def take_end(text: str, chars: int) -> str:
+    """The end of a text, at most `chars` characters; it begins with a whole word unless that is very long."""
+    end = text[len(text) - chars :] if chars > 0 else ""
+    if len(text) > chars >= _LEAST_WORDS and not text[-chars - 1].isspace() and not _stands_alone(end[0]):
+        places = [place for blank in " \n\t" if 0 <= (place := end.find(blank)) < _LONGEST_WORD]
+        end = end[min(places) + 1 :] if places else end
+    return end.lstrip()
+
+
+def _stands_alone(letter: str) -> bool:
+    """Whether the letter belongs to a script that writes no blanks between words."""
+    return letter >= "\u2e80"
 
 
 def _inert(text: str) -> str:

@@ -1,79 +1,69 @@
-"""Shorter views of messages: what a later call has made stale, and what is too large to be sent whole. Pure.
+"""Shorter views of messages: one line for what is no longer needed, both ends of what is too large. Pure.
 
 Only copies are made shorter; the session keeps every message whole, and the copy says how to get at it. The same
 message and the same length give the same copy, so that requests repeat it byte for byte.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import msgspec
 
 from clio.algorithms.json_data import decode_json
+from clio.context.inert import shorten_line
 from clio.context.units import Unit
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from clio.tokens import message_units
 
-STALE = 0
-"""Characters shown of what a later call has superseded: a placeholder of one line."""
+STALE, MENDED, ROUTINE, OLD_SEARCH, OLD_RECALL = 0, -1, -2, -3, -4
+"""In place of a number of characters: the output is shown as one line, and why. A later call superseded it; the edit
+failed and was made later; a command succeeded and printed progress; a search; something recalled."""
 LEAST_CHARS = 160
 """No text is cut shorter than this; head, notice and tail would say nothing."""
-_WORTHWHILE = 400  # characters; a placeholder in place of less would free next to nothing
-_TOOL_FLOOR = 600  # down to here tool outputs alone give way, then arguments and answers too
+WORTHWHILE = 400
+"""Characters. One line in place of less would free next to nothing."""
+TOOL_FLOOR = 600
+"""Tool outputs alone are cut down to here; below, arguments and answers are cut too."""
 _NOTICE_CHARS = 240
+_GIST_CHARS = 120
+_ARGUMENT_CHARS = 80
 IMAGE_CHARS = 4_000
 """What a picture of a tool's result counts as: it is left out where texts of that length are cut."""
 _NO_IMAGE = "[its picture is left out; read it again to see it]"
-_READERS = frozenset({"read_file", "read", "view", "open_file", "cat"})
-_REPEATED = _READERS | {
-    *("run_command", "bash", "shell", "terminal_operations", "execute", "git", "version_control", "web_fetch"),
-    *("search_text", "grep", "rg", "find_files", "glob", "list_files", "ls", "list_dir", "file_operations"),
-    *("read_output", "todo_operations"),
-}
-_PATHS = ("path", "file_path", "filename", "file")
-_IRRELEVANT = ("timeout_s", "timeout", "description", "background")
-_COVERED = 0.9  # share of an earlier reading's lines that a later one must repeat to make it stale
-
-Key = tuple[str, str]
+_TRIES = 16
 
 
-def stale_results(units: Sequence[Unit]) -> list[str]:
-    """Ids of the outputs a later one in the same units supersedes, oldest first.
+def call_key(message_id: str, call_id: str) -> str:
+    """The name under which a cut of one call's arguments is noted, beside the ids of messages."""
+    return f"{message_id}#{call_id}"
 
-    The same call made again, or a later reading of the same file that shows (nearly) every line of the earlier one.
-    """
-    again: set[Key] = set()
-    readings: dict[str, list[ToolMessage]] = {}
-    found: list[str] = []
-    for call, result in reversed(list(_exchanges(units))):
-        if call.name not in _REPEATED:
-            continue
-        is_reading = call.name in _READERS
-        key = (call.name, _canonical(call))
-        if len(result.content) < _WORTHWHILE and not result.images:
-            again |= {key} if result.ok or not is_reading else set()
-        elif key in again:
-            found.append(result.id)
-        elif not is_reading:
-            again.add(key)
-        elif result.ok:
-            again.add(key)
-            later = readings.setdefault(_path(_arguments(call)), [])
-            if any(_covers(each, result) for each in later):
-                found.append(result.id)
-            else:
-                later.append(result)
-    return found[::-1]
+
+def message_of(key: str, known: Iterable[str] | Mapping[str, Any]) -> str:
+    """The id of the message that a noted cut belongs to; `known` are ids of messages."""
+    return key if key in known else key.partition("#")[0]
+
+
+def apply_cuts(message: Message, cuts: Mapping[str, int]) -> Message:
+    """The view of a message with what is noted for it in `cuts`; the same object where nothing is."""
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        calls = tuple(
+            _bare_call(call) if call_key(message.id, call.id) in cuts else call for call in message.tool_calls
+        )
+        if calls != message.tool_calls:
+            message = msgspec.structs.replace(message, tool_calls=calls)
+    chars = cuts.get(message.id)
+    return message if chars is None else shortened(message, chars)
 
 
 def shortened(message: Message, chars: int) -> Message:
-    """The view of a message in which no long text shows more than `chars` characters; STALE gives a placeholder.
+    """The view of a message in which no long text shows more than `chars` characters; STALE and the like give one line.
 
     Of tool results the output, of answers the words and each text in the arguments of the calls. The user's words
     are returned as they are.
     """
     match message:
         case ToolMessage():
-            text = _placeholder(message) if chars == STALE else cut_text(message.content, chars, _way(message))
+            text = _one_line(message, chars) if chars <= STALE else cut_text(message.content, chars, _way(message))
             if message.images and chars < IMAGE_CHARS:
                 text, images = f"{text}\n{_NO_IMAGE}", ()
             else:
@@ -99,22 +89,74 @@ def cut_text(text: str, chars: int, way: str) -> str:
     return f"{text[:head]}\n[… {left_out:,} characters left out; {way} …]\n{text[len(text) - tail :]}"
 
 
-def fit_units(units: Sequence[Unit], limit: float, weigh: Callable[[Message], float]) -> dict[str, int]:
+def fit_units(
+    units: Sequence[Unit],
+    limit: float,
+    whole: Callable[[Message], Message],
+    *,
+    floor: int = LEAST_CHARS,
+    most: float = 0.0,
+) -> dict[str, int]:
     """How far to cut which messages for the units to weigh at most `limit`; as far as that goes where it does not.
 
     Returns characters by message id. Every text longer than a common length gives way, tool outputs first; so the
     largest give the most, and what is short stays whole.
+    whole: a message as it is stored, where the units hold a view of it. floor: no text gets shorter. most: what
+    they may weigh where that leaves another text whole.
     """
     messages = [message for unit in units for message in unit.messages]
-    total = sum(map(weigh, messages))
+    weights = {message.id: message_units(message) for message in messages}
     cuts: dict[str, int] = {}
-    for floor, kinds in ((_TOOL_FLOOR, (ToolMessage,)), (LEAST_CHARS, (ToolMessage, AssistantMessage))):
-        candidates = [message for message in messages if isinstance(message, kinds)]
-        length = max((longest_text(message) for message in candidates), default=0)
-        while total > limit and length > floor:
-            length = max(length * 2 // 3, floor)
-            total = _apply(candidates, length, cuts, total, weigh)
+    for least, kinds in ((max(TOOL_FLOOR, floor), (ToolMessage,)), (floor, (ToolMessage, AssistantMessage))):
+        total = sum(weights.values())
+        if total <= limit:
+            break
+        candidates = [each for each in messages if isinstance(each, kinds) and longest_text(each) > least]
+        more = (limit - total, max(limit, most) - total)
+        weights |= _cut_to_common_length(candidates, least, more, weights, cuts, whole)
     return cuts
+
+
+def _cut_to_common_length(
+    candidates: Sequence[Message],
+    least: int,
+    more: tuple[float, float],
+    weights: Mapping[str, float],
+    cuts: dict[str, int],
+    whole: Callable[[Message], Message],
+) -> dict[str, float]:
+    """Cut the candidates to the greatest length with which they weigh at most so much more than now.
+
+    more: that, below zero, and what they may weigh where another text can stay whole. Notes the cuts in `cuts`; returns
+    the new weights.
+    """
+    spare, most = more
+
+    def at(length: int) -> dict[str, float]:
+        long = (each for each in candidates if longest_text(each) > length)
+        return {each.id: min(message_units(shortened(whole(each), length)), weights[each.id]) for each in long}
+
+    def gain(found: Mapping[str, float]) -> float:
+        return sum(weight - weights[id] for id, weight in found.items())
+
+    low, high = least, max(map(longest_text, candidates), default=least)
+    best = at(low)
+    for _ in range(_TRIES):
+        if high - low <= 1 or gain(best) > spare:
+            break
+        middle = (low + high) // 2
+        found = at(middle)
+        low, high, best = (middle, high, found) if gain(found) <= spare else (low, middle, best)
+    over = most - gain(best)
+    cut = {id: weight for id, weight in best.items() if weight < weights[id]}
+    for id in sorted(cut, key=lambda id: weights[id] - cut[id]):  # what nearly fits stays whole
+        missing = weights[id] - cut[id]
+        if missing > over:
+            break
+        over -= missing
+        del cut[id]
+    cuts |= dict.fromkeys(cut, low)
+    return cut
 
 
 def longest_text(message: Message) -> int:
@@ -126,27 +168,50 @@ def longest_text(message: Message) -> int:
     return 0
 
 
-def _apply(
-    messages: Iterable[Message], length: int, cuts: dict[str, int], total: float, weigh: Callable[[Message], float]
-) -> float:
-    """Cut to `length` where that is shorter, noting it in `cuts`; the new total weight."""
-    for message in messages:
-        if longest_text(message) <= length:
-            continue
-        before = shortened(message, cuts[message.id]) if message.id in cuts else message
-        after = shortened(message, length)
-        saved = weigh(before) - weigh(after)
-        if saved > 0:
-            cuts[message.id] = length
-            total -= saved
-    return total
-
-
-def _placeholder(message: ToolMessage) -> str:
+def _one_line(message: ToolMessage, why: int) -> str:
+    """What stands in place of an output that is no longer needed, and how to get at it."""
     count = len(message.content)
-    if count < _WORTHWHILE:  # a picture: its text is kept
+    if count < WORTHWHILE:  # a picture: its text is kept
         return message.content
-    return f"[{count:,} characters left out: a later call gave the newer state; {_way(message)}]"
+    left = f"{count:,} characters left out"
+    match why:
+        case -1:
+            told = f"failed: {_gist(message.content.strip().partition(chr(10))[0])}; made good later; {left}"
+        case -2:
+            told = f"succeeded: {_gist(message.content.rstrip().rpartition(chr(10))[2])}; {left}"
+        case -3:
+            told = f"an earlier search{_summary(message)}; {left}"
+        case -4:
+            told = f"recalled earlier{_summary(message)}; {left}"
+        case _:
+            told = f"{left}: a later call gave the newer state"
+    return f"[{told}; {_way(message)}]"
+
+
+def _summary(message: ToolMessage) -> str:
+    return f": {_gist(message.summary)}" if message.summary else ""
+
+
+def _gist(text: str) -> str:
+    return shorten_line(text.strip("=- "), _GIST_CHARS)
+
+
+def _bare_call(call: ToolCall) -> ToolCall:
+    """A call that did nothing, its long arguments left out; still valid JSON of the same shape."""
+    if len(call.arguments) < WORTHWHILE:
+        return call
+    return msgspec.structs.replace(call, arguments=_encoded(_bare_value(_arguments(call.arguments))))
+
+
+def _bare_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _ARGUMENT_CHARS else f"[{len(value):,} characters left out]"
+    if isinstance(value, dict):
+        return {key: _bare_value(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [*map(_bare_value, items[:1]), f"[{len(items) - 1:,} left out]"] if len(items) > 1 else items
+    return value
 
 
 def _way(message: Message) -> str:
@@ -159,14 +224,16 @@ def _shorter_call(call: ToolCall, chars: int, way: str) -> ToolCall:
     """The call with long texts inside its arguments cut; still valid JSON of the same shape."""
     if len(call.arguments) <= chars + _NOTICE_CHARS:
         return call
+    texts = _shorter_value(_arguments(call.arguments), chars, way)
+    return msgspec.structs.replace(call, arguments=_encoded(texts))
+
+
+def _arguments(text: str) -> dict[str, Any]:
     try:
-        arguments = decode_json(call.arguments)
+        arguments = decode_json(text)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         arguments = None
-    if not isinstance(arguments, dict):
-        arguments = {"invalid_json": call.arguments}
-    texts = _shorter_value(cast("dict[str, Any]", arguments), chars, way)
-    return msgspec.structs.replace(call, arguments=_encoded(texts))
+    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {"invalid_json": text}
 
 
 def _shorter_value(value: Any, chars: int, way: str) -> Any:
@@ -187,36 +254,3 @@ def _encoded(value: Any) -> str:
         return msgspec.json.encode(value).decode("utf-8")
     except UnicodeEncodeError:  # half of a surrogate pair, which the request could not carry either
         return msgspec.json.encode(repr(value)).decode("utf-8")
-
-
-def _exchanges(units: Sequence[Unit]) -> Iterator[tuple[ToolCall, ToolMessage]]:
-    for unit in units:
-        head, results = unit.messages[0], unit.messages[1:]
-        if results and isinstance(head, AssistantMessage):
-            by_id = {result.tool_call_id: result for result in results if isinstance(result, ToolMessage)}
-            yield from ((call, by_id[call.id]) for call in head.tool_calls if call.id in by_id)
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        arguments = decode_json(call.arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}
-
-
-def _canonical(call: ToolCall) -> str:
-    """The arguments without those that do not change what is asked, such as a time limit."""
-    if not any(f'"{name}"' in call.arguments for name in _IRRELEVANT):
-        return call.arguments
-    wanted = {key: value for key, value in _arguments(call).items() if key not in _IRRELEVANT}
-    return msgspec.json.encode(wanted, order="sorted").decode("utf-8")
-
-
-def _path(arguments: dict[str, Any]) -> str:
-    return next((str(arguments[key]) for key in _PATHS if isinstance(arguments.get(key), str)), "")
-
-
-def _covers(later: ToolMessage, earlier: ToolMessage) -> bool:
-    lines = set(earlier.content.splitlines())
-    return len(lines & set(later.content.splitlines())) >= _COVERED * len(lines)

@@ -28,6 +28,11 @@ class Unit(Struct, frozen=True, kw_only=True):
         """Id of its first message."""
         return self.messages[0].id
 
+    @property
+    def is_step(self) -> bool:
+        """Whether it is an answer that called tools, with their results."""
+        return len(self.messages) > 1
+
 
 def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) -> list[Unit]:
     """The units of a conversation, oldest first, healed so that any server takes them.
@@ -87,6 +92,20 @@ def tail_start(units: Sequence[Unit], budget: float) -> int:
         if left < 0:
             return min(index + 1, len(units) - 1)
     return 0
+
+
+def recent_start(units: Sequence[Unit], steps: int) -> int:
+    """Index of the first of so many last steps; none from before twice as many messages of the user."""
+    start, called, asked = len(units), 0, 0
+    for index in range(len(units) - 1, -1, -1):
+        if called == steps or asked == 2 * steps:
+            break
+        if units[index].is_step:
+            called += 1
+            start = index
+        elif isinstance(units[index].messages[0], UserMessage):
+            asked += 1
+    return start
 
 
 def task_index(units: Sequence[Unit]) -> int | None:

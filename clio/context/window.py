@@ -1,8 +1,9 @@
 """The window of a session: what the next request holds, and how it gets smaller without anything being lost.
 
-Stage 1, proactive: above 75 % of the room the oldest units leave, down to 50 %. Stage 2, validation: calls and results
-pair up, and what is still too large is cut inside tool outputs. Stage 3, reactive: a server that refuses a request
-gets a smaller one, three times. Every trim is a record in the session; the views and the summary follow from those
+Stage 1, proactive: above 75 % of the room worthless results become one line each, then the oldest units leave, down to
+50 %; the results of the last three steps stay while they fit. Stage 2, validation: calls and results pair up, and what
+is still too large is cut inside tool outputs. Stage 3, reactive: a server that refuses a request gets a smaller one,
+three times. Every trim is a record in the session; the views and the summary follow from those
 records and the messages, so that a resumed session goes on with the window it had.
 """
 
@@ -12,14 +13,16 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from clio.context.budget import REACTIVE, nothing_smaller
 from clio.context.builder import Built, ContextBuilder, Stage, Trimmed
 from clio.context.sent_messages import SentMessages
 from clio.context.summary import ThreadSummary
 from clio.context.thread_head import ThreadHead
 from clio.context.trim import Goal, Plan, make_smaller, must_weigh
-from clio.context.units import Unit, split_units, task_index
-from clio.context.window_room import WindowRoom
+from clio.context.units import Unit, split_units, tail_start, task_index
+from clio.context.window_room import RECENT_STEPS, WindowRoom
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
 from clio.messages import UserMessage
@@ -33,9 +36,12 @@ if TYPE_CHECKING:
     from clio.context.window_use import WindowUse
 
 _NOTE_SHARE = 0.4  # of the summary's tokens
-_FIRST_SUMMARY = 2_000.0  # units, about 500 tokens
 _LARGE = 0.2  # of the window; local servers often run with a quarter of what a model could take
 _LEAST_TAIL = 0.125  # of the room, where one message of the user's takes most of it
+_VERBATIM = 0.4  # of the room: the newest units of so much together stay as they are
+_FORESEEN_TAIL = 0.85  # of what is to stay: what is before that leaves
+_LEAST_GAP = 0.125  # of the room, left free beside them: the next step must not bring the next trim
+_LEAST_SUMMARY_TOKENS = 120  # what the results of the last steps leave the summary in any case
 
 
 async def _no_note(budget_tokens: int) -> str:
@@ -172,7 +178,10 @@ class ContextWindow:
         return self._room.accepted(built, prompt_tokens)
 
     def trim_now(self) -> Trimmed | None:
-        """Trim to the target, or to half of what there is where that is less; None where nothing can go."""
+        """Trim to the target, or to half of what there is where that is less; None where nothing can go.
+
+        The user asked for it, so the last steps go as well, except for the newest unit.
+        """
         units = self._units()
         keep = min(self._room.target, self._total(units) / 2)
         return self._trim("manual", units, keep, self._room.size)[0]
@@ -212,7 +221,7 @@ class ContextWindow:
             system=tokens(prefix.system_units - prefix.memory),
             memory=tokens(prefix.memory),
             tools=tokens(prefix.tools_units),
-            summary=tokens(self._head.weight(self._room.summary_tokens)),
+            summary=tokens(self._total(units) - _weight(units)),
             history=tokens(_weight(units)),
             reserve=self._room.budget.reserve,
             trim_above=tokens(self._trigger(units)),
@@ -230,7 +239,7 @@ class ContextWindow:
         units, room = self._units(), self._room.size
         above, keep = self._trigger(units), self._room.target
         more, sent = max(above - self._total(units), 0.0), self._sent
-        seen = foresee(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.weigh)
+        seen = foresee(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.whole)
         return NextTrim(
             at_share=above / room if room else 1.0,
             left=self._estimator.tokens(more),
@@ -253,13 +262,18 @@ class ContextWindow:
         return units
 
     def _total(self, units: Sequence[Unit]) -> float:
-        return self._head.weight(self._room.summary_tokens) + _weight(units)
+        """Weight of the units and of the summary, which gets what they leave of the room, at most its own share."""
+        weight = _weight(units)
+        return weight + self._head.weight(self._summary_cap(weight, self._room.size), self._room.summary_tokens)
+
+    def _summary_cap(self, weight: float, limit: float) -> int:
+        left = math.floor(max(limit - weight, 0.0) / self._estimator.ratio)
+        return min(self._room.summary_tokens, left)
 
     def _assemble(self, units: Sequence[Unit], trimmed: Trimmed | None, limit: float) -> Built:
         """The request; the summary gets what `limit` leaves beside the history, at most its own share."""
         weight = _weight(units)
-        left = math.floor(max(limit - weight, 0.0) / self._estimator.ratio)
-        head = self._head.message(min(self._room.summary_tokens, left))
+        head = self._head.message(self._summary_cap(weight, limit), self._room.summary_tokens)
         messages = [message for unit in units for message in unit.messages]
         if head is not None:
             messages.insert(0, head)
@@ -278,19 +292,34 @@ class ContextWindow:
 
         Also gives the units that stay, as they are sent from now on.
         """
-        smaller = make_smaller(units, self._goal(units, keep, hard, least=least), self._sent.shrunk, self._sent.weigh)
+        goal = self._goal(units, keep, hard)
+        if stage == "manual":
+            goal = structs.replace(goal, steps=0, verbatim=0.0)
+        elif stage == "reactive":
+            goal = structs.replace(goal, least=least, least_summary=min(goal.summary, hard / 4), verbatim=0.0)
+        smaller = make_smaller(units, goal, self._sent.shrunk, self._sent.whole)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
             return None, units
         freed = self._estimator.tokens(_weight(units)) - self._estimator.tokens(_weight(smaller.kept))
-        return self._record(stage, dropped, smaller.shrunk, freed), smaller.kept
+        return self._record(stage, dropped, smaller.shrunk, freed), self._units()
 
-    def _goal(self, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False) -> Goal:
-        head = self._head.weight(self._room.summary_tokens)
-        # What the summary will take: a trim makes it longer, but rarely as long as it may be.
-        summary = min(self._room.summary, keep / 4, max(2 * head, _FIRST_SUMMARY))
-        tail = max(min(_LEAST_TAIL * self._room.size, hard - must_weigh(units) - summary), 0.0)
-        return Goal(keep=keep, hard=hard, head=head, summary=summary, tail=tail, least=least)
+    def _goal(self, units: Sequence[Unit], keep: float, hard: float) -> Goal:
+        size, must = self._room.size, must_weigh(units)
+        tail = units[tail_start(units, _FORESEEN_TAIL * keep)].first_id if units else ""
+        foreseen = self._head.foresee_weight(self._room.summary_tokens, tail)
+        summary = min(self._room.summary, keep / 4, foreseen)
+        most = hard - must - summary - _LEAST_GAP * size
+        return Goal(
+            keep=keep,
+            hard=hard,
+            head=self._total(units) - _weight(units),
+            summary=summary,
+            least_summary=min(self._room.summary, _LEAST_SUMMARY_TOKENS * self._estimator.ratio),
+            tail=max(min(_LEAST_TAIL * size, hard - must - summary), 0.0),
+            steps=RECENT_STEPS,
+            verbatim=max(min(_VERBATIM * size, most), 0.0),
+        )
 
     def _leaving(self, units: Sequence[Unit], plan: Plan) -> tuple[str, ...]:
         """Ids of the window that stand before the tail, in a unit or not, without the task's message."""
@@ -317,7 +346,7 @@ class ContextWindow:
             self._head.note = ""  # what it says is past
         self._may_fill = False
         return Trimmed(
-            handle=trim.handle, stage=stage, messages=len(dropped), shrunk=len(shrunk), freed_tokens=max(freed, 0)
+            handle=trim.handle, stage=stage, messages=len(dropped), shrunk=trim.shortened, freed_tokens=max(freed, 0)
         )
 
     # What comes back
@@ -326,7 +355,8 @@ class ContextWindow:
         """Raise UserError where the messages of a trim, and those it cut, do not fit whole beside the rest."""
         window, message_of = set(self._session.stm), {message.id: message for message in self._session.messages}
         more = sum(message_units(message_of[id]) for id in trim.dropped if id in message_of and id not in window)
-        more += sum(message_units(message_of[id]) for id in shrunk if id in message_of and id in window)
+        cut = {id.partition("#")[0] for id in shrunk} | set(shrunk)
+        more += sum(message_units(message_of[id]) for id in cut if id in message_of and id in window)
         needed, room = self._total(self._units()) + more, self._room.size
         if needed > room:
             tokens = self._estimator.tokens

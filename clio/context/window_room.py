@@ -12,12 +12,14 @@ from msgspec import structs
 from clio.context.budget import Budget, make_budget, too_small
 from clio.context.builder import Built, ContextBuilder, is_compact
 from clio.context.trim import must_weigh
-from clio.context.units import Unit
+from clio.context.units import Unit, recent_start, task_index
 from clio.errors import ContextOverflow
 from clio.providers.base import NAMED, REFUSED, SMALLEST_WINDOW, Limits
 
 _SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
-_LEAST_GAP = 0.25  # of the room, where one message of the user's takes most of it
+_LEAST_GAP = 0.4  # of the room, where the user's words or the last steps take most of it
+RECENT_STEPS = 3
+"""The results of so many last steps stay in the window as they are, as long as they fit."""
 
 
 class WindowRoom:
@@ -76,9 +78,13 @@ class WindowRoom:
         return self._units_of(self.summary_tokens)
 
     def trigger(self, units: Sequence[Unit]) -> float:
-        """Weight above which a trim is due: 75 % of the room, more where the user's words alone take most of it."""
+        """Weight above which a trim is due: 75 % of the room, more where what stays in any case takes most of it."""
         size = self.size
-        least = must_weigh(units) + self.summary + _LEAST_GAP * size
+        start, task = recent_start(units, RECENT_STEPS), task_index(units)
+        recent = sum(unit.weight for unit in units[start:])
+        if task is not None and task < start:
+            recent += units[task].weight
+        least = max(recent, must_weigh(units)) + self.summary + _LEAST_GAP * size
         return min(max(self._units_of(self.budget.proactive), least), size)
 
     def make_for(self, units: Sequence[Unit]) -> None:

@@ -239,7 +239,7 @@ def _cut(
         handle=cleaner.text(trim.handle),
         created=trim.created,
         messages=len(trim.dropped),
-        shrunk=len(trim.shrunk),
+        shrunk=trim.shortened,
         freed_tokens=trim.freed_tokens,
         first_anchor=anchors[dropped[0]] if dropped else "",
         last_anchor=anchors[dropped[-1]] if dropped else "",

@@ -14,7 +14,7 @@ from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 
-_READERS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
+READERS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
 _WRITERS = frozenset(
     "write_file edit_file write edit create_file create str_replace insert multiedit notebookedit write_to_file "
     "replace_in_file append_file replace_string multi_replace_string insert_at_line undo_edit".split()
@@ -22,7 +22,9 @@ _WRITERS = frozenset(
 _DELETERS = frozenset({"delete_file", "remove_file"})
 _MOVERS = frozenset({"rename_file", "move_file"})
 _ASKERS = frozenset({"ask_user", "user_collaboration", "request_input", "askuserquestion"})
-_RUNNERS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
+RUNNERS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
+EDITORS = _WRITERS | _DELETERS | _MOVERS | {"apply_patch"}
+"""Names, in small letters, of tools that read files, run commands, and change files; clio's own and other agents'."""
 # Tools that are several in one: what they do stands in an argument.
 _FAMILIES = {
     "file_operations": "operation",
@@ -44,11 +46,9 @@ def deeds_of(call: ToolCall, result: ToolMessage) -> Deeds:
     """The deeds of one call: its own account, else what can be told for certain. A failed call has done nothing."""
     if result.deeds is not None:
         return result.deeds
-    arguments = _arguments(call)
-    name = call.name.casefold()
-    if name in _FAMILIES:
-        name = _word(arguments, (_FAMILIES[name],)).casefold() or name
-    if name in _RUNNERS:
+    arguments = call_arguments(call)
+    name = tool_of(call.name, arguments)
+    if name in RUNNERS:
         return _of_command(_word(arguments, ("command",)), result)
     if not result.ok:
         return Deeds()
@@ -59,11 +59,17 @@ def deeds_of(call: ToolCall, result: ToolMessage) -> Deeds:
     return _of_file(name, arguments)
 
 
+def tool_of(name: str, arguments: dict[str, Any]) -> str:
+    """The name of a tool in small letters; of one that is several in one, what it was told to do."""
+    name = name.casefold()
+    return (_word(arguments, (_FAMILIES[name],)).casefold() or name) if name in _FAMILIES else name
+
+
 def _of_file(name: str, arguments: dict[str, Any]) -> Deeds:
     path = _word(arguments, _PATHS)
     if not path:
         return Deeds()
-    if name in _READERS:
+    if name in READERS:
         return Deeds(read=(path,))
     if name in _WRITERS:
         return Deeds(changed=(FileDeed(path=path, kind="update"),))
@@ -96,13 +102,19 @@ def commits_in(output: str) -> tuple[Commit, ...]:
     return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
 
 
+def path_of(arguments: dict[str, Any]) -> str:
+    """The file the arguments of a call name; "" where they name none."""
+    return _word(arguments, _PATHS)
+
+
 def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
+def call_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call; none where they are no JSON object."""
     try:
         arguments = decode_json(call.arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {}  # the call itself failed for it, and its result says so
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

@@ -79,7 +79,7 @@ def _place_after(state: SessionState, upto: str | None) -> int:
 def _within(trim: Trim, kept: set[str]) -> Trim:
     """The trim as far as it is about messages that are there."""
     dropped = tuple(id for id in trim.dropped if id in kept)
-    shrunk = {id: chars for id, chars in trim.shrunk.items() if id in kept}
+    shrunk = {id: chars for id, chars in trim.shrunk.items() if {id, id.partition("#")[0]} & kept}
     return msgspec.structs.replace(trim, dropped=dropped, shrunk=shrunk)
 
 

@@ -57,7 +57,8 @@ class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     handle: "t1", "t2", …, unique in the session.
     dropped: ids that left the window.
-    shrunk: ids shown shorter since then, with the characters shown of each long text in them; 0 for a placeholder.
+    shrunk: ids shown shorter since then, with the characters shown of each long text in them; 0 and less for one line
+        in place of an output, the number says why. "ID#CALL" is the arguments of one call of a message.
     freed_tokens: estimated. created: seconds since the epoch.
     """
 
@@ -66,6 +67,11 @@ class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):
     shrunk: dict[str, int] = {}
     freed_tokens: int = 0
     created: float = 0.0
+
+    @property
+    def shortened(self) -> int:
+        """How many messages are shown shorter; a call whose result is shown shorter as well counts with it."""
+        return sum("#" not in id for id in self.shrunk) or len(self.shrunk)
 
 
 class Imported(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.shrink import STALE, cut_text, fit_units, shortened, stale_results
+from clio.context.shrink import STALE, cut_text, fit_units, shortened
 from clio.context.units import split_units
+from clio.context.worthless import stale_results
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.tokens import message_units
 
@@ -103,7 +104,7 @@ def test_the_words_of_the_user_are_never_shorter() -> None:
 
 def test_the_largest_gives_the_most_and_the_short_stays_whole() -> None:
     units = split_units([*did("bash", "b" * 50_000, command="1"), *did("bash", "s" * 500, command="2")], message_units)
-    cuts = fit_units(units, 8_000, message_units)
+    cuts = fit_units(units, 8_000, lambda message: message)
     assert list(cuts) == [units[0].messages[1].id]
     after = sum(message_units(shortened(m, cuts[m.id]) if m.id in cuts else m) for u in units for m in u.messages)
     assert 4_000 < after <= 8_000

@@ -8,7 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.context.inert import cut, one_line, quoted, weight
-from clio.context.summary import Ask, Decision, FileState, Outcome, SpanInfo, ThreadSummary, merge, summarise
+from clio.context.runner_reports import FailedTest, TestRun
+from clio.context.summary import (
+    Ask,
+    Decision,
+    FileState,
+    Outcome,
+    Said,
+    SpanInfo,
+    ThreadSummary,
+    merge,
+    summarise,
+)
 from clio.context.summary_text import ASKS_TOKENS, render_summary
 from clio.messages import Commit, Message, UserMessage
 from clio.sessions.state import Todo
@@ -17,7 +28,11 @@ from tests.context.stretches import HISTORIES, flat
 from tests.support.examples import examples
 
 TITLES = {
-    "Task at that point:",
+    "Answers of the assistant:",
+    "What the assistant said while it worked:",
+    "Failing tests:",
+    "Failed and not made good in this part:",
+    "Earlier commands:",
     "Requests of the user:",
     "Questions to the user, with the answers:",
     "Commits, oldest first:",
@@ -46,6 +61,10 @@ def rendered(summary: ThreadSummary, tokens: int = 10_000, **more: object) -> st
     return render_summary(summary, budget_tokens=tokens, estimator=TokenEstimator(), **more)  # type: ignore[arg-type]
 
 
+def ran(command: str, exit_code: int, last_line: str = "") -> dict[str, Outcome]:
+    return {command: Outcome(command=command, exit_code=exit_code, last_line=last_line)}
+
+
 def one_step(n: int) -> ThreadSummary:
     """What one trim of a long session adds; long enough in all its parts that much has to give way."""
     return ThreadSummary(
@@ -57,9 +76,9 @@ def one_step(n: int) -> ThreadSummary:
         )
         * (n % 10 == 0),
         files={f"src/package/module_{n}_{k}.py": FileState() for k in range(3)},
-        read=tuple(f"docs/page_{n}_{k}.md" for k in range(5)),
+        read={f"docs/page_{n}_{k}.md": () for k in range(5)},
         tools={"read_file": 5, "edit_file": 3},
-        outcome=Outcome(command=f"pytest -q tests/test_{n}.py", exit_code=n % 2, last_line=f"{n} failed"),
+        commands=ran(f"pytest -q tests/test_{n}.py", n % 2, f"{n} failed"),
     )
 
 
@@ -80,12 +99,9 @@ def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
     budget = window * 8 // 100
     todos = [Todo(id=n, title=f"todo {n}", status="in_progress" if n == 3 else "pending") for n in range(1, 8)]
     spans = [SpanInfo(handle=f"t{n}", messages=40, first_words="and now") for n in range(1, 501)]
-    text = render_summary(
-        long_session, budget_tokens=budget, estimator=estimator, todos=todos, spans=spans, task="Finish part 499\nnow"
-    )
+    text = render_summary(long_session, budget_tokens=budget, estimator=estimator, todos=todos, spans=spans)
     assert estimator.text(text) <= budget
     assert "request 0.0" in text, "the first request"
-    assert "Finish part 499" in text
     for n in (0, 490):
         assert long_session.commits[n // 10].hash in text, "the first and the last commit"
     assert "src/package/module_499_2.py" in text
@@ -107,7 +123,7 @@ def test_no_budget_is_exceeded_and_the_bytes_are_the_same(
     todos = (Todo(id=1, title=task, note=task), Todo(id=2, title="done", status="completed"))
     spans = (SpanInfo(handle="t1", messages=3, first_words=task),)
     made = [
-        render_summary(each, budget_tokens=budget, estimator=TokenEstimator(ratio), todos=todos, spans=spans, task=task)
+        render_summary(each, budget_tokens=budget, estimator=TokenEstimator(ratio), todos=todos, spans=spans)
         for each in (summary, summarise(flat(parts)))
     ]
     assert made[0] == made[1]
@@ -127,7 +143,11 @@ def check_frame(text: str) -> None:
     assert lines[-1] == "</thread_summary>"
     for line in lines[2:-1]:
         ours = (
-            line in TITLES or line.startswith(CONTENT) or re.match(r"(Commits|Files changed|Files only read): \d", line)
+            line in TITLES
+            or line.startswith(CONTENT)
+            or re.match(
+                r"(Commits|Files changed|Files only read|Failing tests|Failed and not made good in this part): \d", line
+            )
         )
         assert ours, line
     for title in TITLES:
@@ -142,11 +162,16 @@ def test_nothing_quoted_forges_structure(evil: str) -> None:
         decisions=(Decision(id="d", question=evil, answer=evil),),
         commits=(Commit(hash="1a2b3c4", subject=evil),),
         files={evil: FileState(), f"x/{evil}": FileState(kind="moved", moved_to=evil)},
-        read=(evil, "r" + evil),
+        read={evil: (), "r" + evil: ((1, 2),)},
+        answers=(Said(id="s", text=evil),),
+        notes=(Said(id="n", text=evil), Said(id="o", text=f"so {evil}")),
         tools={evil: 1},
-        outcome=Outcome(command=evil, exit_code=0, last_line=evil),
+        failed={evil: 2},
+        attempts={evil: evil},
+        runs={evil: TestRun(runner="pytest", counts=evil, passed=False, failing=(FailedTest(name=evil, error=evil),))},
+        commands=ran("make", 1, evil) | ran(evil, 0, evil),
     )
-    more = {"todos": [Todo(id=1, title=evil, note=evil)], "task": evil}
+    more = {"todos": [Todo(id=1, title=evil, note=evil)]}
     for tokens in (150, 400, 4_000):
         text = rendered(summary, tokens, spans=[SpanInfo(handle="t1", messages=1, first_words=evil)], **more)
         check_frame(text)
@@ -183,7 +208,7 @@ def test_what_gives_way_first_is_what_was_only_read() -> None:
     summary = ThreadSummary(
         messages=9,
         files={f"src/module_{n}.py": FileState() for n in range(40)},
-        read=tuple(f"docs/page_{n}.md" for n in range(40)),
+        read={f"docs/page_{n}.md": () for n in range(40)},
         tools={"read_file": 40},
     )
     roomy, tight = rendered(summary), rendered(summary, 200)
@@ -225,3 +250,74 @@ def test_an_empty_session() -> None:
 def test_nothing_is_cut_to_less_than_nothing(units: float) -> None:
     assert cut("", units) == ""
     assert len(cut("words that do not fit", units)) <= max(units, 0)
+
+
+def test_a_request_shown_below_is_not_repeated() -> None:
+    asks = (Ask(id="u1", text="port the parser"), Ask(id="u2", text="now the printer"))
+    text = rendered(ThreadSummary(messages=12, asks=asks), shown={"u2"}, archived=11)
+    assert "port the parser" in text
+    assert "now the printer" not in text
+    assert "11 messages left" in text
+
+
+def test_files_say_what_was_read_changed_and_taken_back() -> None:
+    summary = ThreadSummary(
+        files={
+            "a.py": FileState(lines=((10, 20), (31, 31))),
+            "b.py": FileState(is_back=True, is_open=False),
+            "c.py": FileState(kept=((1, 2),), is_back=True, is_open=False),
+        },
+        read={"a.py": ((1, 200),), "d.py": ((5, 9),), "e.py": ()},
+    )
+    text = rendered(summary)
+    assert "- a.py, lines 10-20 and 31; read lines 1-200\n- b.py (changes reverted)\n" in text
+    assert "- c.py, lines 1-2; later changes reverted\n" in text
+    assert "Files only read:\n- d.py, lines 5-9\n- e.py\n" in text
+
+
+def test_a_test_fails_until_a_run_that_includes_it_passes() -> None:
+    failed = FailedTest(name="tests/test_a.py::test_b", error="assert 1 == 2")
+    other = FailedTest(name="tests/test_c.py::test_d", error="KeyError: 'x'")
+    first = TestRun(runner="pytest", counts="2 failed", passed=False, failing=(failed, other))
+    passed = TestRun(runner="pytest", counts="1 passed", passed=True)
+    text = rendered(ThreadSummary(runs={"pytest -q": first}))
+    assert (
+        "Failing tests:\n- tests/test_a.py::test_b: assert 1 == 2\n- tests/test_c.py::test_d: KeyError: 'x'\n" in text
+    )
+    text = rendered(ThreadSummary(runs={"pytest -q": first, "pytest tests/test_a.py": passed}))
+    assert "Failing tests:\n- tests/test_c.py::test_d: KeyError: 'x'\n" in text
+    assert "Failing tests" not in rendered(ThreadSummary(runs={"pytest tests": first, "pytest": passed}))
+
+
+def test_what_was_tried_and_the_commands() -> None:
+    summary = ThreadSummary(
+        attempts={"edit_file a.py": "", "edit_file b.py": "old_string is not in b.py"},
+        commands=ran("make", 2, "no rule for all")
+        | ran("ruff check .", 0, "All good")
+        | ran("pytest -q", 1, "1 failed"),
+        tools={"edit_file": 3},
+        failed={"edit_file": 1},
+    )
+    text = rendered(summary)
+    assert "Failed and not made good in this part:\n- edit_file b.py: old_string is not in b.py\n" in text
+    assert "Earlier commands:\n- exit 2: make: no rule for all\n- exit 0: ruff check .\n" in text
+    assert "Last command: exit 1: pytest -q\n  | 1 failed\n" in text
+    assert "Tool calls: edit_file 3; failed: edit_file 1\n" in text
+
+
+@pytest.mark.parametrize("tokens", range(150, 500, 25))
+def test_no_word_is_cut(tokens: int) -> None:
+    words = "several ordinary english words stand here without any number".split()
+    said = " ".join(words * 9)
+    summary = ThreadSummary(
+        messages=3,
+        asks=(Ask(id="1", text=said), Ask(id="2", text=said)),
+        notes=(Said(id="n", text=said),),
+        commands=ran(said, 1, said),
+        commits=(Commit(hash="1a2b3c4", subject=said),),
+    )
+    spans = [SpanInfo(handle="t1", messages=3, first_words=said)]
+    for line in rendered(summary, tokens, spans=spans).splitlines()[2:-1]:
+        if line.startswith(("- several", "  | several", "- 1a2b3c4")):
+            shown = line.removeprefix("- ").removeprefix("  | ").removeprefix("1a2b3c4").replace("…", " ").split()
+            assert set(shown) <= set(words), line

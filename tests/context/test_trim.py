@@ -56,7 +56,7 @@ def test_what_stays_is_the_task_and_a_contiguous_tail(sizes: list[tuple[bool, in
 
 def smaller(units: list[Unit], keep: float, hard: float = 1e9, **more: object) -> tuple[list[Unit], dict[str, int]]:
     goal = Goal(keep=keep, hard=hard, head=0.0, summary=0.0, **more)  # type: ignore[arg-type]
-    found = make_smaller(units, goal, {}, message_units)
+    found = make_smaller(units, goal, {})
     return found.kept, found.shrunk
 
 

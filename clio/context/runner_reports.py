@@ -1,0 +1,364 @@
+"""What test runners print: which tests failed, and why. Pure.
+
+Known forms only: pytest, unittest, jest, vitest, mocha, TAP, go test, cargo test, RSpec, PHPUnit, JUnit under Maven and
+Gradle, dotnet test. A text without the closing lines of one of them is no report.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.context.inert import shorten_line
+
+_NAME_CHARS, _LINE_CHARS, _MOST = 200, 240, 200
+_COLOURS = LatePattern(r"\x1b\[[0-9;]*m", needs="\x1b")
+_ERROR = LatePattern(
+    r"^(?:[\w.$]+\.)?\w*(?:Error|Exception|Failure|Failed|Warning|Interrupt|Exit)\b|^assert\b|^Failed:"
+)
+
+
+class FailedTest(Struct, frozen=True, kw_only=True):
+    """One failing test. error: the line that says why, "" where none was found."""
+
+    name: str
+    error: str = ""
+
+
+class TestRun(Struct, frozen=True, kw_only=True):
+    """One run of a project's tests. counts: the runner's closing line."""
+
+    __test__ = False
+
+    runner: str
+    counts: str
+    passed: bool
+    failing: tuple[FailedTest, ...] = ()
+
+
+class _Runner(Struct, frozen=True, kw_only=True):
+    """closing: the line every run of this runner ends with; `bad` in it means that tests failed."""
+
+    name: str
+    closing: LatePattern
+    bad: LatePattern
+    find: Callable[[str], Iterator[tuple[str, str]]]
+
+
+def read_report(output: str) -> TestRun | None:
+    """The report in the output of a command; None where it holds none."""
+    text = _COLOURS.sub("", output).replace("\r\n", "\n")
+    for runner in _RUNNERS:
+        closings = list(runner.closing.finditer(text))
+        if not closings:
+            continue
+        found: dict[str, str] = {}
+        for name, error in runner.find(text):
+            name = shorten_line(name, _NAME_CHARS)
+            if name and (len(found) < _MOST or name in found):
+                found[name] = shorten_line(error, _LINE_CHARS) or found.get(name, "")
+        failing = tuple(FailedTest(name=name, error=error) for name, error in found.items())
+        is_bad = any(runner.bad.search(each[0]) for each in closings)
+        counts = shorten_line(closings[-1][0].strip("= \n"), _LINE_CHARS)
+        return TestRun(runner=runner.name, counts=counts, passed=not failing and not is_bad, failing=failing)
+    return None
+
+
+# pytest
+
+_PY_LISTED = LatePattern(r"^(?:FAILED|ERROR) (?P<name>\S+?\.py(?:::\S.*?)?)(?: - (?P<error>.*))?$", re.M)
+_PY_VERBOSE = LatePattern(r"^(?P<name>\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", re.M)
+_PY_HEAD = LatePattern(r"^_{3,} (?:ERROR (?:at \w+ of |collecting ))?(?P<name>\S.*?) _{3,}$", re.M)
+_PY_PLACE = LatePattern(r"^(?P<file>\S+\.py):\d+: ", re.M)
+_PY_ERROR = LatePattern(r"^E +(?P<error>\S.*)$", re.M)
+
+
+def _pytest(text: str) -> Iterator[tuple[str, str]]:
+    heads = list(_PY_HEAD.finditer(text))
+    reasons: dict[str, str] = {}
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
+        lines = [match["error"] for match in _PY_ERROR.finditer(text, head.end(), end)]
+        told = [line for line in lines if _ERROR.search(line)]
+        place = _PY_PLACE.search(text, head.end(), end)
+        name = head["name"].replace(".", "::") if place else head["name"]
+        reasons[f"{place['file']}::{name}" if place else name] = (told or lines or [""])[-1]
+    listed = [(match["name"], match["error"] or "") for match in _PY_LISTED.finditer(text)]
+    listed = listed or [(match["name"], "") for match in _PY_VERBOSE.finditer(text)]
+    for name, error in listed:
+        own = next((why for each, why in reasons.items() if each == name or name.endswith(f"::{each}")), "")
+        yield name, error if error and not error.endswith("...") else own or error
+    if not listed:
+        yield from reasons.items()
+
+
+# unittest, Django
+
+_UNIT_HEAD = LatePattern(r"^(?:FAIL|ERROR): (?P<name>\S.*)$", re.M)
+
+
+def _unittest(text: str) -> Iterator[tuple[str, str]]:
+    heads = list(_UNIT_HEAD.finditer(text))
+    for place, head in enumerate(heads):
+        end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
+        section = re.split(r"^(?:={20,}|Ran \d+ tests?)", text[head.end() : end], maxsplit=1, flags=re.M)[0]
+        lines = [line for line in section.splitlines() if line.strip() and not line.startswith("----")]
+        told = [line for line in lines if _ERROR.search(line)]
+        yield head["name"], (told or lines or [""])[-1].strip()
+
+
+# jest, vitest, mocha
+
+_JEST_HEAD = LatePattern(r"^\s*● (?P<name>\S.*)$", re.M)
+_VITEST_HEAD = LatePattern(r"^\s*FAIL\s+(?P<name>\S+(?: \[[^\]\n]*\])?(?: > .+)?)$", re.M)
+_MOCHA_HEAD = LatePattern(r"^ +\d+\) (?P<name>\S.*(?:\n +(?!\d+\))\S.*?:?)*?):\n", re.M)
+_COMPARED = LatePattern(r"^\s*(Expected|Received)\b[^:\n]*:\s*(\S.*)$", re.M)
+
+
+def _jest(text: str) -> Iterator[tuple[str, str]]:
+    for head, section in _sections(_JEST_HEAD, text):
+        lines = [line.strip() for line in section.splitlines() if line.strip()]
+        first = lines[0] if lines else ""
+        compared = [f"{match[1]}: {match[2].strip()}" for match in _COMPARED.finditer(section)]
+        if head["name"] != "Console":
+            yield head["name"], ", ".join([first, *compared[:2]]) if compared else first
+
+
+def _vitest(text: str) -> Iterator[tuple[str, str]]:
+    for head, section in _sections(_VITEST_HEAD, text):
+        lines = [line.strip() for line in section.splitlines() if line.strip()]
+        yield head["name"], next((line for line in lines if _ERROR.search(line)), lines[0] if lines else "")
+
+
+def _mocha(text: str) -> Iterator[tuple[str, str]]:
+    _, _, details = text.rpartition(" failing")
+    for head, section in _sections(_MOCHA_HEAD, details):
+        lines = [line.strip() for line in section.splitlines() if line.strip()]
+        yield " ".join(head["name"].split()), next((line for line in lines if _ERROR.search(line)), (lines or [""])[0])
+
+
+_TAP_HEAD = LatePattern(r"^ *not ok \d+ *-? *(?P<name>\S.*)$", re.M)
+_TAP_ERROR = LatePattern(r"^ *(?:error|message): *(?P<error>[^|>\s].*|[|>]-?\n(?: +(?! |\w+:).*\n|\n)+)", re.M)
+_NODE_HEAD = LatePattern(r"^✖ (?P<name>\S.*?) \([\d.]+ms\)$", re.M)
+_PARENT = LatePattern(r"^\d+ subtests? failed$")
+
+
+def _tap(text: str) -> Iterator[tuple[str, str]]:
+    for head, section in _sections(_TAP_HEAD, text):
+        error = _TAP_ERROR.search(section)
+        told = " ".join(error["error"].lstrip("|>-").split()).strip("'\"") if error else ""
+        if not head["name"].upper().endswith(("# TODO", "# SKIP")) and not _PARENT.match(told):
+            yield head["name"], told
+
+
+def _node(text: str) -> Iterator[tuple[str, str]]:
+    _, _, details = text.rpartition("failing tests:")
+    for head, section in _sections(_NODE_HEAD, details):
+        lines = [line.strip() for line in section.partition("\n      at ")[0].splitlines() if line.strip()]
+        yield head["name"], " ".join(lines)
+
+
+# go
+
+_GO_MARK = LatePattern(
+    r"^ *(?:--- (?P<state>FAIL|PASS|SKIP): (?P<name>\S+).*|=== (?:RUN|CONT|NAME) +(?P<run>\S+)"
+    r"|(?P<log>\S+\.go:\d+: .*)|(?P<panic>panic: .*)|FAIL\t(?P<build>\S+ \[[^\]]+\]))$",
+    re.M,
+)
+
+
+def _go(text: str) -> Iterator[tuple[str, str]]:
+    logs: dict[str, str] = {}
+    failed: dict[str, None] = {}
+    current = ""
+    for match in _GO_MARK.finditer(text):
+        if match["build"]:
+            yield match["build"], ""
+        elif match["state"] or match["run"]:
+            current = match["name"] or match["run"]
+            if match["state"] == "FAIL":
+                failed[current] = None
+        elif current:
+            logs[current] = match["log"] or match["panic"]
+    for name in failed:
+        is_parent = any(each.startswith(f"{name}/") for each in failed)
+        if not is_parent or name in logs:
+            yield name, logs.get(name, "")
+
+
+# cargo
+
+_RUST_FAILED = LatePattern(r"^test (?P<name>\S.*?) \.\.\. FAILED$", re.M)
+_RUST_HEAD = LatePattern(r"^---- (?P<name>\S.*?) stdout ----$", re.M)
+_RUST_PANIC = LatePattern(r"panicked at (?:'(?P<old>.*)', \S+|\S+:\n(?P<new>.*(?:\n +(?:left|right): .*)*))")
+
+
+def _cargo(text: str) -> Iterator[tuple[str, str]]:
+    for match in _RUST_FAILED.finditer(text):
+        yield match["name"], ""
+    for head, section in _sections(_RUST_HEAD, text):
+        panic = _RUST_PANIC.search(section)
+        lines = [line for line in section.splitlines() if line.strip()]
+        yield head["name"], (panic["old"] or panic["new"]) if panic else (lines or [""])[0]
+
+
+# RSpec
+
+_RSPEC_LISTED = LatePattern(r"^rspec (?P<place>\S+) # (?P<name>.*)$", re.M)
+_RSPEC_HEAD = LatePattern(r"^ +\d+\) (?P<name>\S.*)$", re.M)
+_RSPEC_TRACE = LatePattern(r"^ *(?:# |Shared Example|\(compared using|Diff:|rspec \./|Failed examples)")
+
+
+def _rspec(text: str) -> Iterator[tuple[str, str]]:
+    reasons: dict[str, str] = {}
+    for head, section in _sections(_RSPEC_HEAD, text):
+        lines: list[str] = []
+        for line in section.splitlines():
+            if _RSPEC_TRACE.match(line):
+                break
+            lines += [line.strip()] if line.strip() else []
+        told = [line for line in lines if not line.startswith("Failure/Error:")]
+        compared = [line for line in told if line.startswith(("expected", "got"))]
+        reasons[head["name"]] = ", ".join(compared[:2]) or (told[0] if told else (lines or [""])[0])
+    listed = [(match["place"], match["name"]) for match in _RSPEC_LISTED.finditer(text)]
+    for place, name in listed:
+        yield f"{place} {name}", reasons.get(name, "")
+    if not listed:
+        yield from reasons.items()
+
+
+# PHPUnit
+
+_PHP_HEAD = LatePattern(r"^\d+\) (?P<name>\S+::\S.*)$", re.M)
+
+
+def _phpunit(text: str) -> Iterator[tuple[str, str]]:
+    for head, section in _sections(_PHP_HEAD, text):
+        lines = [line.strip() for line in section.splitlines() if line.strip()]
+        yield head["name"], lines[0] if lines else ""
+
+
+# JUnit under Maven and Gradle; dotnet
+
+_MAVEN_LISTED = LatePattern(r"^\[ERROR\] {2,}(?P<name>[\w$.]+\.[\w$\[\]() ]+?):\d+ (?P<error>\S.*)$", re.M)
+_MAVEN_HEAD = LatePattern(r"^\[ERROR\] +(?P<name>\S+?)(?:  |\().*(?:<<< (?:FAILURE|ERROR)!)\s*$", re.M)
+_GRADLE_HEAD = LatePattern(r"^(?P<name>\S.* > \S.*?) FAILED$", re.M)
+_DOTNET_HEAD = LatePattern(r"^ +Failed (?P<name>\S.*?) \[[^\]]*\]$", re.M)
+
+
+def _maven(text: str) -> Iterator[tuple[str, str]]:
+    listed = [(match["name"], match["error"]) for match in _MAVEN_LISTED.finditer(text)]
+    yield from listed
+    if not listed:
+        for head, section in _sections(_MAVEN_HEAD, text):
+            lines = [line.strip() for line in section.splitlines() if line.strip()]
+            yield head["name"], next((line for line in lines if _ERROR.search(line)), (lines or [""])[0])
+
+
+def _gradle(text: str) -> Iterator[tuple[str, str]]:
+    for head, section in _sections(_GRADLE_HEAD, text):
+        yield head["name"], next((line.strip() for line in section.splitlines() if line.strip()), "")
+
+
+def _dotnet(text: str) -> Iterator[tuple[str, str]]:
+    for head, section in _sections(_DOTNET_HEAD, text):
+        lines = [line.strip() for line in section.splitlines() if line.strip()]
+        told = lines[1:] if lines[:1] == ["Error Message:"] else lines
+        yield head["name"], told[0] if told else ""
+
+
+def _sections(head: LatePattern, text: str) -> Iterator[tuple[re.Match[str], str]]:
+    """Each head with the text up to the next one."""
+    heads = list(head.finditer(text))
+    for place, match in enumerate(heads):
+        yield match, text[match.end() : heads[place + 1].start() if place + 1 < len(heads) else len(text)]
+
+
+_OUTCOME = r"\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests passed)"
+_RUNNERS: Sequence[_Runner] = (
+    _Runner(
+        name="pytest",
+        closing=LatePattern(rf"^(?:=+ )?(?:{_OUTCOME}(?:, )?)+ in [\d.]+ ?s(?: \([\d:]+\))?(?: =+)?$", re.M),
+        bad=LatePattern(r"\d+ (?:failed|error)"),
+        find=_pytest,
+    ),
+    _Runner(
+        name="unittest",
+        closing=LatePattern(r"^Ran \d+ tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \(.*\))?$", re.M),
+        bad=LatePattern(r"^FAILED", re.M),
+        find=_unittest,
+    ),
+    _Runner(
+        name="vitest",
+        closing=LatePattern(r"^ *Tests  +(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$", re.M),
+        bad=LatePattern(r"\d+ failed"),
+        find=_vitest,
+    ),
+    _Runner(
+        name="jest",
+        closing=LatePattern(r"^Tests: +(?:\d+ \w+, )*\d+ total$", re.M),
+        bad=LatePattern(r"\d+ failed"),
+        find=_jest,
+    ),
+    _Runner(
+        name="mocha",
+        closing=LatePattern(r"^ +\d+ passing(?: \(.*\))?(?:\n +\d+ (?:pending|failing))*$", re.M),
+        bad=LatePattern(r"\d+ failing"),
+        find=_mocha,
+    ),
+    _Runner(
+        name="cargo test",
+        closing=LatePattern(r"^test result: (?:ok|FAILED)\. .*$", re.M),
+        bad=LatePattern(r"FAILED"),
+        find=_cargo,
+    ),
+    _Runner(
+        name="go test",
+        closing=LatePattern(r"^(?:ok|FAIL)[ \t]+\S+[ \t]+(?:[\d.]+s|\(cached\)|\[[^\]\n]+\]).*$", re.M),
+        bad=LatePattern(r"^FAIL"),
+        find=_go,
+    ),
+    _Runner(
+        name="RSpec",
+        closing=LatePattern(r"^\d+ examples?, \d+ failures?.*$", re.M),
+        bad=LatePattern(r", [1-9]\d* failures?|[1-9]\d* errors? occurred"),
+        find=_rspec,
+    ),
+    _Runner(
+        name="PHPUnit",
+        closing=LatePattern(r"^(?:OK \(\d+ tests?, \d+ assertions?\)|Tests: \d+, Assertions: \d+.*)$", re.M),
+        bad=LatePattern(r"(?:Failures|Errors): [1-9]"),
+        find=_phpunit,
+    ),
+    _Runner(
+        name="JUnit",
+        closing=LatePattern(r"^(?:\[\w+\] )?Tests run: \d+, Failures: \d+, Errors: \d+.*$", re.M),
+        bad=LatePattern(r"(?:Failures|Errors): [1-9]"),
+        find=_maven,
+    ),
+    _Runner(
+        name="Gradle",
+        closing=LatePattern(r"^(?:\d+ tests? completed.*|BUILD SUCCESSFUL in \S.*)$", re.M),
+        bad=LatePattern(r"[1-9]\d* failed"),
+        find=_gradle,
+    ),
+    _Runner(
+        name="dotnet test",
+        closing=LatePattern(r"^(?:Passed|Failed)! +- Failed: +\d+, Passed: +\d+.*$", re.M),
+        bad=LatePattern(r"^Failed!"),
+        find=_dotnet,
+    ),
+    _Runner(
+        name="node --test",
+        closing=LatePattern(r"^ℹ (?:fail|pass) \d+$", re.M),
+        bad=LatePattern(r"fail [1-9]"),
+        find=_node,
+    ),
+    _Runner(
+        name="TAP",
+        closing=LatePattern(r"^(?:# fail +\d+|(?:not )?ok \d+ .*)$", re.M),
+        bad=LatePattern(r"# fail +[1-9]|^not ok(?!.*# (?:TODO|SKIP))"),
+        find=_tap,
+    ),
+)
