@@ -10,7 +10,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -42,11 +42,13 @@ _FILES = "{files}"
 _OWN_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin")
 """Where a project's own environment keeps its programs."""
 _QUIET = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh")
-# Whether a file is a script or a module is often decided by what reads it.
+# Whether a file is a script or a module is often decided by what reads it. Given by its name, a file that looks like a
+# module is not checked at all by node 20.
 _AS_SCRIPT_OR_MODULE = (
-    'script=$("$@" 2>&1) && exit 0; for file; do :; done; '
+    "for file; do :; done; "
+    'script=$("$1" --check - < "$file" 2>&1) && exit 0; '
     'module=$("$1" --input-type=module --check - < "$file" 2>&1) && exit 0; '
-    'printf \'%s\\n%s\\n\' "$script" "$module"; exit 1'
+    'printf \'%s\\n%s\\n%s\\n\' "$file" "$script" "$module"; exit 1'
 )
 _JAVASCRIPT = (".js", ".cjs", ".mjs", ".jsx")
 _TYPESCRIPT = (".ts", ".tsx", ".mts", ".cts")
@@ -287,17 +289,19 @@ def _is_below(path: Path, folder: Path) -> bool:
     return folder in path.parents
 
 
-def is_off(wanted: Sequence[str]) -> bool:
-    """Whether nothing is to be checked."""
-    return not _in_force(wanted)
-
-
 def _in_force(wanted: Sequence[str]) -> tuple[str, ...]:
     """The entries that count: those after the last "off", as a higher layer of the configuration comes later."""
     entries = [entry.strip() for entry in wanted]
     last = max((place for place, entry in enumerate(entries) if entry == CHECKS_OFF), default=-1)
     kept = tuple(entries[last + 1 :])
     return kept if last >= 0 or kept else (CHECKS_AUTO,)
+
+
+def describe_checks(wanted: Sequence[str], root: Path) -> list[str]:
+    """What would run after edits, in the order of `open_checkers`; programs that need trust included."""
+    entries = _in_force(wanted)
+    programs = [one.program.name for one in find_programs(root.resolve())] if CHECKS_AUTO in entries else []
+    return [*(repr(entry) for entry in entries if entry != CHECKS_AUTO), *programs]
 
 
 def open_checkers(around: Surroundings) -> list[Checker]:
@@ -354,8 +358,9 @@ def _holds(root: Path, name: str, text: str) -> bool:
         return False
 
 
-def waiting_programs(root: Path, owner: Path, home: Path) -> Iterator[str]:
-    """The names of the programs that wait for the user's trust in the project."""
-    found = [one.program.name for one in find_programs(root) if one.needs_trust]
-    if found and not is_trusted(owner, home):
-        yield from found
+def waiting_programs(wanted: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
+    """The names of the programs that wait for the user's trust in the project. wanted: the setting `checks`."""
+    if CHECKS_AUTO not in _in_force(wanted):
+        return []
+    found = [one.program.name for one in find_programs(root.resolve()) if one.needs_trust]
+    return found if found and not is_trusted(owner, home) else []

@@ -103,12 +103,17 @@ def _split_code(text: str) -> tuple[str, str]:
 
 
 def parse_node(output: str, root: Path) -> list[Diagnostic]:
-    """What `node --check` prints of one file: first as a script; then, from standard input, as a module."""
+    """What `node --check` prints of one file.
+
+    Where the file was read from standard input, its path is the first line, and two answers follow: of the file as a
+    script, and as a module.
+    """
     found = list(_NODE.finditer(output))
     if not found or any("Unexpected token '<'" in each["text"] for each in found):
         return []  # JSX, which node does not know
     shown = next((each for each in found if not _IS_MODULE.search(each["text"])), found[-1])
-    return [_diagnostic(found[0]["path"], root, int(shown["line"]), shown["code"], shown["text"])]
+    path = output.partition("\n")[0] if shown["path"] == "[stdin]" else shown["path"]
+    return [_diagnostic(path, root, int(shown["line"]), shown["code"], shown["text"])]
 
 
 def parse_gofmt(output: str, root: Path) -> list[Diagnostic]:
