@@ -243,6 +243,7 @@ class ProgramChecker:
     def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], Enclosed | None]:
         confinement, root = self._around.confinement, self._around.root
         env = build_unasked_environment(os.environ, root)
+        env.pop("NODE_OPTIONS", None)  # it may name a file of the project to load first
         return env, confinement.enclose(argv, root, env) if confinement is not None else None
 
 

@@ -89,7 +89,7 @@ def parse_lines(output: str, root: Path) -> list[Diagnostic]:
                 continue
             code, message = _split_code(text[severity.end() :] if severity else text)
             code = (severity["code"] if severity else "") or code
-            is_error = word != "warning" and not _STYLE.fullmatch(code)
+            is_error = "error" in word or (not word and not _STYLE.fullmatch(code))
             found.append(_diagnostic(match["path"], root, int(match["line"]), code, message, is_error=is_error))
     return found
 

@@ -90,8 +90,10 @@ def find_syntax_error(path: Path) -> tuple[int, str] | None:
         if parse := _PARSERS.get(path.suffix):
             return parse(text, path)
         return _parse_by_grammar(data, path.suffix)
-    except (RecursionError, MemoryError):
-        return None  # nested too deep for this parser, which says nothing about the file
+    except (RecursionError, MemoryError, SystemError):
+        # Nested too deep for this parser. SystemError is what the one of Python 3.11 raises at times when memory is
+        # collected meanwhile. Neither says anything about the file.
+        return None
 
 
 def _parse_python(text: str, path: Path) -> tuple[int, str] | None:
