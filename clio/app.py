@@ -139,6 +139,7 @@ class App:
         )
         self._assembly = Assembly(
             project=self.project,
+            owner=loaded.owner,
             home=self.home,
             env=env,
             workspace=self.workspace,

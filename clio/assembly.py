@@ -23,8 +23,9 @@ from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_hooks import TurnHooks
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
 from clio.checkpoints.checkpoints import Limits as KeptLimits
+from clio.checks.edit_checks import EditChecks
 from clio.config.loaded import Loaded
-from clio.config.schema import Config
+from clio.config.schema import CHECKS_OFF, Config
 from clio.context.asked_by_files import AskedByFiles
 from clio.context.background_fetch import BackgroundFetch
 from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
@@ -62,6 +63,7 @@ from clio.tools.work_tools import run_command_tool, server_tools, use_skill_tool
 
 if TYPE_CHECKING:
     from clio.agent.mention_lookup import MentionLookup
+    from clio.checks.checkers import Surroundings
 
 COMPACT_TOOLS = frozenset(
     "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
@@ -79,11 +81,12 @@ class Assembly(Struct, kw_only=True, frozen=True):
 
     asked: what files ask of agents. session_of: the running session, whichever that is by then.
     fallback: the models that answer while the chosen one's server does not. light: gives the one for questions beside
-    the conversation. remember_rule: keeps a rule somebody always allows. delegate_tool: makes the tool that sends
-    sub-agents.
+    the conversation. owner: the folder whose trust counts. remember_rule: keeps a rule somebody always allows.
+    delegate_tool: makes the tool that sends sub-agents.
     """
 
     project: Path
+    owner: Path
     home: Path
     env: Mapping[str, str]
     workspace: Workspace
@@ -139,6 +142,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         hooks = TurnHooks(self.hooks, session, estimator)
         folders = self.asked.for_folders(config, limits, estimator)
         calibration = self._calibration(config, provider, builder, estimator)
+        checks = self.edit_checks(config)
         page = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
@@ -160,6 +164,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 turn_files=self.turn_files,
                 limit=self.tool_limit,
                 hooks=hooks,
+                checks=checks,
                 note_below=folders.note if folders else lambda action: "",
                 max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
                 takes_images=is_shown_images(config, provider),
@@ -183,8 +188,30 @@ class Assembly(Struct, kw_only=True, frozen=True):
             take_images=mentioned.take_images,
             fallback=self.fallback,
             effort_of=self.efforts.effort_of,
+            checks=checks,
         )
         return loop, calibration
+
+    def edit_checks(self, config: Config) -> EditChecks:
+        """What one loop checks after its edits."""
+
+        def open_around() -> "Surroundings":
+            from clio.checks.checkers import Surroundings
+
+            return Surroundings(
+                wanted=config.checks,
+                root=self.workspace.root,
+                owner=self.owner,
+                home=self.home,
+                confinement=self.jobs.confinement,
+                sandbox=self.jobs.sandbox,
+            )
+
+        return EditChecks(
+            None if config.checks[-1:] == (CHECKS_OFF,) else open_around,
+            clean=lambda text: self.redactor.redact(text).text,
+            tell=lambda text: self.emit(Notice(text=text)),
+        )
 
     def prompt_runner(self, config: Config) -> ToolRunner:
         """Runs the commands of a text that a person calls: asked about like any, their work like the person's own."""

@@ -145,6 +145,7 @@ class Delegation:
         shared = self._assembly
         tools = self._allowed(self._tools(config, limits, lambda: session), task)
         folders = shared.asked.for_folders(config, limits, estimator)
+        checks = shared.edit_checks(config)
 
         def prefix() -> Prefix:
             asked, problems = shared.asked.for_prompt(config, limits, estimator)
@@ -176,6 +177,7 @@ class Delegation:
                 limit=shared.tool_limit,
                 hooks=TurnHooks(shared.hooks, session, estimator),
                 alone=self._changing,
+                checks=checks,
                 note_below=folders.note if folders else lambda action: "",
                 max_result_chars=MAX_RESULT_CHARS,
                 takes_images=is_shown_images(config, provider),
@@ -189,6 +191,7 @@ class Delegation:
             now=shared.now,
             fallback=shared.fallback,
             effort_of=shared.efforts.effort_of,
+            checks=checks,
         )
 
     def _tools(self, config: Config, limits: Limits, session_of: Callable[[], Session]) -> list[Tool]:

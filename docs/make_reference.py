@@ -31,7 +31,7 @@ from clio.commands.registry import command_table, find  # noqa: E402
 from clio.commands.sessions.door import SESSIONS  # noqa: E402
 from clio.config.doors import DOORS  # noqa: E402
 from clio.config.environment import VARIABLES  # noqa: E402
-from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field, limits_in_words  # noqa: E402
+from clio.config.fields import CONFIG_FIELDS, LIST_WORDS, MODEL_FIELDS, Field, limits_in_words  # noqa: E402
 from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.secrets import shown_value  # noqa: E402
@@ -303,12 +303,15 @@ def kind(field: Field) -> str:
     }
     if field.kind == "number":
         return f"number {limits_in_words(field.limits)}"
+    if field.name in LIST_WORDS:
+        return f"{', '.join(f'`{word}`' for word in LIST_WORDS[field.name])} or list"
     return ", ".join(f"`{choice}`" for choice in field.choices) or words[field.kind]
 
 
 def shown(default: object) -> str:
     """A default as the file would say it."""
-    return "" if default in (None, (), {}) else f"`{shown_value('', default)}`"
+    plain = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+    return "" if default in (None, (), {}) else f"`{shown_value('', plain)}`"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -90,7 +90,7 @@ def look(env: dict[str, str], cwd: Path, *, fetch: bool = False, **flags: str | 
 
 def test_a_line_for_each_thing(tmp_path: Path, project: Path, env: dict[str, str]) -> None:
     seen = look(env, project, provider="offline")
-    first = "clio packages commands clock terminal configuration trust extensions model git ripgrep sandbox"
+    first = "clio packages commands clock terminal configuration trust extensions model git ripgrep checks sandbox"
     assert list(seen) == [
         *first.split(),
         *"confinement encodings home project keys disk space memory sessions index locks".split(),

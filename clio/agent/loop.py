@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.agent.asking import Asking
 from clio.agent.events import (
@@ -31,11 +31,12 @@ from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.hidden_letters import unhidden
 from clio.algorithms.money import Cost
+from clio.checks.edit_checks import EditChecks, find_place
 from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.hooks.hooks import Hooks
-from clio.messages import AssistantMessage, ImagePart, ToolCall, Usage, UserMessage
+from clio.messages import AssistantMessage, ImagePart, ToolCall, ToolMessage, Usage, UserMessage
 from clio.prompt_files import load_prompt
 from clio.providers.base import AUTO, Provider
 from clio.providers.price_book import PriceBook
@@ -89,6 +90,7 @@ class Loop:
     fallback: the models that take a step while this one's server does not answer.
     effort_of: how hard a model is to think, by its name.
     spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
+    checks: what is wrong with files since the turn changed them; the runner's too.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Loop:
         take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
         fallback: FallbackModels | None = None,
         effort_of: Callable[[str], str] = lambda model: AUTO,
+        checks: EditChecks | None = None,
     ) -> None:
         self._provider = provider
         self._take_images = take_images
@@ -135,6 +138,7 @@ class Loop:
             effort_of=effort_of,
         )
         self._resumed = context.is_trimmed
+        self._checks = checks
 
     @property
     def context(self) -> ContextWindow:
@@ -146,6 +150,13 @@ class Loop:
 
         Cancelling the task interrupts the turn: what came is kept, open calls are answered, CancelledError goes on.
         """
+        try:
+            return await self._run_turn(text)
+        finally:
+            if self._checks is not None:
+                await self._checks.end_turn()
+
+    async def _run_turn(self, text: str) -> TurnFinished:
         turn = _Turn(started=time.perf_counter())
         try:
             await self._begin(text)
@@ -285,16 +296,26 @@ class Loop:
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""
+        place = calls[find_place([call.name for call in calls])]
         for batch in self._batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
-            for outcome in outcomes:
-                self._keeping.add(outcome.message)
+            for call, outcome in zip(batch, outcomes, strict=True):
+                await self._add_result(outcome.message, checked=call is place)
                 if outcome.approval_missing:
                     turn.approval_missing = outcome.message.content
             for call, outcome in zip(batch, outcomes, strict=True):
                 if guard.stuck(call, outcome.message):
                     self._keeping.close_calls("not run: the turn was stopped")
                     raise _Stop("failed", f"{call.name} failed three times in a row: {outcome.message.summary}")
+
+    async def _add_result(self, message: ToolMessage, *, checked: bool) -> None:
+        """Add a call's result. checked: with what the checks of the step say, once they have or their time is up."""
+        said = ""
+        try:
+            if checked and self._checks is not None:
+                said = await self._checks.end_step()
+        finally:  # a turn stopped while it waits keeps the result
+            self._keeping.add(structs.replace(message, content=f"{message.content}\n\n{said}") if said else message)
 
     def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
         for read_only, group in itertools.groupby(calls, key=self._runner.is_read_only):

@@ -11,6 +11,7 @@ from clio.agent.events import NEEDS_APPROVAL, Emit, ToolFinished, ToolProgress, 
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_hooks import TurnHooks
+from clio.checks.edit_checks import EditChecks
 from clio.context.inert import said_by_a_tool
 from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
@@ -56,6 +57,7 @@ class ToolRunner:
     alone: held while a call changes something, by all runners that work at the same time.
     note_below: what is to be said below the result of an action; may read files.
     takes_images: whether the model is shown the pictures of results.
+    checks: told of files before they are changed.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class ToolRunner:
         limit: ToolLimit | None = None,
         hooks: TurnHooks | None = None,
         alone: asyncio.Lock | None = None,
+        checks: EditChecks | None = None,
         note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
         max_result_chars: int = MAX_RESULT_CHARS,
@@ -91,6 +94,7 @@ class ToolRunner:
         self._limit = limit
         self._hooks = hooks
         self._alone = alone
+        self._checks = checks
         self._note_below = note_below
         self._now = now
         self._max_result_chars = max_result_chars
@@ -182,6 +186,8 @@ class ToolRunner:
         try:
             if self._turn_files is not None:
                 await self._turn_files.before(prepared.action, may_change=may_change)
+            if self._checks is not None:
+                await self._checks.before_change(prepared.action)
             if unasked is not None and prepared.run_confined is not None:
                 return await prepared.run_confined(tell, unasked)
             return await prepared.run(tell)

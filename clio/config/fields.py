@@ -9,13 +9,15 @@ from msgspec import Meta, Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.config.nearest import did_you_mean
-from clio.config.schema import Config, ModelSettings
+from clio.config.schema import CHECKS_AUTO, CHECKS_OFF, Config, ModelSettings
 from clio.config.yaml_file import TRUE, Items, Node, Scalar, describe
 
 FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models"]
 Value = str | int | float | bool | None
 _COUNT = LatePattern(r"[0-9]{1,12}")
 _NUMBER = LatePattern(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
+LIST_WORDS = {"checks": (CHECKS_AUTO, CHECKS_OFF)}
+"""The words that may stand in place of a list."""
 _TRUE_WORDS = TRUE | {"1"}
 _FALSE_WORDS = frozenset(("no", "off", "false", "0"))
 
@@ -44,7 +46,8 @@ class Field(Struct, frozen=True, kw_only=True):
             case "switch":
                 return "true or false"
             case "texts":
-                return "a list, each entry on a line of its own after '- '"
+                words = "".join(f"{word}, " for word in LIST_WORDS.get(self.name, ()))
+                return f"{words}{'or ' if words else ''}a list, each entry on a line of its own after '- '"
             case "models":
                 return "a mapping from a model's name to its settings"
 
@@ -112,6 +115,8 @@ def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
     """The entries of a list of texts; nothing after the colon is an empty list. Raises ValueError as `from_node`."""
     if isinstance(node, Scalar) and node.kind == "null":
         return ()
+    if isinstance(node, Scalar) and (word := _list_word(field, node)):
+        return (msgspec.structs.replace(node, kind="text", text=word),)
     if not isinstance(node, Items):
         raise ValueError(_must_be(field, describe(node)))
     entries: list[Scalar] = []
@@ -120,6 +125,14 @@ def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
             raise ValueError(f"must hold texts only, not {describe(item)}; put a text with ': ' in quotes")
         entries.append(item)
     return tuple(entries)
+
+
+def _list_word(field: Field, node: Scalar) -> str:
+    """The word in place of a list, also where YAML takes it for a truth value; "" where there is none."""
+    words = LIST_WORDS.get(field.name, ())
+    if node.kind == "bool" and words:
+        return CHECKS_AUTO if node.text.lower() in TRUE else CHECKS_OFF
+    return node.text.strip() if node.text.strip() in words else ""
 
 
 def _must_be(field: Field, got: str, word: str = "") -> str:

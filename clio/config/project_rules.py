@@ -83,6 +83,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "ltm": _waits(_MEMORY),
     "instructions": _waits("would also switch off the user's own instructions"),
     "hooks": _waits("would also switch off the user's own hooks"),
+    "checks": _waits("runs commands after every edit, or switches off the user's own checks"),
     "scenario": _waits("decides which of the user's preferences count"),
     "preference_half_life_days": _users("fades preferences that all projects share"),
     "preference_floor": _users("fades preferences that all projects share"),

@@ -16,6 +16,7 @@ Effort = Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh", "m
 TransportKind = Literal["auto", "lean", "openai"]
 ShowReasoning = Literal["fold", "show", "hide"]
 Notify = Literal["off", "bell", "osc9", "osc777", "auto"]
+CHECKS_AUTO, CHECKS_OFF = "auto", "off"
 PositiveInt = Annotated[int, Meta(ge=1)]
 PositiveFloat = Annotated[float, Meta(gt=0)]
 Share = Annotated[float, Meta(ge=0, lt=1)]
@@ -123,6 +124,9 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether the model is told what .clio/instructions.md, AGENTS.md and their like ask of agents."""
     hooks: bool = True
     """Whether the commands of hooks.yaml run at their events."""
+    checks: tuple[str, ...] = (CHECKS_AUTO,)
+    """What runs on changed files after a step that edited, so that the model is told what is newly wrong: auto (the
+    linters and type checkers found here, else a parser), off, or a list of commands; {files} stands for the files."""
     scenario: str | None = None
     """The kind of work at hand, such as coding or review, for the tastes that fit it; else told from each request."""
     preference_half_life_days: PositiveFloat = 30.0

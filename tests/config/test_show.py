@@ -46,6 +46,7 @@ light_model                none                         default
 ltm                        true                         default
 instructions               true                         default
 hooks                      true                         default
+checks                     auto                         default
 scenario                   none                         default
 preference_half_life_days  30.0                         default
 preference_floor           0.1                          default

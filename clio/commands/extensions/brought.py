@@ -1,8 +1,10 @@
-"""What a project brings beside its settings that waits for trust: skills, sub-agents, commands that run something."""
+"""What a project brings beside its settings that waits for trust: skills, sub-agents, commands, checks of its code."""
 
 import os
 from collections.abc import Mapping
 
+from clio.checks.checkers import waiting_programs as waiting_checks
+from clio.checks.trust import describe_trust
 from clio.commands.extensions.custom import CustomCommands
 from clio.config.loaded import Loaded, Widening
 from clio.config.trust import Trust
@@ -18,7 +20,9 @@ def brought(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Wideni
     shelf = SkillShelf(loaded.owner, loaded.home, env)
     commands = CustomCommands(loaded.owner, loaded.home, env)
     agents = DefinitionFolders(loaded.owner, loaded.home, env)
-    return (*shelf.withheld(shelf.find()), *agents.withheld(), *commands.withheld())
+    checks = waiting_checks(loaded.config.checks, loaded.project, loaded.owner, loaded.home)
+    asked = (describe_trust(checks),) if checks else ()
+    return (*shelf.withheld(shelf.find()), *agents.withheld(), *commands.withheld(), *asked)
 
 
 def brought_to_git(loaded: Loaded) -> tuple[Widening, ...]:

@@ -4,6 +4,8 @@ import subprocess
 from collections.abc import Iterator
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.checks.checkers import describe_checks, waiting_programs
+from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.tools.search.file_index import ripgrep
 
@@ -31,6 +33,26 @@ def check_git(ground: Ground) -> Iterator[Finding]:
 def check_ripgrep(ground: Ground) -> Iterator[Finding]:
     """Whether searching is quick."""
     yield _program("ripgrep", ripgrep(), "searching works without it, more slowly; install ripgrep")
+
+
+def check_edit_checks(ground: Ground) -> Iterator[Finding]:
+    """What is run on changed files after a step that edited."""
+    wanted = ground.loaded.config.checks
+    found = describe_checks(wanted, ground.project)
+    waiting = waiting_programs(wanted, ground.project, ground.owner, ground.home)
+    ready = [name for name in found if name not in waiting]
+    named = f"after edits: {', '.join(ready)}" if ready else "no program is found"
+    if wanted[-1:] == (CHECKS_OFF,):
+        yield ok("checks", "off, the model is not told what its edits break")
+    elif CHECKS_AUTO in wanted:
+        yield ok("checks", f"{named}; Python, JSON, TOML and YAML that none of them reads is parsed")
+    else:
+        yield ok("checks", named)
+    if waiting:
+        confined = "once the project is trusted, and only confined"
+        yield note(
+            "checks", f"{', '.join(waiting)} would run code of this project, so only {confined}", "clio config trust"
+        )
 
 
 def _program(name: str, path: str | None, without: str) -> Finding:

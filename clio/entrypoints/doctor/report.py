@@ -51,6 +51,7 @@ CONFIGURED = (
 REST = (
     Named(about="git", check=programs.check_git),
     Named(about="ripgrep", check=programs.check_ripgrep),
+    Named(about="checks", check=programs.check_edit_checks),
     Named(about="sandbox", check=sandbox.check_sandbox),
     Named(about="confinement", check=sandbox.check_confinement),
     Named(about="encodings", check=encodings.check_encodings),

@@ -1,0 +1,367 @@
+"""The checkers of one project: known programs that are found, the user's own commands, and parsers for the rest.
+
+A program that runs no code of the project may always run. One that does, because the project's configuration names
+plug-ins, an interpreter or build scripts, runs only in a trusted project and only confined. So does every program that
+the project itself brings. All others are confined where that can be done.
+"""
+
+import asyncio
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.checks.diagnostics import (
+    Checker,
+    CheckFailed,
+    Diagnostic,
+    parse_eslint,
+    parse_gofmt,
+    parse_lines,
+    parse_node,
+    parse_pyright,
+    relative,
+)
+from clio.checks.trust import is_trusted
+from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
+from clio.errors import ToolFailed
+from clio.sandbox.confinement import Confinement
+from clio.sandbox.fence import Enclosed
+from clio.sandbox.sandbox import Sandbox
+from clio.tools.shell.held import remove_tmp, run_held
+from clio.tools.shell.processes import run
+from clio.tools.shell.unasked_environment import build_unasked_environment
+
+RUN_LIMIT_S = 30.0
+"""After which a checker that goes on in the background is ended."""
+_FILES = "{files}"
+_OWN_FOLDERS = ("node_modules/.bin", ".venv/bin", "venv/bin", ".venv/Scripts", "venv/Scripts", "vendor/bin")
+"""Where a project's own environment keeps its programs."""
+_QUIET = ("/bin/sh", "-c", 'exec "$@" 2>/dev/null', "sh")
+# Whether a file is a script or a module is often decided by what reads it. Given by its name, a file that looks like a
+# module is not checked at all by node 20.
+_AS_SCRIPT_OR_MODULE = (
+    "for file; do :; done; "
+    'script=$("$1" --check - < "$file" 2>&1) && exit 0; '
+    'module=$("$1" --input-type=module --check - < "$file" 2>&1) && exit 0; '
+    'printf \'%s\\n%s\\n%s\\n\' "$file" "$script" "$module"; exit 1'
+)
+_JAVASCRIPT = (".js", ".cjs", ".mjs", ".jsx")
+_TYPESCRIPT = (".ts", ".tsx", ".mts", ".cts")
+_MAX_CONFIG_BYTES = 500_000
+
+Parse = Callable[[str, Path], list[Diagnostic]]
+
+
+class Program(Struct, frozen=True, kw_only=True):
+    """A program that clio knows how to ask.
+
+    arguments: those before the paths. suffixes: of the files it is run for. configured: one of these files must be in
+    the project; "name:text" where the file must hold the text; none for a program that needs none. runs_code: whether
+    it runs code of the project. is_whole: it is not given paths and answers for the project. is_parser: it finds every
+    parse error of its files. keeps_errors: standard error is a part of its answer. one_by_one: takes one path only.
+    failed: exit codes of a run that says nothing about the files. shell: the line that runs it, where it needs one.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    suffixes: tuple[str, ...]
+    parse: Parse = parse_lines
+    configured: tuple[str, ...] = ()
+    runs_code: bool = False
+    is_whole: bool = False
+    is_parser: bool = True
+    keeps_errors: bool = False
+    one_by_one: bool = False
+    failed: tuple[int, ...] = ()
+    shell: str = ""
+
+
+PROGRAMS: tuple[Program, ...] = (
+    Program(
+        name="ruff",
+        arguments=("check", "--no-fix", "--no-cache", "--quiet", "--force-exclude", "--output-format=concise", "--"),
+        suffixes=(".py", ".pyi"),
+        failed=(2,),
+    ),
+    Program(
+        name="gofmt",
+        arguments=("-l", "-e"),
+        suffixes=(".go",),
+        parse=parse_gofmt,
+        keeps_errors=True,
+    ),
+    Program(
+        name="node", arguments=("--check",), suffixes=(".js", ".cjs", ".mjs"), parse=parse_node, keeps_errors=True,
+        one_by_one=True, shell=_AS_SCRIPT_OR_MODULE,
+    ),
+    Program(name="bash", arguments=("-n",), suffixes=(".sh", ".bash"), keeps_errors=True, one_by_one=True),
+    Program(
+        name="mypy",
+        arguments=(
+            "--no-error-summary", "--show-error-codes", "--no-color-output", "--hide-error-context", "--no-pretty",
+            f"--cache-dir={os.devnull}", "--",
+        ),
+        suffixes=(".py", ".pyi"),
+        configured=("mypy.ini", ".mypy.ini", "pyproject.toml:[tool.mypy", "setup.cfg:[mypy"),
+        runs_code=True,
+        is_parser=False,
+    ),
+    Program(
+        name="pyright",
+        arguments=("--outputjson",),
+        suffixes=(".py", ".pyi"),
+        parse=parse_pyright,
+        configured=("pyrightconfig.json", "pyproject.toml:[tool.pyright"),
+        runs_code=True,
+        is_parser=False,
+    ),
+    Program(
+        name="eslint",
+        arguments=("--format", "json", "--"),
+        suffixes=(*_JAVASCRIPT, *_TYPESCRIPT),
+        parse=parse_eslint,
+        configured=(
+            "eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts", ".eslintrc",
+            ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml", ".eslintrc.yaml",
+            'package.json:"eslintConfig"',
+        ),
+        runs_code=True,
+        is_parser=False,
+        failed=(2,),
+    ),
+    Program(
+        name="tsc",
+        arguments=("--noEmit", "--pretty", "false"),
+        suffixes=_TYPESCRIPT,
+        configured=("tsconfig.json",),
+        runs_code=True,
+        is_whole=True,
+    ),
+    Program(
+        name="go",
+        arguments=("vet", "./..."),
+        suffixes=(".go",),
+        configured=("go.mod",),
+        runs_code=True,
+        is_whole=True,
+        is_parser=False,
+        keeps_errors=True,
+        shell='GOCACHE="$TMPDIR/go" exec "$@"',
+    ),
+    Program(
+        name="cargo",
+        arguments=("check", "--quiet", "--offline", "--message-format=short", "--color=never"),
+        suffixes=(".rs",),
+        configured=("Cargo.toml",),
+        runs_code=True,
+        is_whole=True,
+        keeps_errors=True,
+        shell='CARGO_TARGET_DIR="$TMPDIR/target" exec "$@"',
+    ),
+)  # fmt: skip
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """A known program that is there and that the project has a use for. needs_trust: see the module's first lines."""
+
+    program: Program
+    path: Path
+    needs_trust: bool
+
+
+class Surroundings(Struct, frozen=True, kw_only=True):
+    """What checkers need of a running clio.
+
+    wanted: the setting `checks`. root: the workspace. owner: the folder whose trust counts. home: clio's own folder.
+    """
+
+    wanted: tuple[str, ...]
+    root: Path
+    owner: Path
+    home: Path
+    confinement: Confinement | None = None
+    sandbox: Sandbox | None = None
+
+
+class ProgramChecker:
+    """A known program as a checker."""
+
+    def __init__(self, found: Found, around: Surroundings) -> None:
+        self._found = found
+        self._program = found.program
+        self._around = around
+        self.name = found.program.name
+        self.is_whole = found.program.is_whole
+        self.is_parser = found.program.is_parser
+
+    def concerns(self, path: Path) -> bool:
+        """Whether it is for files of this ending."""
+        return path.suffix in self._program.suffixes
+
+    async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
+        """What it says of these files. Raises CheckFailed."""
+        root = self._around.root
+        if self.is_whole:
+            return await self._run(())
+        names = [str(path) for path in paths]
+        if not self._program.one_by_one:
+            return await self._run(names)
+        return [one for name in names for one in await self._run((name,)) if root / one.path == Path(name)]
+
+    async def _run(self, names: Sequence[str]) -> list[Diagnostic]:
+        program, root = self._program, self._around.root
+        argv = (str(self._found.path), *program.arguments, *names)
+        if sys.platform != "win32" and program.shell:
+            argv = ("/bin/sh", "-c", program.shell, "sh", *argv)
+        elif sys.platform != "win32" and not program.keeps_errors:
+            argv = (*_QUIET, *argv)
+        env, enclosed = await asyncio.to_thread(self._confine, argv)
+        if enclosed is None and self._found.needs_trust:
+            raise CheckFailed("it can't be confined here")
+        try:
+            process, late = await run(enclosed or argv, root, timeout_s=RUN_LIMIT_S, env=env)
+        except ToolFailed as error:
+            raise CheckFailed(str(error)) from None
+        finally:
+            if enclosed is not None:
+                remove_tmp(enclosed)
+        output, code = process.output.text(), process.exit_code
+        if late:
+            raise CheckFailed(f"it did not end within {RUN_LIMIT_S:g} s")
+        if code is None or code < 0 or code in (*program.failed, 126, 127) or output.startswith("bwrap: "):
+            raise CheckFailed(f"it ended with exit code {code}")
+        found = program.parse(output, root)
+        if code and not found:
+            raise CheckFailed(f"it ended with exit code {code}")
+        return found
+
+    def _confine(self, argv: Sequence[str]) -> tuple[dict[str, str], Enclosed | None]:
+        confinement, root = self._around.confinement, self._around.root
+        env = build_unasked_environment(os.environ, root)
+        env.pop("NODE_OPTIONS", None)  # it may name a file of the project to load first
+        return env, confinement.enclose(argv, root, env) if confinement is not None else None
+
+
+class CommandChecker:
+    """A command of the user's own; the sandbox holds it, as every command.
+
+    "{files}" in it stands for the changed files; without that it answers for the whole project.
+    """
+
+    def __init__(self, command: str, around: Surroundings) -> None:
+        self.name = command
+        self.is_whole = _FILES not in command
+        self._around = around
+
+    def concerns(self, path: Path) -> bool:
+        """Always: what a command reads is not known."""
+        return True
+
+    async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
+        """The lines it prints that name a file and a line; that it failed, where it prints none. Raises CheckFailed."""
+        root = self._around.root
+        names = " ".join(
+            shlex.quote(f"./{path.relative_to(root).as_posix()}") for path in paths if _is_below(path, root)
+        )
+        if not names and not self.is_whole:
+            return []
+        line = self.name.replace(_FILES, names)
+        try:
+            process, late, _ = await run_held(line, root, self._around.sandbox, timeout_s=RUN_LIMIT_S)
+        except ToolFailed as error:
+            raise CheckFailed(str(error)) from None
+        if late:
+            raise CheckFailed(f"it did not end within {RUN_LIMIT_S:g} s")
+        output = process.output.text()
+        found = parse_lines(output, root)
+        if not found and process.exit_code:
+            last = next((text.strip() for text in reversed(output.splitlines()) if text.strip()), "")
+            path = "" if self.is_whole else relative(paths[0], root)
+            return [Diagnostic(path=path, line=0, code=f"exit {process.exit_code}", message=self.name, detail=last)]
+        return found
+
+
+def _is_below(path: Path, folder: Path) -> bool:
+    return folder in path.parents
+
+
+def _in_force(wanted: Sequence[str]) -> tuple[str, ...]:
+    """The entries that count: those after the last "off", as a higher layer of the configuration comes later."""
+    entries = [entry.strip() for entry in wanted]
+    last = max((place for place, entry in enumerate(entries) if entry == CHECKS_OFF), default=-1)
+    kept = tuple(entries[last + 1 :])
+    return kept if last >= 0 or kept else (CHECKS_AUTO,)
+
+
+def describe_checks(wanted: Sequence[str], root: Path) -> list[str]:
+    """What would run after edits, in the order of `open_checkers`; programs that need trust included."""
+    entries = _in_force(wanted)
+    programs = [one.program.name for one in find_programs(root.resolve())] if CHECKS_AUTO in entries else []
+    return [*(repr(entry) for entry in entries if entry != CHECKS_AUTO), *programs]
+
+
+def open_checkers(around: Surroundings) -> list[Checker]:
+    """The checkers that may run in this project now; reads the project's folder, and starts nothing. For a thread."""
+    entries = _in_force(around.wanted)
+    checkers: list[Checker] = [CommandChecker(entry, around) for entry in entries if entry != CHECKS_AUTO]
+    if CHECKS_AUTO in entries:
+        found = find_programs(around.root)
+        trusted = any(one.needs_trust for one in found) and is_trusted(around.owner, around.home)
+        checkers += [ProgramChecker(one, around) for one in found if trusted or not one.needs_trust]
+    return checkers
+
+
+def find_programs(root: Path) -> list[Found]:
+    """The known programs that are installed and that the project has a use for."""
+    users, own = _folders(root)
+    found: list[Found] = []
+    for program in PROGRAMS:
+        if not _is_configured(program, root):
+            continue
+        # What runs the project's code anyhow is taken in the version that the project brings.
+        places = (own, users) if program.runs_code else (users, own)
+        for folders in places:
+            if path := shutil.which(program.name, path=os.pathsep.join(folders)):
+                brought = folders is own or _is_below(Path(path).resolve(), root)
+                found.append(Found(program=program, path=Path(path), needs_trust=program.runs_code or brought))
+                break
+    return found
+
+
+def _folders(root: Path) -> tuple[list[str], list[str]]:
+    """The folders of the user's PATH that are outside of the project, and those of programs inside of it."""
+    users: list[str] = []
+    own = [str(root / name) for name in _OWN_FOLDERS]
+    for name in os.environ.get("PATH", "").split(os.pathsep):
+        if not Path(name).is_absolute():
+            continue  # "." and its like mean another folder in each project
+        place = Path(name).resolve()
+        (own if place == root or root in place.parents else users).append(name)
+    return users, own
+
+
+def _is_configured(program: Program, root: Path) -> bool:
+    return not program.configured or any(_holds(root, *entry.partition(":")[::2]) for entry in program.configured)
+
+
+def _holds(root: Path, name: str, text: str) -> bool:
+    path = root / name
+    try:
+        if not path.is_file():
+            return False
+        return not text or (path.stat().st_size <= _MAX_CONFIG_BYTES and text.encode() in path.read_bytes())
+    except OSError:
+        return False
+
+
+def waiting_programs(wanted: Sequence[str], root: Path, owner: Path, home: Path) -> list[str]:
+    """The names of the programs that wait for the user's trust in the project. wanted: the setting `checks`."""
+    if CHECKS_AUTO not in _in_force(wanted):
+        return []
+    found = [one.program.name for one in find_programs(root.resolve()) if one.needs_trust]
+    return found if found and not is_trusted(owner, home) else []

@@ -1,0 +1,213 @@
+"""Diagnostics: what a checker says of a place in a file, how its output is read, and which of them are new. Pure."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+
+# ruff, mypy, go, cargo: "path:line:column: text". tsc: "path(line,column): text". bash: "path: line 3: text".
+_LINE = LatePattern(r"(?P<path>[^\s:(][^:(]*?)(?::| ?\(|: line )(?P<line>\d+)(?:[:,]\d+)?(?:\)?: ?|\) )(?P<text>\S.*)")
+_SEVERITY = LatePattern(r"(?i)(?P<word>fatal error|error|warning|note|info|help)(?:\[(?P<code>[\w-]+)\])?(?::\s*|\s+)")
+_CODE_FIRST = LatePattern(r"(?P<code>[A-Z]{1,6}\d{1,5}|invalid-syntax)(?::|\s)\s*(?P<rest>\S.*)")
+_CODE_LAST = LatePattern(r"(?P<rest>.*\S)\s+\[(?P<code>[\w@/-]+)\]")
+_FIXABLE = LatePattern(r"\[\*\]\s*")
+# A message that names a place says the same thing after lines above it were added or removed.
+_PLACES = LatePattern(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
+_STYLE = LatePattern(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
+"""Codes of style rules; F (pyflakes), E9, PLE and TS are errors."""
+_IS_MODULE = LatePattern(r"outside a module|Unexpected token 'export'|await is only valid")
+_NODE = LatePattern(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
+
+
+class CheckFailed(Exception):
+    """A checker could not give an answer; the text says why."""
+
+
+class Diagnostic(Struct, frozen=True, kw_only=True):
+    """One complaint.
+
+    path: relative to the project, with "/"; "" where it is about no single file. line: from 1; 0 where there is none.
+    code: the rule's name; "" where there is none. detail: more to show, which does not tell two of them apart.
+    is_error: False for warnings and matters of style, which are shown last.
+    """
+
+    path: str
+    line: int
+    code: str
+    message: str
+    detail: str = ""
+    is_error: bool = True
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What makes two of them the same complaint, wherever its line has moved."""
+        return self.path, self.code, _PLACES.sub(r"\1\2#", self.message)
+
+    @property
+    def place(self) -> str:
+        """ "path:line", as far as it is known."""
+        return f"{self.path}:{self.line}" if self.path and self.line else self.path
+
+
+class Checker(Protocol):
+    """Something that finds what is wrong with files: a program, a parser, later a language server."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in settings and messages."""
+        ...
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether `check` answers for the whole project, whichever files it is given."""
+        ...
+
+    def concerns(self, path: Path) -> bool:
+        """Whether a change of this file is a reason to run it."""
+        ...
+
+    async def check(self, paths: Sequence[Path]) -> list[Diagnostic]:
+        """What is wrong now. Raises CheckFailed. Cancelling it ends every process it has started."""
+        ...
+
+
+def parse_lines(output: str, root: Path) -> list[Diagnostic]:
+    """The diagnostics of a program that prints one on each line; other lines and notes are passed over."""
+    found: list[Diagnostic] = []
+    for line in output.splitlines():
+        match = _LINE.fullmatch(line.rstrip().removeprefix("vet: "))
+        if match and (root / match["path"]).is_file():
+            text = match["text"]
+            severity = _SEVERITY.match(text)
+            word = severity["word"].lower() if severity else ""
+            if word in ("note", "help", "info"):
+                continue
+            code, message = _split_code(text[severity.end() :] if severity else text)
+            code = (severity["code"] if severity else "") or code
+            is_error = "error" in word or (not word and not _STYLE.fullmatch(code))
+            found.append(_diagnostic(match["path"], root, int(match["line"]), code, message, is_error=is_error))
+    return found
+
+
+def _split_code(text: str) -> tuple[str, str]:
+    if match := _CODE_FIRST.fullmatch(text):
+        return match["code"], _FIXABLE.sub("", match["rest"])
+    if match := _CODE_LAST.fullmatch(text):
+        return match["code"], match["rest"]
+    return "", text
+
+
+def parse_node(output: str, root: Path) -> list[Diagnostic]:
+    """What `node --check` prints of one file.
+
+    Where the file was read from standard input, its path is the first line, and two answers follow: of the file as a
+    script, and as a module.
+    """
+    found = list(_NODE.finditer(output))
+    if not found or any("Unexpected token '<'" in each["text"] for each in found):
+        return []  # JSX, which node does not know
+    shown = next((each for each in found if not _IS_MODULE.search(each["text"])), found[-1])
+    path = output.partition("\n")[0] if shown["path"] == "[stdin]" else shown["path"]
+    return [_diagnostic(path, root, int(shown["line"]), shown["code"], shown["text"])]
+
+
+def parse_gofmt(output: str, root: Path) -> list[Diagnostic]:
+    """What `gofmt -l -e` prints: errors, and the bare names of files that are not formatted."""
+    unformatted = (line for line in output.splitlines() if line.endswith(".go"))
+    style = [_diagnostic(name, root, 0, "gofmt", "not formatted", is_error=False) for name in unformatted]
+    return [*parse_lines(output, root), *style]
+
+
+def parse_eslint(output: str, root: Path) -> list[Diagnostic]:
+    """What `eslint --format json` prints. Raises CheckFailed."""
+    return [
+        _diagnostic(
+            str(file.get("filePath", "")),
+            root,
+            _number(each.get("line")),
+            str(each.get("ruleId") or "syntax"),
+            str(each.get("message", "")),
+            is_error=each.get("severity") == 2,
+        )
+        for file in _tables(_json(output, "["))
+        for each in _tables(file.get("messages"))
+    ]
+
+
+def parse_pyright(output: str, root: Path) -> list[Diagnostic]:
+    """What `pyright --outputjson` prints. Raises CheckFailed."""
+    report = _json(output, "{")
+    found: list[Diagnostic] = []
+    for each in _tables(cast("dict[str, Any]", report).get("generalDiagnostics")):
+        line = each.get("range", {}).get("start", {}).get("line", -1)
+        if each.get("severity") in ("error", "warning"):
+            found.append(
+                _diagnostic(
+                    str(each.get("file", "")),
+                    root,
+                    _number(line) + 1,
+                    str(each.get("rule", "")),
+                    str(each.get("message", "")).partition("\n")[0],
+                    is_error=each["severity"] == "error",
+                )
+            )
+    return found
+
+
+def _json(output: str, opening: str) -> object:
+    """The first JSON value that begins with this character at the beginning of a line."""
+    start = 0 if output.startswith(opening) else output.find(f"\n{opening}") + 1
+    try:
+        value: object = json.JSONDecoder().raw_decode(output, start)[0]
+    except (ValueError, RecursionError):
+        raise CheckFailed("its output is not understood") from None
+    if not isinstance(value, list | dict):
+        raise CheckFailed("its output is not understood")
+    return cast(object, value)
+
+
+def _tables(value: object) -> Iterator[dict[str, Any]]:
+    entries = cast("list[object]", value) if isinstance(value, list) else []
+    return (cast("dict[str, Any]", entry) for entry in entries if isinstance(entry, dict))
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _diagnostic(
+    path: str, root: Path, line: int, code: str, message: str, *, is_error: bool = True
+) -> Diagnostic:  # fmt: skip
+    return Diagnostic(path=relative(Path(path), root), line=line, code=code, message=message, is_error=is_error)
+
+
+def relative(path: Path, root: Path) -> str:
+    """The path as diagnostics name it; one outside of the project stays absolute."""
+    whole = root / path
+    try:
+        return whole.resolve().relative_to(root).as_posix()
+    except (ValueError, OSError, RuntimeError):
+        return whole.as_posix()
+
+
+def find_new(
+    before: Iterable[Diagnostic], after: Iterable[Diagnostic], is_changed: Callable[[Diagnostic], bool]
+) -> list[Diagnostic]:
+    """Those of `after` that `before` does not account for, compared by path, code and message.
+
+    is_changed: whether one is on a line that was changed. Where three are alike and two were there before, the new one
+    is one of these if there is any.
+    """
+    known = Counter(each.key for each in before)
+    new: list[Diagnostic] = []
+    for each in sorted(after, key=is_changed):  # unchanged lines first: they use up what is known
+        if known[each.key] > 0:
+            known[each.key] -= 1
+        else:
+            new.append(each)
+    return new

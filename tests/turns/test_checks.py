@@ -1,0 +1,350 @@
+"""Whole turns that edit: the model is told at once what its edit broke, and of nothing that was wrong before."""
+
+import asyncio
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clio.agent.events import Notice, TurnFinished
+from clio.checks.checkers import find_programs
+from clio.checks.trust import describe_trust
+from clio.config.trust import Trust
+from clio.sandbox.confinement import Confinement
+from clio.tools.shell.launcher import LAUNCHER
+from clio.tools.shell.process_tree import descendants
+from tests.support.chat_server import Script, text, tool_calls
+from tests.support.desk import Desk
+from tests.turns.conftest import MakeDesk
+
+RUFF = shutil.which("ruff") or shutil.which("ruff", path=str(Path(sys.executable).parent))
+OLD = "import os\n\n\ndef add(a, b):\n    return a - b\n"
+needs_ruff = pytest.mark.skipif(RUFF is None, reason="ruff is not installed")
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+needs_shell = pytest.mark.skipif(sys.platform == "win32", reason="commands are lines of a POSIX shell")
+
+
+@pytest.fixture(autouse=True)
+def only_known_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A PATH with the system's programs, and a folder of this test's own before them."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    if RUFF is not None:
+        (folder / "ruff").symlink_to(RUFF)
+    own = {Path(sys.executable).parent, Path(RUFF).parent if RUFF else None}
+    others = [name for name in os.environ["PATH"].split(os.pathsep) if Path(name) not in own]
+    monkeypatch.setenv("PATH", os.pathsep.join([str(folder), *others]))
+    return folder
+
+
+def edit(path: str, old: str, new: str) -> Script:
+    return tool_calls([("edit_file", {"path": path, "old_string": old, "new_string": new})])
+
+
+def write(path: str, content: str) -> Script:
+    return tool_calls([("write_file", {"path": path, "content": content})])
+
+
+def configure(tmp_path: Path, settings: str) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home" / "config.yaml").write_text(settings, encoding="utf-8")
+
+
+def result(desk: Desk, request: int) -> str:
+    """The last tool result in the request of that number, from 1."""
+    return desk.server.requests[request].body["messages"][-1]["content"]
+
+
+def run(desk: Desk) -> TurnFinished:
+    return asyncio.run(desk.turn("go on"))
+
+
+@needs_ruff
+def test_an_undefined_name_is_told_and_what_was_wrong_before_is_not(make_desk: MakeDesk) -> None:
+    desk = make_desk([edit("calc.py", "return a - b", "return total(a, b)"), text("done")], approve="all")
+    (desk.project / "calc.py").write_text(OLD, encoding="utf-8")
+    assert run(desk).status == "done"
+    said = result(desk, 1)
+    assert "calc.py:5 F821 Undefined name `total`" in said
+    assert "F401" not in said and "1 new problem" in said
+    assert any("F821" in notice.text for notice in desk.seen(Notice))
+
+
+@needs_ruff
+def test_old_diagnostics_that_only_moved_are_not_new(make_desk: MakeDesk) -> None:
+    steps = [edit("calc.py", "import os\n", "# one\n# two\nimport os\n"), text("done")]
+    desk = make_desk(steps, approve="all")
+    (desk.project / "calc.py").write_text(OLD, encoding="utf-8")
+    run(desk)
+    assert "checks" not in result(desk, 1)
+
+
+@needs_ruff
+def test_a_second_edit_is_compared_with_the_file_before_the_first(make_desk: MakeDesk) -> None:
+    steps = [
+        edit("calc.py", "a - b", "first(a)"),
+        edit("calc.py", "first(a)", "first(a) + second(b)"),
+        edit("calc.py", "first(a) + second(b)", "a + b"),
+        text("done"),
+    ]
+    desk = make_desk(steps, approve="all")
+    run(desk)
+    assert "`first`" in result(desk, 1)
+    assert "Undefined name `second`" in result(desk, 2) and "still there: calc.py:3 F821" in result(desk, 2)
+    assert "problems reported before are gone" in result(desk, 3)
+
+
+@needs_ruff
+def test_the_step_s_last_edit_carries_what_all_its_edits_broke(make_desk: MakeDesk) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("write_file", {"path": "one.py", "content": "print(uno)\n"}),
+        ("write_file", {"path": "two.py", "content": "print(due)\n"}),
+        ("read_file", {"path": "calc.py"}),
+    ]
+    desk = make_desk([tool_calls(calls), text("done")], approve="all")
+    run(desk)
+    first, second, read = (each["content"] for each in desk.server.requests[1].body["messages"][-3:])
+    assert "uno" in second and "due" in second
+    assert "checks" not in first and "checks" not in read
+
+
+@needs_ruff
+def test_at_most_ten_lines_are_added_without_secrets(make_desk: MakeDesk) -> None:
+    key = "sk-proj-" + "a1B2c3D4e5F6g7H8i9J0" * 2
+    body = "".join(f"print(unknown_{number})\n" for number in range(40)) + f"import {key.replace('-', '_')}\n"
+    desk = make_desk([write("many.py", body), text("done")], approve="all")
+    run(desk)
+    said = result(desk, 1).partition("[checks")[2]
+    assert len(said.splitlines()) <= 12 and "more" in said and key not in said
+
+
+@needs_node
+def test_a_syntax_error_in_javascript(make_desk: MakeDesk) -> None:
+    desk = make_desk([write("app.js", "export const a = 1;\nlet b = ;\n"), text("done")], approve="all")
+    run(desk)
+    assert "app.js:2 SyntaxError Unexpected token ';'" in result(desk, 1)
+
+
+@needs_node
+@pytest.mark.parametrize(
+    "content",
+    ["import x from './x.js';\nexport default x;\n", "const x = require('./x');\n", "export const a = await f();\n"],
+)
+def test_scripts_and_modules_without_errors_are_quiet(make_desk: MakeDesk, content: str) -> None:
+    desk = make_desk([write("app.js", content), text("done")], approve="all")
+    run(desk)
+    assert "checks" not in result(desk, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("a.json", '{\n  "a": 1,\n  "b": ]\n}\n', 3),
+        ("a.toml", "[a]\nb = \n", 2),
+        ("a.yaml", "a: 1\nb: [1, 2\n", 3),
+    ],
+)
+def test_a_file_that_no_program_checks_is_parsed(make_desk: MakeDesk, name: str, content: str, line: int) -> None:
+    desk = make_desk([write(name, content), text("done")], approve="all")
+    run(desk)
+    assert f"{name}:{line} syntax" in result(desk, 1)
+
+
+def test_python_is_parsed_where_ruff_is_missing(make_desk: MakeDesk, only_known_programs: Path) -> None:
+    (only_known_programs / "ruff").unlink(missing_ok=True)
+    desk = make_desk([write("a.py", "def f(:\n    pass\n"), text("done")], approve="all")
+    if any(one.program.name == "ruff" for one in find_programs(desk.project)):
+        pytest.skip("ruff is one of the system's programs")
+    run(desk)
+    assert "a.py:1 syntax" in result(desk, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("tsconfig.json", '{\n  // comments are allowed\n  "a": 1,\n}\n'),
+        ("chart.yaml", "a: {{ .Values.a }}\n"),
+        ("tags.yaml", "a: !Ref b\n---\nc: d\n"),
+        ("notes.txt", "{ ( [\n"),
+    ],
+)
+def test_what_is_no_error_is_not_told(make_desk: MakeDesk, name: str, content: str) -> None:
+    desk = make_desk([write(name, content), text("done")], approve="all")
+    run(desk)
+    assert "checks" not in result(desk, 1)
+
+
+def test_off_runs_nothing(make_desk: MakeDesk, tmp_path: Path) -> None:
+    configure(tmp_path, "checks: off\n")
+    desk = make_desk([write("a.json", "{"), text("done")], approve="all")
+    run(desk)
+    assert "checks" not in result(desk, 1)
+
+
+def test_the_flag_switches_them_off(make_desk: MakeDesk) -> None:
+    desk = make_desk([write("a.json", "{"), text("done")], approve="all", checks="off")
+    run(desk)
+    assert "checks" not in result(desk, 1)
+
+
+@needs_shell
+def test_a_command_of_the_user_s_is_compared_with_before(make_desk: MakeDesk, tmp_path: Path) -> None:
+    configure(
+        tmp_path, "checks:\n  - \"grep -n 'TODO' calc.py | sed 's/^/calc.py:/;s/:\\\\([^:]*\\\\)$/: W1 \\\\1/'\"\n"
+    )
+    desk = make_desk([edit("calc.py", "return a - b", "return a + b  # TODO new"), text("done")], approve="all")
+    (desk.project / "calc.py").write_text("# TODO old\n\ndef add(a, b):\n    return a - b\n", encoding="utf-8")
+    run(desk)
+    said = result(desk, 1).partition("[checks")[2]
+    assert "calc.py:4" in said and "TODO new" in said and "TODO old" not in said
+
+
+@needs_shell
+def test_a_command_that_begins_to_fail_is_told_with_its_last_line(make_desk: MakeDesk, tmp_path: Path) -> None:
+    configure(tmp_path, "checks:\n  - grep -q 'a - b' {files} || { echo 'the rule is broken'; exit 3; }\n")
+    desk = make_desk([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
+    run(desk)
+    assert "exit 3" in result(desk, 1) and "the rule is broken" in result(desk, 1)
+
+
+@needs_shell
+def test_a_file_name_is_no_shell(make_desk: MakeDesk, tmp_path: Path) -> None:
+    configure(tmp_path, "checks:\n  - cat {files}\n")
+    desk = make_desk([write("$(touch made).txt", "x\n"), text("done")], approve="all")
+    run(desk)
+    assert not (desk.project / "made").exists()
+
+
+@needs_shell
+def test_a_slow_command_holds_the_turn_up_for_five_seconds_at_most(make_desk: MakeDesk, tmp_path: Path) -> None:
+    configure(tmp_path, "checks:\n  - auto\n  - sleep 97\n")
+    desk = make_desk([write("a.json", "{"), text("done")], approve="all")
+    began = time.monotonic()
+    run(desk)
+    assert time.monotonic() - began < 7.5
+    assert "a.json:1 syntax" in result(desk, 1)  # what was ready is told
+    assert left_running() == []
+
+
+@needs_shell
+def test_what_is_not_ready_is_told_after_the_next_step(
+    make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clio.checks.turn_checks.LIMIT_S", 1.0)
+    # Before the edit it answers at once; after it, when the second step has begun to wait.
+    configure(tmp_path, "checks:\n  - \"grep -q 'a + b' calc.py && sleep 1.3 && echo 'calc.py:3: E1 late'; true\"\n")
+    wait = tool_calls([("run_command", {"command": "sleep 1.5"})])
+    desk = make_desk([edit("calc.py", "a - b", "a + b"), wait, text("done")], approve="all")
+    run(desk)
+    assert "E1 late" not in result(desk, 1)
+    assert "calc.py:3 E1 late" in result(desk, 2)
+
+
+@needs_shell
+def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
+    make_desk: MakeDesk, tmp_path: Path
+) -> None:
+    configure(tmp_path, "checks:\n  - \"grep -q 'a + b' calc.py && sleep 98; true\"\n")
+    desk = make_desk([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
+
+    async def story() -> float:
+        turn = asyncio.ensure_future(desk.app.run_turn("go on"))
+        while "a + b" not in (desk.project / "calc.py").read_text(encoding="utf-8"):
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(0.3)
+        began = time.monotonic()
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        return time.monotonic() - began
+
+    assert asyncio.run(story()) < 1.5
+    assert "edited calc.py" in desk.app.session.messages[-1].content
+    assert left_running() == []
+
+
+def left_running() -> list[int]:
+    """The processes that clio has started and that have not ended."""
+    until = time.monotonic() + 3
+    while (left := descendants(LAUNCHER.pid) if LAUNCHER.pid else []) and time.monotonic() < until:
+        time.sleep(0.05)
+    return left
+
+
+@needs_shell
+def test_a_project_s_commands_wait_for_trust(make_desk: MakeDesk, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    make_desk([])
+    (project / ".clio").mkdir(exist_ok=True)
+    (project / ".clio" / "config.yaml").write_text("checks:\n  - touch ran\n", encoding="utf-8")
+    desk = make_desk([write("a.txt", "x\n"), text("done")], approve="all")
+    assert [value.key for value in desk.loaded.withheld] == ["checks"]
+    run(desk)
+    assert not (project / "ran").exists()
+    Trust(tmp_path / "home").grant(desk.loaded.owner, desk.loaded.withheld)
+    trusted = make_desk([write("b.txt", "x\n"), text("done")], approve="all")
+    run(trusted)
+    assert (project / "ran").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a POSIX shell")
+def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
+    make_desk: MakeDesk, tmp_path: Path, only_known_programs: Path
+) -> None:
+    project = tmp_path / "project"
+    make_desk([])
+    place = project / "node_modules" / ".bin"
+    place.mkdir(parents=True)
+    (place / "tsc").write_text(
+        "#!/bin/sh\ntouch escaped\necho 'a.ts(1,5): error TS1: told'\nexit 2\n", encoding="utf-8"
+    )
+    (place / "tsc").chmod(0o755)
+    (project / "tsconfig.json").write_text("{}", encoding="utf-8")
+    desk = make_desk([write("a.ts", "let x\n"), text("done")], approve="all")
+    run(desk)
+    assert "told" not in result(desk, 1) and not (project / "escaped").exists()
+
+    Trust(tmp_path / "home").add(desk.loaded.owner, describe_trust(["tsc"]))
+    trusted = make_desk([write("a.ts", "let y\n"), text("done")], approve="all")
+    confined = trusted.app.confinement.level() != "off"
+    (project / "a.ts").unlink()
+    run(trusted)
+    assert ("a.ts:1 TS1 told" in result(trusted, 1)) == confined
+    assert not (project / "escaped").exists()
+
+    loose = make_desk([write("b.ts", "let y\n"), text("done")], approve="all")
+    loose.app.jobs.confinement = Confinement(wanted=False, home=None, person=tmp_path, env={})
+    run(loose)
+    assert "told" not in result(loose, 1) and not (project / "escaped").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts of a POSIX shell")
+@pytest.mark.parametrize("folder", [".venv/bin", "tools"])
+def test_a_harmless_program_that_the_project_brings_is_not_run_without_trust(
+    make_desk: MakeDesk, tmp_path: Path, only_known_programs: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    (only_known_programs / "ruff").unlink(missing_ok=True)
+    configure(tmp_path, "confine_unasked: off\n")
+    desk = make_desk([write("a.py", "x = 1\n"), text("done")], approve="all")
+    place = desk.project / folder
+    place.mkdir(parents=True)
+    (place / "ruff").write_text(f"#!/bin/sh\ntouch {desk.project}/ran\n", encoding="utf-8")
+    (place / "ruff").chmod(0o755)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(desk.project / "tools"), ".", os.environ["PATH"]]))
+    run(desk)
+    assert not (desk.project / "ran").exists()
+
+
+def test_a_turn_that_edits_nothing_loads_no_checks(make_desk: MakeDesk) -> None:
+    desk = make_desk([tool_calls([("read_file", {"path": "calc.py"})]), text("done")], approve="all")
+    checks = [name for name in sys.modules if name.startswith("clio.checks.") and name != "clio.checks.edit_checks"]
+    kept = {name: sys.modules.pop(name) for name in checks}
+    try:
+        run(desk)
+        assert not any(name in sys.modules for name in kept)
+    finally:
+        sys.modules.update(kept)
