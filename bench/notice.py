@@ -7,6 +7,7 @@ was improved on the development half alone. --misses prints what goes wrong in t
 """
 
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.memory.preferences.limits import StatedLimit, find_limits
 
+WORD = re.compile(r"[^\s,.:;!?]+")
 LINES = Path(__file__).parent / "data" / "stated_limits.jsonl"
 
 
@@ -24,9 +26,10 @@ def read_lines() -> list[dict[str, Any]]:
 
 
 def is_caught(span: str, found: tuple[StatedLimit, ...]) -> bool:
-    """Whether a limit's content shares at least half of the span's words."""
-    words = set(span.lower().split())
-    return any(len(words & set(one.content.lower().split())) * 2 >= len(words) for one in found)
+    """Whether a limit's content has at least half of the span's words, or is a part of it of two words or more."""
+    words = set(WORD.findall(span.lower()))
+    contents = [set(WORD.findall(one.content.lower())) for one in found]
+    return any(len(words & content) * 2 >= len(words) or (len(content) > 1 and content <= words) for content in contents)
 
 
 def measure(half: str, *, misses: bool) -> None:

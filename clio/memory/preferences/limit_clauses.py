@@ -173,6 +173,8 @@ def is_interrogative(first: Sequence[str]) -> bool:
 def is_told_of_others(words: Sequence[Word]) -> bool:
     """Whether these words, up to a colon or "that", introduce what somebody else said or what is to be written."""
     lows = [word.low for word in words]
+    if lows[:1] in (["i"], ["i've"]):
+        return False  # "I've told you before: …"
     if any(low in _REPORTS for low in lows):
         return True
     return bool(lows) and lows[0] in _TEXT_TASKS and not any(low in _OWN_INTRODUCTION for low in lows)

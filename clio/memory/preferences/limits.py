@@ -73,7 +73,7 @@ def find_limits(text: str) -> tuple[StatedLimit, ...]:
     has_task = False
     for sentence in read_sentences(text):
         limits, asks = _judge_sentence(sentence)
-        has_task = has_task or asks
+        has_task = has_task or asks or (not limits and len(sentence.words) > 2 and not _THANKS.match(sentence.text))
         for clause, strength in limits:
             content = _content(clause)
             found.setdefault(content.casefold(), (clause, strength, content))
@@ -81,6 +81,13 @@ def find_limits(text: str) -> tuple[StatedLimit, ...]:
     if sum(one.term != "task" for one in made) > MAX_LASTING:
         made = [StatedLimit(content=one.content, quote=one.quote, term="task", scope=one.scope) for one in made]
     return tuple(made)
+
+
+_THANKS = LatePattern(
+    r"\W*(?:thank|thanks|thx|great|nice|good|perfect|lgtm|looks? good|well done|wow|cool|awesome|ok|okay|hi|hello|hey|sorry|sure|yes|no"
+    r"|again|one |small |another |jesus|ffs|why do you)\b",
+    re.IGNORECASE,
+)
 
 
 # Clauses
@@ -145,16 +152,19 @@ _STANDING = LatePattern(
 )
 _SCOPE_WORDS = (
     r"(?:repo|repository|project|codebase|code base|monorepo|package|service|app|application|module|library|lib|team"
-    r"|company|organisation|organization|workspace|crate|gem|projekt|repo|dépôt|proyecto)"
+    r"|company|organisation|organization|workspace|crate|gem|api|sdk|server|backend|frontend|cli|tool|plugin|product|site"
+    r"|website|firmware|system|stack|group|branch model|shop|projekt|dépôt|proyecto)"
 )
 _IN_PROJECT = LatePattern(
     rf"\b(?:(?:in|of|for|from|to|on|within|inside|into) )?(?:this|our|the) (?:\w+ )?{_SCOPE_WORDS}\b"
-    rf"|\bin here\b|\b(?:in|bei) (?:diesem|unserem) (?:projekt|repo)\b|\bdans ce (?:projet|dépôt)\b|\ben este proyecto\b"
+    rf"|\bthis is an? (?:\S+ )?{_SCOPE_WORDS}\b|\b(?:in|across|throughout|for) our \w+|\b(?:here|around here) at \w+"
+    r"|\b(?:in|under|inside|below|from|to) (?:third_party|third-party|vendor|vendored|legacy|dist|src|lib|node_modules)\b|^our \w+"
+    r"|\bin here\b|\b(?:in|bei) (?:diesem|unserem) (?:projekt|repo)\b|\bdans ce (?:projet|dépôt)\b|\ben este proyecto\b"
     r"|\bfrom dev here\b"
 )
 _HERE = LatePattern(r"\bhere\b")
 _SCOPE_LEAD = LatePattern(
-    rf"(?:in|for|with|during|inside|within|across|under|on|at) (?:\S+ ){{0,4}}?\S+ "
+    rf"(?:in|for|with|during|inside|within|across|under|on|at|due to|because of|thanks to|by) (?:\S+ ){{0,4}}?\S+ "
     rf"(?=(?:please |you )?(?:never|don't|always|avoid|no|nobody|nothing|only|we|it's|mustn't|should|there|use|write"
     rf"|it|the|branches|all)\b)"
 )
@@ -175,7 +185,7 @@ _PATH = re.compile(
     r"|html|css|scss|proto|graphql|env|gradle|tf|csv|conf|mod|sum|vue|svelte|lua|pl|ex|exs|swift|scala|bat|ps1)"
     r"|(?:Makefile|Dockerfile|LICENSE|CODEOWNERS|README|CHANGELOG|Jenkinsfile|Gemfile|Procfile))(?![\w])"
 )
-_NO_PATH = frozenset("and/or i/o n/a tcp/ip c/c++ read/write client/server red/green him/her he/she y/n w/o try/except try/catch".split())
+_NO_PATH = frozenset("node.js next.js vue.js react.js moment.js three.js d3.js express.js chart.js nuxt.js alpine.js backbone.js ember.js underscore.js .net asp.net socket.io day.js and/or i/o n/a tcp/ip c/c++ read/write client/server red/green him/her he/she y/n w/o try/except try/catch".split())
 
 
 def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[_Clause, Strength]], bool]:
@@ -229,7 +239,7 @@ def _is_task(lows: Sequence[str]) -> bool:
     at = 0
     while at < len(lows) and (lows[at] in _LEAD_WORDS or lows[at] in ("can", "could", "would", "you", "i", "want", "need", "i'd", "like", "to", "let's", "we")):
         at += 1
-    return at < len(lows) and is_order(lows[at]) is True and lows[at] not in _NO_TASK
+    return at < len(lows) and (is_order(lows[at]) is True or lows[at] in _TASK_VERBS) and lows[at] not in _NO_TASK
 
 
 _NO_TASK = frozenset("stop avoid keep leave stick stay ask".split())
@@ -243,7 +253,7 @@ def _split(words: Sequence[Word]) -> list[tuple[int, int]]:
         mark = words[at - 1].mark
         if mark and mark[-1] in ",;:!?…." or lows[at] in _DASHES or lows[at - 1] in _DASHES:
             cuts.append(at)
-        elif lows[at] in _SPLITTERS:
+        elif lows[at] in _SPLITTERS and not (lows[at] == "please" and lows[at - 1] in ("you", "to", "and", "but", "so")):
             after = " ".join(lows[at + 1 : at + 12])
             if _STARTS.match(after):
                 cuts.append(at)
@@ -273,6 +283,7 @@ def _clause(
         else:
             found = _LEADS.match(line)
         if found and (found.end() < len(line) or is_standing):
+            is_standing = is_standing or bool(re.search(r"\b(?:future|rule|rules|principle)\b", found[0]))
             at += len(found[0].split())
         elif lows[at] in _LEAD_WORDS and (at + 1 < end or lows[at] in ("please", "so", "and", "but")):
             at += 1
@@ -348,7 +359,7 @@ _LASTING_WORDS = LatePattern(
     r"|banned|verboten|taboo|policy|for good|forever|nowhere)\b"
 )
 _NOW = LatePattern(
-    r"\b(?:yet|for now|right now|today|tonight|tomorrow|at the moment|for the moment|this time|so far|meanwhile|first"
+    r"\b(?:yet|for now|right now|today|tonight|tomorrow|at the moment|for the moment|this time|so far|meanwhile"
     r"|in the meantime|for the time being|just yet|in this (?:function|method|class|file|pr|mr|commit|change|task|case"
     r"|step|branch|test|loop|patch|refactor\w*|module|migration)|for this (?:task|one|change|pr|case|function|file|step)"
     r"|while you're at it|still running|until i'm done|nothing else|one (?:file|step|thing) at a time|of this (?:function|file))\b"
@@ -555,6 +566,13 @@ def _not_phrase(clause: _Clause, verb: str, rest: str) -> Strength | None:
     if line.startswith(("not a single ", "not one ", "not without ")) or _UNTIL_TOLD.search(line):
         return _strength(clause, "policy" if _UNTIL_TOLD.search(line) else "plain")
     before = _text_before(clause)
+    if (
+        verb == "to"
+        and rest
+        and is_order(rest.split()[0]) is True
+        and re.search(r"\b(?:asked you|careful|sure|remember)\b", " ".join(word.low for word in clause.sentence.words))
+    ):
+        return _strength(clause)
     if not before or len(line.split()) > 7 or verb in ("sure", "yet", "bad", "only", "just", "really", "so", "that", "because", "all"):
         return None
     first = before.split()
@@ -568,10 +586,6 @@ def _not_phrase(clause: _Clause, verb: str, rest: str) -> Strength | None:
         if before.startswith(("use the", "use a", "use an")):
             return "task"
         return _strength(clause, "policy" if clause.is_standing or clause.in_project or before.startswith("we") else "plain")
-    if "make sure" in " ".join(word.low for word in clause.sentence.words[: clause.end]) and verb == "to":
-        return _strength(clause)
-    if verb == "to" and rest and is_order(rest.split()[0]) is True and re.search(r"\b(?:asked you|careful|careful|sure|remember)\b", " ".join(word.low for word in clause.sentence.words)):
-        return _strength(clause)
     return None
 
 
@@ -629,7 +643,7 @@ def _avoid(clause: _Clause) -> Strength | None:
 _KEEP = LatePattern(
     r"(?:let's |please |while |but |always )*(?:keep|leave|leaving|keeping|preserve|retain|maintain|preserving) (?:(?P<object>.+?) )?"
     r"(?P<how>alone|untouched|unchanged|as is|as-is|as it is|as they are|as it was|be|intact|the way (?:it|they)|out\b|in place|on \S*\d|stable|identical|the same"
-    r"|backwards?[- ]compatible|compatible|working|read-only|frozen|for (?:now|later)|to me\b|like that|that way|small|short|minimal|pure|simple|under \d+|below \d+"
+    r"|backwards?[- ]compatible|compatible|working|read-only|frozen|for (?:now|later)|to me\b|like that|that way|small|short|minimal|pure|simple|(?:under|below|within|at most) (?:\d|one|two|three|four|five|ten|a )\S*"
     r"|off\b|compatibility)(?: (?P<rest>.*))?$"
 )
 
@@ -696,6 +710,8 @@ def _no_thing(clause: _Clause) -> Strength | None:
         return _strength(clause, "policy")
     if re.match(r"(?:do|use|change|touch|edit) (?:whatever|anything|everything)\b.*\b(?:except|but|apart from)\b", line):
         return "policy"
+    if clause.is_contrast and re.match(r"nothing (?:with|that|using|from|from|in|else|over|under|beyond) \w+", line):
+        return "plain"
     if re.match(r"nothing else$|one \w+ at a time|no big bang", line):
         return "task"
     match = re.match(r"no (?P<what>.+)$", line)
@@ -789,6 +805,8 @@ def _i_want(clause: _Clause) -> Strength | None:
     if found["mine"]:
         return "policy"
     if found["wanted"]:
+        if found["wanted"] == "only want" and re.match(r"(?:a|an|the|one|you to (?:show|tell|explain|look))\b", rest):
+            return "task"
         if found["wanted"] in ("only want", "always want") and rest.startswith("to ") and not rest.startswith(("to see", "to review", "to approve", "to know", "to be asked")):
             return None
         return "policy"
@@ -918,8 +936,12 @@ def _forbidden(clause: _Clause) -> Strength | None:
     if re.match(r"(?:it's|it is|it isn't) (?:strictly |absolutely )?(?:not )?(?:forbidden|prohibited|banned|not ok|ok|okay|acceptable|allowed|permitted)\b.* to \w+", line):
         return "policy" if "not" in line or "isn't" in line or "forbidden" in line or "prohibited" in line else None
     if re.match(r"(?:there (?:must|should|may|shall|can) (?:only )?be no|there (?:mustn't|shouldn't|may) be|there's no place for|there is no place for|there's no need to ever)\b", line):
-        return _strength(clause, "policy") if clause.in_project or _has_artefact(line) or "network" in line or "todo" in line else None
-    if re.match(r"there (?:is|are) no \S+.*", line) and clause.in_project and re.search(r"\bthere won't be\b|\bnever\b", " ".join(word.low for word in clause.sentence.words)):
+        thing = re.split(r" (?:in|between|at|on|of|from|for|left)\b", line.partition(" no ")[2] or line)[0]
+        return _strength(clause, "policy") if clause.in_project or _has_artefact(thing) or "network" in thing else None
+    if re.match(r"there (?:is|are) no \S+.*", line) and clause.in_project and (
+        re.search(r"\bthere won't be\b|\bnever\b", " ".join(word.low for word in clause.sentence.words))
+        or (clause.sentence.words[clause.first].low in ("in", "inside", "within") and not re.search(r"\b(?:tests?|docs?|documentation|licen[cs]e|readme|ci|examples?|types?|errors?)\b", line))
+    ):
         return "policy"
     state = _STATE.match(line)
     if state is not None and not re.match(r"(?:it|this|that|what|which|he|she|they|i|you)\b", state["subject"]):
@@ -940,7 +962,7 @@ def _modal(clause: _Clause) -> Strength | None:
     line = clause.line
     if _starts_task(clause) or _HEDGES.match(line):
         return None
-    nobody = re.match(r"(?:nobody|nothing)(?: (?:but|except|in|outside|under|else|personal|here|of)(?: \S+){0,3}?)? (?P<verb>may|must|should|can|is allowed|is|are|gets|goes|ever|ships|gets|in|\w+s)\b(?P<rest>.*)", line)
+    nobody = re.match(r"(?:nobody|nothing)(?: (?:but|except|in|outside|under|else|personal|here|of)(?: \S+){0,5}?)? (?P<verb>may|must|should|can|is allowed|is|are|gets|goes|ever|ships|gets|(?!this\b|is\b|has\b)\w+s)\b(?P<rest>.*)", line)
     if nobody is not None:
         verb = nobody["verb"]
         if verb in ("knows", "has", "happens", "works", "uses", "cares", "told", "reads", "understands", "helps", "changes", "gets") and not (verb == "gets" and "merged" in line) and not (
@@ -992,6 +1014,10 @@ def _modal(clause: _Clause) -> Strength | None:
     if heads[0] in ("the", "this", "that") and not path:
         if re.match(r"(?:stay|remain|change|break|be (?:changed|edited|touched|modified|renamed|moved|rebased))\b", rest) and (artefact or clause.in_project):
             return _strength(clause)
+        if re.match(r"the (?:code|build|app|binary|bundle|library|project|package|api|cli|program|tool|script|whole thing|public \w+)$", subject) and (
+            changes or re.match(r"(?:run|work|build|compile) (?:on|with|in|under|without|offline)\b", rest)
+        ):
+            return _strength(clause)
         return "policy" if _IN_PROJECT.search(line) and changes and artefact else None
     if path or (clause.in_project and (artefact or changes)):
         if re.match(r"be \d|contain|accept|produce", rest):
@@ -1026,9 +1052,9 @@ def _has_artefact(text: str) -> bool:
 _DOUBT = LatePattern(
     r"\b(?:wrong|broken|fail(?:s|ed|ing)?|missing|slow|flaky|red|green|full|outdated|gone|empty|too|why|but|was|were|did|didn't|just|already|currently|weird|strange"
     r"|there|used|what|which|seems?|looks?|not found|unused|needed|no longer|also|down|up|ready|done|fine|good|ok|great|nice|bad|better|dead|red|same|different"
-    r"|called|printed|shown|displayed|sent|created|loaded|parsed|executed|triggered|minutes|seconds|hours)\b"
+    r"|called|printed|shown|displayed|sent|created|loaded|parsed|executed|triggered)\b"
 )
-_VALUE = LatePattern(r"\d|\b(?:german|english|dutch|french|spanish|italian|british|american|utc|iso|unix|ascii|utf-8|uppercase|lowercase|snake_case|camelcase|kebab-case|strings?|ints?|cents|seconds|sentences|c89|c99|es5|es6|always|never|only|conventional|wrapped|named|prefixed|sorted|written|mandatory|required|optional|imperative|singular|plural|lower|upper|tests?|type|annotation|ticket|set)\b")
+_VALUE = LatePattern(r"\d|\b(?:german|english|dutch|french|spanish|italian|british|american|utc|iso|unix|ascii|utf-8|uppercase|lowercase|snake_case|camelcase|kebab-case|strings?|ints?|cents|seconds|sentences|c89|c99|es5|es6|always|never|only|conventional|wrapped|named|prefixed|sorted|written|mandatory|required|optional|imperative|singular|plural|lower|upper|tests?|type|annotation|ticket|set|exactly|single|minimum|maximum|floor|standard)\b")
 
 
 def _convention(clause: _Clause) -> Strength | None:
@@ -1106,7 +1132,7 @@ def _always(clause: _Clause) -> Strength | None:
         return None
     words = line.split()
     if is_order(words[0]) is True and words[0] not in ("wait",):
-        if clause.is_standing or re.search(r"\balways$|\balways,|\bat all times\b|\b\w+ \w+ always\b", line):
+        if clause.is_standing or re.search(r"\balways$|\balways,|\bat all times\b", line):
             return None if re.search(r"\b(?:is|are|was|fails|passes|it's) always\b", line) else "policy"
         if re.match(r"(?:answer|reply|respond|write|comment|talk|speak|commit)\b.*\bin (?:german|english|dutch|french|spanish|italian|british english)\b.*\beven\b", line):
             return "policy"
@@ -1154,7 +1180,7 @@ def _without(clause: _Clause) -> Strength | None:
         clause.start = 0 if len(_text_before(clause).split()) <= 12 else clause.start
         return "task"
     found = _WITHOUT.match(line)
-    if found is None or is_order(found["verb"]) is not True or found["verb"] in _TURN_VERBS - {"return"} or "in mind" in line:
+    if found is None or not (is_order(found["verb"]) is True or found["verb"] in _TASK_VERBS) or found["verb"] in _TURN_VERBS - {"return"} or "in mind" in line:
         return None
     if re.match(r"(?:write|do|code|build) (?:everything|things|all)\b", line):
         return "policy"
@@ -1170,6 +1196,14 @@ def _other_language(clause: _Clause) -> Strength | None:
     return _strength(clause)
 
 
+_TASK_VERBS = frozenset(
+    """configure set setup make prevent forbid block implement build design port turn protect exclude deny speed solve do
+    refactor reduce simplify extend improve optimise optimize get let help investigate debug profile bisect look figure
+    rebuild prototype sketch adapt convert enforce guarantee teach allow extract invent program calculate compute""".split()
+)
+"""More verbs that begin a task, beyond those that begin an order about the work itself."""
+
+
 def _starts_task(clause: _Clause) -> bool:
     """Whether a clause begins with an order, of which the rest is a part: "check that no file is …"."""
     head = clause.line.split()[0]
@@ -1181,14 +1215,51 @@ def _starts_task(clause: _Clause) -> bool:
             return False
         if head.endswith("s"):
             return False
-    return is_order(head) is True and head not in ("build",) and not re.match(r"(?:commit|test|branch|file|release|tag|package|log|error|api) (?:messages?|names?|files?|data|branches)\b", clause.line)
+    return (is_order(head) is True or head in _TASK_VERBS) and not re.match(r"(?:commit|test|branch|file|release|tag|package|log|error|api) (?:messages?|names?|files?|data|branches)\b", clause.line)
 
 
 def _raw(clause: _Clause) -> str:
     return clause.sentence.slice(clause.first, clause.end)
 
 
+def _no_way(clause: _Clause) -> Strength | None:
+    """ "Under no circumstances may you …", "in no case should …"."""
+    if re.match(r"(?:under no (?:circumstances?|conditions?)|in no (?:case|event)|at no (?:point|time)|on no account|by no means|nowhere|not under any circumstances) \S+ \S+", clause.line):
+        return "policy"
+    return None
+
+
+_ENVIRONMENT = LatePattern(
+    r"(?:our|my|the|this|production|prod|customers?|clients?) .*\b(?:have no|has no|don't have|doesn't have|lacks?|can't (?:show|reach|access|render|open)|without)"
+    r" (?:\w+ )?(?:internet|network|root|sudo|access|gpu|shell|outbound|unicode|colou?rs?|docker|admin)\b"
+)
+
+
+def _environment(clause: _Clause) -> Strength | None:
+    """What the machines the work runs on cannot do."""
+    return "policy" if _ENVIRONMENT.match(clause.line) and not _starts_task(clause) else None
+
+
+def _verbless(clause: _Clause) -> Strength | None:
+    """ "All SQL keywords uppercase", "max line length in this repo: 79"."""
+    line = clause.line
+    if re.match(r"(?:all|every|each) ", line) and len(line.split()) <= 8 and _has_artefact(line) and not _FINITE.search(line):
+        tail = line.split()[-2:]
+        if re.search(r"\b(?:uppercase|lowercase|upper|lower|english|german|sorted|typed|tested|pinned|documented|async|private|public|snake_case|camelcase|capitali[sz]ed|singular|plural|signed|final|readonly|immutable|optional|required|mandatory|prefixed|kebab-case|utc)$", " ".join(tail)):
+            return _strength(clause)
+    if re.match(r"(?:the )?(?:max(?:imum)?|min(?:imum)?) (?:\w+ )?(?:line|file|function|method|class|name|commit|message|nesting|test|bundle|image)? ?(?:length|size|width|depth|version|runtime|coverage|lines|complexity)\b", line):
+        behind = clause.sentence.words[clause.end : clause.end + 1]
+        if re.search(r"\d", line) or (behind and re.match(r"\d", behind[0].low)):
+            if behind and re.match(r"\d", behind[0].low):
+                clause.end += 1
+            return _strength(clause, "policy" if clause.in_project else "plain")
+    return None
+
+
 _RULES: tuple[_Rule, ...] = (
+    _no_way,
+    _environment,
+    _verbless,
     _ask_first,
     _negated_order,
     _stop_doing,
@@ -1241,6 +1312,9 @@ def _scope(clause: _Clause, content: str) -> LimitScope:
     return "project" if _TEAM.search(clause.line) else "user"
 
 
+_PRONOUN = LatePattern(r"\b(?:it|them|those|these|that)$|\b(?:it|them)\b(?! (?:is|are|'s))")
+
+
 def _content(clause: _Clause) -> str:
     """The limit in the user's words, from where it begins to the end of what belongs to it."""
     sentence = clause.sentence
@@ -1255,6 +1329,8 @@ def _content(clause: _Clause) -> str:
             break
         end = more
     start = clause.start
+    if start and _PRONOUN.search(clause.line) and sentence.words[end - 1].end - sentence.words[0].start <= MAX_CHARS // 2:
+        start = 0
     while start < end - 1 and sentence.words[start].low in ("and", "but", "so", "also", "please", "then", "ok", "okay", "well", "-", "–", "—", "because"):
         start += 1
     text = " ".join(sentence.slice(start, end).split()).rstrip(" .,;:!-–—")
