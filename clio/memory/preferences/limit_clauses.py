@@ -128,12 +128,14 @@ class OwnSentence(Struct, frozen=True, kw_only=True):
     """One sentence of the user's own. text: as written; words: of the masked text.
 
     is_question: whether it asks. place: its number among the sentences of the message.
+    heading: of an item of a list, the words of the heading or the line that introduces it.
     """
 
     text: str
     words: tuple[Word, ...]
     is_question: bool
     place: int
+    heading: str = ""
 
     def slice(self, start: int, end: int) -> str:
         """The text from one word up to, but not including, another."""
@@ -148,14 +150,25 @@ def read_sentences(text: str) -> Iterator[OwnSentence]:
     masked = mask_quotes(_mask_pasted(mask_blocks(text)))
     masked = _WRAPPED.sub(lambda found: " " * len(found[0]), masked)
     place = 0
+    heading = ""
     for start, stop, mark in _spans(masked):
         bullet = _BULLET.match(masked, start, stop)
         begin = bullet.end() if bullet else start
         words = read_words(masked[begin:stop])
+        if not words:
+            continue
+        lows = [word.low for word in words]
+        is_item = bullet is not None
+        if not is_item and (
+            words[-1].mark.endswith(":") or (len(words) <= 4 and _OWN_HEADING.intersection(lows) and "\n" in mark)
+        ):
+            heading = " ".join(lows)
+        elif not is_item:
+            heading = ""
         for at in range(0, len(words), MAX_SENTENCE_WORDS):
             part = words[at : at + MAX_SENTENCE_WORDS]
             asks = "?" in mark or is_interrogative([word.low for word in part[:3]])
-            yield OwnSentence(text=text[begin:stop], words=tuple(part), is_question=asks, place=place)
+            yield OwnSentence(text=text[begin:stop], words=tuple(part), is_question=asks, place=place, heading=heading if is_item else "")
             place += 1
 
 
@@ -165,6 +178,8 @@ def is_interrogative(first: Sequence[str]) -> bool:
         return False
     if first[0] in ("don't", "isn't", "aren't") and len(first) > 1 and first[1] in ("we", "you", "they", "i", "the"):
         return "dare" not in first
+    if first[0] == "do" and len(first) > 1 and first[1] not in ("you", "we", "they", "i", "the", "these", "those", "any"):
+        return False
     if first[0] in ("can", "could", "would", "will") and len(first) > 1 and first[1] == "you":
         return False  # a request, more often than not; `limits` looks at the rest of it
     return first[0] in _QUESTION_WORDS
@@ -272,7 +287,7 @@ def _mask_pasted(masked: str) -> str:
             title = {word.low for word in read_words(heading["title"])}
             seen_own_heading = seen_own_heading or bool(title & _OWN_HEADING)
             mode = "own" if seen_own_heading else "rest"
-            hidden.append(" " * len(line))
+            hidden.append(line.replace("#", " ") if seen_own_heading else " " * len(line))
             continue
         if _REST_IS_PASTED.match(line):
             mode = "rest"
