@@ -167,9 +167,9 @@ _HERE = LatePattern(r"\bhere\b")
 _RULES_HEADING = LatePattern(r"\b(?:rules?|constraints?|conventions?|restrictions?|limits|boundaries|guidelines|don'ts?|donts)\b")
 _TASK_HEADING = LatePattern(r"\b(?:tasks?|todos?|constraints?|steps?|scope|goals?|plan|non-goals)\b")
 _SCOPE_LEAD = LatePattern(
-    rf"(?:in|for|with|during|inside|within|across|under|on|at|due to|because of|thanks to|by) (?:\S+ ){{0,4}}?\S+ "
-    rf"(?=(?:please |you )?(?:never|don't|always|avoid|no|nobody|nothing|only|we|it's|mustn't|should|there|use|write"
-    rf"|it|the|branches|all)\b)"
+    rf"(?:(?:in|for|within|inside|with|on|across) (?:this|our) (?:\w+ )?{_SCOPE_WORDS} (?=\S)"
+    r"|(?:in|for|with|during|inside|within|across|under|on|at|due to|because of|thanks to|by) (?:\S+ ){0,4}?\S+ "
+    r"(?=(?:please |you )?(?:never|don't|always|avoid|no|nobody|nothing|only|we|it's|mustn't|should|there|use|write)\b))"
 )
 _CONDITION = LatePattern(
     r"(?:if|when|whenever|while|since|because|due|as|before|after|once|unless|until|every time|each time|for|where"
