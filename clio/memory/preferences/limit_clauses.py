@@ -180,6 +180,8 @@ def is_interrogative(first: Sequence[str]) -> bool:
         return "dare" not in first
     if first[0] == "do" and len(first) > 1 and first[1] not in ("you", "we", "they", "i", "the", "these", "those", "any"):
         return False
+    if first[0] in ("must", "has", "have"):
+        return len(first) > 1 and first[1] in ("i", "we", "you", "they", "he", "she", "it", "the", "this", "that", "any", "all", "there")
     if first[0] in ("can", "could", "would", "will") and len(first) > 1 and first[1] == "you":
         return False  # a request, more often than not; `limits` looks at the rest of it
     return first[0] in _QUESTION_WORDS
