@@ -22,6 +22,7 @@ LINES = Path(__file__).parent / "data" / "stated_limits.jsonl"
 
 
 def read_lines() -> list[dict[str, Any]]:
+    """The lines with their labels."""
     return [json.loads(line) for line in LINES.read_text(encoding="utf-8").splitlines()]
 
 
@@ -29,10 +30,13 @@ def is_caught(span: str, found: tuple[StatedLimit, ...]) -> bool:
     """Whether a limit's content has at least half of the span's words, or is a part of it of two words or more."""
     words = set(WORD.findall(span.lower()))
     contents = [set(WORD.findall(one.content.lower())) for one in found]
-    return any(len(words & content) * 2 >= len(words) or (len(content) > 1 and content <= words) for content in contents)
+    return any(
+        len(words & content) * 2 >= len(words) or (len(content) > 1 and content <= words) for content in contents
+    )
 
 
 def measure(half: str, *, misses: bool) -> None:
+    """Print one line of shares for one half of the lines."""
     stated = caught = lasting = scoped = saved = false_saved = false_lasting = false_any = ordinary = 0
     for line in read_lines():
         if line["half"] != half:
@@ -68,12 +72,14 @@ def measure(half: str, *, misses: bool) -> None:
                 print(f"  FALSE {line['text'][:140]!r} -> {[(one.content, one.term) for one in found]}")
     tasks = sum(not limit["lasting"] for line in read_lines() if line["half"] == half for limit in line["limits"])
     print(
-        f"{half:<12} {stated:>6} {caught / stated:>8.1%} {saved / max(lasting, 1):>15.1%} {scoped / max(lasting, 1):>12.1%}"
-        f" {f'{false_saved} of {tasks}':>16} {ordinary:>9} {false_lasting / ordinary:>8.1%} {false_any / ordinary:>7.1%}"
+        f"{half:<12} {stated:>6} {caught / stated:>8.1%} {saved / max(lasting, 1):>15.1%}",
+        f"{scoped / max(lasting, 1):>11.1%} {f'{false_saved} of {tasks}':>14} {ordinary:>9}",
+        f"{false_lasting / ordinary:>8.1%} {false_any / ordinary:>7.1%}",
     )
 
 
 def cost() -> None:
+    """Print what finding limits costs, once the patterns are compiled."""
     lines = [line["text"] for line in read_lines()]
     for text in lines:
         find_limits(text)
@@ -91,6 +97,7 @@ def cost() -> None:
 
 
 def main() -> None:
+    """Measure both halves and the cost."""
     misses = "--misses" in sys.argv
     print("half         limits   caught  saved unasked  scope right  saved wrongly  ordinary  lasting     any")
     for half in ("development", "held-out"):

@@ -10,6 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.memory.preferences.notice_parts import Noticed
+from clio.storage.document import Format, update
 
 FILE = "memories.pending.json"
 MOST = 50
@@ -27,6 +28,9 @@ class PendingLimit(Struct, frozen=True, kw_only=True):
 
 class _Pending(Struct, frozen=True, kw_only=True):
     limits: tuple[PendingLimit, ...] = ()
+
+
+_FORMAT = Format(schema="clio.pending_limits", version=1, type=_Pending)
 
 
 class PendingLimits:
@@ -71,6 +75,4 @@ class PendingLimits:
         return one.project == self._project or not one.noticed.in_project
 
     def _update(self, change: Callable[[_Pending], _Pending]) -> None:
-        from clio.storage.document import Format, update
-
-        update(self._path, Format(schema="clio.pending_limits", version=1, type=_Pending), change)
+        update(self._path, _FORMAT, change)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.memory.preferences.own_words import FILLER, is_pasted_line, mask_blocks, mask_quotes
+from clio.memory.preferences.own_words import is_pasted_line, mask_blocks, mask_quotes
 
 MAX_CHARS = 200_000
 """Of a longer message the beginning and the end are read."""
@@ -32,7 +32,8 @@ _INTRODUCTION = LatePattern(r":\s*$")
 
 _OWN_HEADING = frozenset(
     """task tasks goal goals todo todos constraints constraint rules rule notes note important scope non-goals limits
-    conventions dos don'ts donts plan steps restrictions boundaries guidelines wish wishes reminder reminders what""".split()
+    conventions dos don'ts donts plan steps restrictions boundaries guidelines wish wishes reminder reminders
+    what""".split()
 )
 _OWN_INTRODUCTION = frozenset(
     """rule rules constraint constraints convention conventions restriction restrictions preference preferences wishes
@@ -168,7 +169,13 @@ def read_sentences(text: str) -> Iterator[OwnSentence]:
         for at in range(0, len(words), MAX_SENTENCE_WORDS):
             part = words[at : at + MAX_SENTENCE_WORDS]
             asks = "?" in mark or is_interrogative([word.low for word in part[:3]])
-            yield OwnSentence(text=text[begin:stop], words=tuple(part), is_question=asks, place=place, heading=heading if is_item else "")
+            yield OwnSentence(
+                text=text[begin:stop],
+                words=tuple(part),
+                is_question=asks,
+                place=place,
+                heading=heading if is_item else "",
+            )
             place += 1
 
 
@@ -178,10 +185,28 @@ def is_interrogative(first: Sequence[str]) -> bool:
         return False
     if first[0] in ("don't", "isn't", "aren't") and len(first) > 1 and first[1] in ("we", "you", "they", "i", "the"):
         return "dare" not in first
-    if first[0] == "do" and len(first) > 1 and first[1] not in ("you", "we", "they", "i", "the", "these", "those", "any"):
+    if (
+        first[0] == "do"
+        and len(first) > 1
+        and first[1] not in ("you", "we", "they", "i", "the", "these", "those", "any")
+    ):
         return False
     if first[0] in ("must", "has", "have"):
-        return len(first) > 1 and first[1] in ("i", "we", "you", "they", "he", "she", "it", "the", "this", "that", "any", "all", "there")
+        return len(first) > 1 and first[1] in (
+            "i",
+            "we",
+            "you",
+            "they",
+            "he",
+            "she",
+            "it",
+            "the",
+            "this",
+            "that",
+            "any",
+            "all",
+            "there",
+        )
     if first[0] in ("can", "could", "would", "will") and len(first) > 1 and first[1] == "you":
         return False  # a request, more often than not; `limits` looks at the rest of it
     return first[0] in _QUESTION_WORDS
@@ -237,7 +262,7 @@ def _spelled(low: str) -> str:
 
 
 def _is_one_slip(low: str, right: str) -> bool:
-    """Whether one letter was left out, doubled or swapped with its neighbour; another letter in its place is no slip."""
+    """Whether one letter was left out, doubled or swapped with its neighbour; another in its place is no slip."""
     if len(low) == len(right):
         wrong = [place for place in range(len(low)) if low[place] != right[place]]
         return (
@@ -310,7 +335,9 @@ def _mask_pasted(masked: str) -> str:
 
 
 _LIST_OF_OWN = frozenset("rules constraints conventions restrictions preferences wishes boundaries limits".split())
-_PASTED_THINGS = frozenset("output log logs error trace result results stacktrace crash warning dump snippet code".split())
+_PASTED_THINGS = frozenset(
+    "output log logs error trace result results stacktrace crash warning dump snippet code".split()
+)
 
 
 def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool:
