@@ -28,6 +28,7 @@ class Clause(Struct, kw_only=True):
     condition: str = ""
     in_project: bool = False
     in_rules: bool = False
+    is_demanded: bool = False
 
 
 Strength = Literal["policy", "plain", "task"]
@@ -45,7 +46,9 @@ _STARTS = LatePattern(
     r"(?:(?:please|also|just|then|kindly|now) )*"
     r"(?:never|don't|no-longer|always|avoid|stop \w+ing|only (?:ever )?\w+|no (?!(?:one|idea)\b)\w+|mustn't"
     r"|leave .*\b(?:alone|untouched|as|be|unchanged|out|on)\b|keep .*\b(?:as|unchanged|out|off|the same)\b|hands off"
-    r"|nothing (?:with|that|using|from|but)|stick (?:to|with)|refrain|ask (?:me|before|first)|from now on"
+    r"|nothing (?:with|that|using|from|but|more)|(?:the|all|its?|results?|behaviou?r) .*\b(?:mustn't|must (?:stay"
+    r"|remain)|stays?|can't change)|stick (?:to|with)|refrain|ask (?:me|before|first)|wait (?:for"
+    r"|until) (?:my|i)|hold off|from now on"
     r"|in future|without \w+ing"
     r"|(?:we|you|i|i'd|nobody|nothing) (?:use|never|don't|can't|mustn't|must|may|should|shouldn't|always|only|rather"
     r"|no-longer|want|prefer|goes|gets|expect|log|run|write|deploy)"
@@ -82,7 +85,7 @@ _LEADS = LatePattern(
     r"|i(?:'ve)? asked you(?= not)"
     r"|i repeat|i told you|how often (?:must i|do i must) say it|whatever (?:you do|happens|comes out)"
     r"|needless to say"
-    r"|(?:it )?goes without saying|and i mean it|it's (?:very |really )?important(?: to me)? that"
+    r"|(?:it )?goes without saying|and i mean it|it(?:'s| is) (?:very |really )?important(?: to me)? that"
     r"|as a (?:general |rule )?"
     r"(?:rule|principle|reminder|heads-up)|(?:in|as a) (?:general|principle)|generally|by default|rule of thumb"
     r"|if (?:at all )?possible|where possible|under any circumstances|i(?:'d| would) (?:really )?(?:be grateful"
@@ -94,6 +97,21 @@ _LEADS = LatePattern(
 )
 
 
+_DEMANDS = LatePattern(
+    r"(?:it(?:'s| is) (?:absolutely |really |very )?(?:essential|vital|crucial|critical|mandatory|imperative|key)"
+    r"(?: (?:to me|for (?:us|me)))?(?: that)?"
+    r"|(?:my|our|the) (?:only |one |first |general |golden |most important )?(?:condition|request|rule|requirement"
+    r"|policy|convention|wish|constraint|limit|ask)(?: (?:here|for you|from me|in this \w+))? (?:is|are)(?: that"
+    r"| to(?= not))?"
+    r"|(?:we|i) have (?:a|one) (?:rule|policy|convention|request|condition)(?: (?:here|in this \w+))?(?: that)?"
+    r"|i (?:must |do )?insist that|i'd ask you(?: to)?|(?:what|the (?:one|only) thing) (?:i don't want"
+    r"|you (?:must|should) never do)"
+    r"(?: is)?|there's (?:one|a) thing (?:i don't want|you mustn't do)|(?:you'd |you had )?better(?= not| leave"
+    r"| keep| stay"
+    r"| ask| don't)|(?:it's )?best to(?= not| leave| keep| stay| ask| avoid)|mind that|beware(?: that| of)?"
+    r"|be warned(?: that)?"
+    r"|keep in mind that|i forbid you to|i (?:strongly )?prefer that you)\b[ ]?"
+)
 _STANDING = LatePattern(
     r"(?:from (?:now|here|this point|today|there) (?:on|onwards?|forward)|in (?:the )?future|going forward"
     r"|moving forward|henceforth|as of (?:now|today)|starting (?:today|now)|for all (?:future|my|our) \w+"
@@ -218,11 +236,14 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
     lows = [word.low for word in sentence.words]
     at = first
     is_standing = bool(first) and _is_standing_lead(lows[:first])
+    is_demanded = bool(first) and _is_demanding(lows[:first])
     is_contrast = first > 0 and lows[first] in ("but", "and", "so", "though")
     while at < end:
         line = " ".join(lows[at:end]) + " "
         if found := _STANDING.match(line):
             is_standing = True
+        elif (found := _DEMANDS.match(line)) and found.end() < len(line):
+            is_demanded = True
         else:
             found = _LEADS.match(line)
         if found and (found.end() < len(line) or is_standing):
@@ -237,6 +258,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
         else:
             break
     line = " ".join(low for low in lows[at:end] if low not in DASHES)
+    line = re.sub(r"(?: (?:please|thanks|thx|though|period|thank you|will you))+$", "", line)
     if line.startswith("be ") and lows[at - 1 : at] == ["please"]:
         return None
     if is_interrogative(lows[at : at + 3]):
@@ -263,12 +285,27 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
         start=start,
         line=line,
         is_standing=is_standing or standing_behind,
+        is_demanded=is_demanded,
         is_contrast=is_contrast,
         has_condition=bool(condition),
         condition=condition,
         in_project=bool(IN_PROJECT.search(whole) or IN_PROJECT.search(sentence.heading)) or has_path(text),
         in_rules=bool(_RULES_HEADING.search(sentence.heading)),
     )
+
+
+def _is_demanding(lows: Sequence[str]) -> bool:
+    """Whether the words before a clause say that it is a demand: "my only condition:"."""
+    text = " ".join(low for low in lows if low not in _LEAD_WORDS and low not in DASHES) + " "
+    found = _DEMANDS.match(
+        re.sub(
+            r"^((?:my|our|the|general|team|golden) .*(?:rule|policy|convention|condition|request"
+            r"|constraint)) ?$",
+            r"the rule is ",
+            text,
+        )
+    )
+    return found is not None and found.end() >= len(text) - 8
 
 
 def _is_standing_lead(lows: Sequence[str]) -> bool:
@@ -368,7 +405,7 @@ def strength_of(clause: Clause, strength: Strength = "plain") -> Strength:
     """The strength of a demand: a policy where its words or the heading of its list say that it holds for good."""
     if TASK_HEADING.search(clause.sentence.heading):
         return strength
-    if clause.in_rules:
+    if clause.in_rules or clause.is_demanded:
         return "policy"
     return "policy" if clause.is_standing or LASTING_WORDS.search(clause.line) else strength
 

@@ -8,6 +8,7 @@ from clio.memory.preferences.limit_clause import (
     FINITE,
     HEDGES,
     IDLE,
+    IN_PROJECT,
     LASTING_WORDS,
     TASK_VERBS,
     TURN_VERBS,
@@ -42,7 +43,7 @@ _IDENTIFIER = re.compile(r"\b(?:in|from|of|by|to) (?:[a-z]+[A-Z]\w*|[a-z]+_\w+|\
 
 def _is_of_code_to_write(clause: Clause, verb: str, rest: str) -> bool:
     """Whether an order says what the program is to do: "don't send the email twice"."""
-    if verb not in _PROGRAM_VERBS or clause.in_project or clause.is_standing:
+    if verb not in _PROGRAM_VERBS or IN_PROJECT.search(clause.line) or clause.is_standing:
         return False
     return bool(_OF_PROGRAM.search(rest) or _IDENTIFIER.search(raw_text(clause)))
 
@@ -100,7 +101,8 @@ _OTHER_LANGUAGES = LatePattern(
     r"|nimm|installiere|importiere)\b.*\b(?:nie|niemals|nicht|kein|keine|keinen|nur|immer|ohne)\b"
     r"|(?:bitte )?(?:keine?n?|kein)\s+(?!ahnung|problem|plan|idee|sorge|stress|zeit|lust|fehler|ding)\w+"
     r"|.*\bkein(?:e|en)? \w+ sondern\b|(?:immer|nur) \w+|frage? mich\b|.*\b(?:ist|sind) (?:tabu|verboten|gesperrt"
-    r"|eingefroren)\b|(?:wir (?:nutzen|verwenden|benutzen|schreiben|machen)|(?:nutzen|verwenden|benutzen"
+    r"|eingefroren)\b|(?:in \w+ \w+ )?(?:wir (?:nutzen|verwenden|benutzen|schreiben|machen)|(?:nutzen|verwenden"
+    r"|benutzen"
     r"|schreiben|machen) wir)\b.*\b(?:kein|nicht|nur|sondern)"
     r"|.*\b(?:darf|dürfen|darfst|sollst|soll) (?:\w+ ){0,6}?(?:nicht|nie|niemals|kein)\b|lass .*\b(?:in ruhe"
     r"|unverändert)|(?:commit-nachrichten|kommentare|antworten?)\b.*\bauf (?:deutsch|englisch)"
@@ -162,7 +164,7 @@ def judge_negated_order(clause: Clause) -> Strength | None:
     ):
         return None
     if neg in ("never", "no-longer") and not (order is True or (order is None and not idle and rest)):
-        return _never_this(clause, verb, rest, neg)
+        return _never_this(clause, verb, rest)
     if neg == "don't" and (idle or order is False):
         if verb == "bother" and rest.startswith(("with ", "to ")):
             return "task"
@@ -196,6 +198,8 @@ def _not_phrase(clause: Clause, verb: str, rest: str) -> Strength | None:
     if line.startswith(("not a single ", "not one ", "not without ")) or UNTIL_TOLD.search(line):
         return strength_of(clause, "policy" if UNTIL_TOLD.search(line) else "plain")
     before = text_before(clause)
+    if clause.is_demanded and is_order(verb) is True:
+        return "policy"
     if (
         line.startswith("not to ")
         and is_order(verb) is True
@@ -241,7 +245,7 @@ def _not_phrase(clause: Clause, verb: str, rest: str) -> Strength | None:
     return None
 
 
-def _never_this(clause: Clause, verb: str, rest: str, neg: str) -> Strength | None:
+def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
     """ "never tabs", "never in euros" behind the wanted thing; "never ever", "never again without asking"."""
     if UNTIL_TOLD.search(clause.line):
         clause.start = clause.first
@@ -253,6 +257,8 @@ def _never_this(clause: Clause, verb: str, rest: str, neg: str) -> Strength | No
         "mind seen heard had fear surrender happened happens worked works gets got knew a an late more better "
         "mind: been was is really too quite say".split()
     )
+    if rest.startswith("than ") and verb == "more":
+        return "policy"
     if not before or verb in said or verb.endswith("ed"):
         return None
     if verb in ("in", "on", "at", "with", "without", "for", "by", "from", "to", "anywhere", "into") and not re.match(
@@ -289,7 +295,13 @@ def judge_avoid(clause: Clause) -> Strength | None:
     found = re.match(r"(?:try to |you should |always )*avoid (?P<rest>.+)", clause.line)
     if found is not None:
         rest = found["rest"]
+        if rest == "it" and clause.first:
+            return strength_of(clause)
         if rest.split()[0] in ("the", "a", "an", "this", "that", "it", "these") and not LASTING_WORDS.search(rest):
+            return None
+        if re.search(r"\b(?:when|while|if) (?:the|a|an|it|no|there)\b", rest) or _IDENTIFIER.search(
+            clause.sentence.text
+        ):
             return None
         if _is_of_code_to_write(clause, rest.split()[0], rest) or re.search(
             r"\bin the (?:output|result|list|response)\b", rest
@@ -307,7 +319,8 @@ def judge_avoid(clause: Clause) -> Strength | None:
 _KEEP = LatePattern(
     r"(?:let's |please |while |but |always )*(?:keep|leave|leaving|keeping|preserve|retain|maintain"
     r"|preserving) (?:(?P<object>.+?) )?"
-    r"(?P<how>alone|untouched|unchanged|as is|as-is|as it is|as they are|as it was|be|intact|the way (?:it|they)"
+    r"(?P<how>alone|untouched|unchanged|in$|there$|as is|as-is|as it is|as they are|as it was|be|intact"
+    r"|the way (?:it|they)"
     r"|out\b|in place|on \S*\d|stable|identical|the same"
     r"|backwards?[- ]compatible|compatible|working|read-only|frozen|for (?:now|later)|to me\b|like that|that way"
     r"|small|short|minimal|pure|simple|(?:under|below|within|at most) (?:\d|one|two|three|four|five|ten|a )\S*"
@@ -383,6 +396,10 @@ def judge_only(clause: Clause) -> Strength | None:
         and found["verb"] not in TURN_VERBS
     ):
         return strength_of(clause)
+    if re.match(r"(?:touch|change|edit|modify|use|write|update) (?:\S+ ){1,4}?only$", line):
+        return strength_of(clause)
+    if re.match(r"except (?:for )?\S+ .*\b(?:must|stay|stays|never|remain)", line):
+        return strength_of(clause)
     if (
         re.match(r"(?:\S+ ){1,5}only$", line)
         and is_order(line.split()[0]) is not True
@@ -398,7 +415,7 @@ def judge_no_thing(clause: Clause) -> Strength | None:
     """ "no emojis", "no more mocks", "zero tolerance", "nothing but plain CSS"."""
     line = clause.line
     if re.match(
-        r"(?:zero (?:tolerance|dependencies|runtime)|nothing but|any .+ (?:but|except|apart from) "
+        r"(?:zero (?:tolerance|dependencies|runtime)|nothing but|any(?:thing| .+)? (?:but|except|apart from) "
         r"|everything (?:but|except) .+ (?:is|are) (?:fine|ok|okay|allowed))",
         line,
     ):
@@ -433,7 +450,9 @@ def judge_no_thing(clause: Clause) -> Strength | None:
         return strength_of(clause)
     if clause.is_contrast and re.match(r"nothing (?:with|that|using|from|from|in|else|over|under|beyond) \w+", line):
         return "plain"
-    if re.match(r"nothing else$|one \w+ at a time|no big bang", line):
+    if re.match(r"none of .+ (?:may|must|should|can|shall) ", line):
+        return strength_of(clause)
+    if re.match(r"nothing (?:else|more)$|one \w+ at a time|no big bang", line):
         return "task"
     match = re.match(r"no (?P<what>.+)$", line)
     if match is None:
@@ -441,7 +460,15 @@ def judge_no_thing(clause: Clause) -> Strength | None:
     what = match["what"]
     if (_NO_IDIOMS.match(line) and not re.match(r"no (?:more|other) \w+s?$", line)) or len(what.split()) > 12:
         return None
-    head = re.split(r" (?:without|unless|until|in|on|to|from|for|of|when|please|whatsoever|at all|ever) ", what)[0]
+    if re.match(
+        r"more (?:errors?|warnings?|failures?|problems?|issues?|crash\w*|complaints?|questions?)\b", what
+    ) or re.search(r"\b(?:yet|so far)$", what):
+        return None
+    head = re.split(
+        r" (?:without|unless|until|before|after|while|because|since|if|in|on|to|from|for|of|when"
+        r"|please|whatsoever|at all|ever) ",
+        what,
+    )[0]
     if re.match(r"\w+ (?:cover|use|call|test|handle|check|match|need|want|fit|exist|contain|show)s? ", what):
         return None
     if FINITE.search(head) or what.endswith("anymore") or re.search(r"\b(?:was|were) \w+", what):
@@ -478,7 +505,7 @@ def judge_manner(clause: Clause) -> Strength | None:
     if re.match(
         rf"(?:(?:always )?(?:talk|speak|answer|reply|respond|write|comment|explain)(?: to me| back| (?:your |all "
         rf"|the )?(?:commit messages|commits|comments|docs|answers|everything|docstrings))?|(?:all "
-        rf"|your )?(?:answers|responses|replies|commit messages|comments|docs|docstrings"
+        rf"|your )?(?:answers|explanations|responses|replies|commit messages|comments|docs|docstrings"
         rf"|everything)(?: are)?) (?:in|on) (?:{_LANGUAGES})\b",
         line,
     ):
@@ -498,6 +525,12 @@ def judge_manner(clause: Clause) -> Strength | None:
     ):
         return strength_of(clause)
     if re.match(r"(?:one|a single|1|exactly one|only one) (?:\w+ )?\w+ per \w+$", line):
+        return strength_of(clause)
+    if re.match(
+        r"(?:only )?(?:short|brief|concise|terse|compact|detailed|plain) (?:\w+ )?(?:answers|replies"
+        r"|responses|explanations|summaries|messages|commits)\b",
+        line,
+    ):
         return strength_of(clause)
     if re.match(r"sign(?: off)? (?:all |your |every )?commits?\b", line):
         return strength_of(clause)
@@ -532,7 +565,8 @@ def judge_ask_first(clause: Clause) -> Strength | None:
     if trigger is not None and any(
         is_order(low) is True
         and low not in ("commit", "push", "change", "test", "file", "release", "merge", "log", "edit")
-        for low in trigger["rest"].split()[1:]
+        and before not in ("be", "should", "must", "is", "are", "to", "the", "a", "can", "will")
+        for before, low in zip(trigger["rest"].split(), trigger["rest"].split()[1:], strict=False)
     ):
         return "policy"
     if _ASK_FIRST.match(line) and not re.match(

@@ -82,6 +82,9 @@ _PAIRS = {
     ("need", "to"): "must",
     ("ought", "to"): "should",
     ("shalt", "not"): "mustn't",
+    ("i", "would"): "i'd",
+    ("i", "will"): "i'll",
+    ("we", "are"): "we're",
 }
 _SPELLINGS = {
     "dont": "don't",
@@ -181,7 +184,7 @@ def read_sentences(text: str) -> Iterator[OwnSentence]:
 
 def is_interrogative(first: Sequence[str]) -> bool:
     """Whether a sentence that begins with these words is a question, with or without its mark."""
-    if not first:
+    if not first or first[:2] == ["how", "often"]:  # "how often do I have to say it: …"
         return False
     if first[0] in ("don't", "isn't", "aren't") and len(first) > 1 and first[1] in ("we", "you", "they", "i", "the"):
         return "dare" not in first

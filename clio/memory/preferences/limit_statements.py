@@ -245,6 +245,13 @@ def judge_we(clause: Clause) -> Strength | None:
                 "run",
             ):
                 return None
+            if (
+                line.startswith(("we must", "we still"))
+                and verb not in ("keep", "stay")
+                and not clause.in_project
+                and not HERE.search(whole)
+            ):
+                return None
             if line.startswith(("we must", "we still", "we should")) and verb in (
                 "get",
                 "do",
@@ -272,6 +279,19 @@ def judge_we(clause: Clause) -> Strength | None:
         line,
     ):
         return "policy"
+    if re.match(
+        r"we(?:'ve| have)? (?:agreed|decided) (?:not to|to (?:use|stay|keep|avoid|never|stick|only)|against|on)\b"
+        r"|the team (?:has )?(?:agreed|decided) (?:not to|to|against|on)\b|we're (?:sticking|staying|keeping"
+        r"|going) (?:with |on |to )?\w+",
+        line,
+    ) and not re.search(r"\b(?:going to|but)\b", line):
+        return "policy"
+    if (
+        re.match(r"we don't (?:like|want|need|have) ", line)
+        and clause.in_project
+        and not re.match(r"we don't (?:need|have) (?:a|an|the|any|tests?)\b", line)
+    ):
+        return "policy"
     found = _WE_DO.match(line)
     if found is None:
         return None
@@ -292,7 +312,8 @@ def judge_we(clause: Clause) -> Strength | None:
         return "policy"
     if verb in ("always", "only", "strictly"):
         head = rest.split()[0] if rest else ""
-        return "policy" if is_order(head) is True and not re.search(r"\b(?:get|see|have|had)\b", head) else None
+        known = is_order(head) is True or (scoped and is_order(head) is not False)
+        return "policy" if known and not re.search(r"\b(?:get|see|have|had)\b", head) else None
     if verb in (
         "use",
         "uses",

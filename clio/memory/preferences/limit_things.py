@@ -15,6 +15,7 @@ from clio.memory.preferences.limit_clause import (
     raw_text,
     starts_task,
     strength_of,
+    text_before,
 )
 from clio.memory.preferences.notice_words import is_order
 
@@ -48,7 +49,7 @@ _TOOL_VERBS = LatePattern(
     r"|company |the )*policy"
     r"|my boss|my team|our (?:clients?|customers?|reviewers?)|the (?:reviewers?|maintainers?)|github|gitlab|sonar"
     r"|the hook|"
-    r"the (?:ci|gate) check) (?:only |also |will )?(?:rejects?|forbids?|doesn't allow|requires?|enforces?"
+    r"the (?:ci|gate) check) (?:only |also |will )?(?:rejects?|treats?|forbids?|doesn't allow|requires?|enforces?"
     r"|disallows?|doesn't want"
     r"|won't accept|doesn't accept|prohibits?|insists? on|blocks|refuses?|demands?|(?:fails?|breaks?"
     r"|complains?) (?:on|about|if|for)"
@@ -194,6 +195,21 @@ def judge_forbidden(clause: Clause) -> Strength | None:
         )
     ):
         return "policy"
+    if re.match(r".+ (?:isn't|aren't|isn't ok|is off|is out|are out)$", line) and re.search(
+        r"\b(?:fine|ok|okay|allowed|good)\b", text_before(clause)
+    ):
+        clause.start = 0
+        return "policy"
+    if re.match(r"\w+ing .+ (?:breaks|ruins|corrupts|voids|kills|destroys) ", line) and (
+        clause.in_project or has_path(raw_text(clause))
+    ):
+        return "policy"
+    if re.match(
+        r"(?!it |this |that )\S.* must (?:stay|remain|be kept) (?:\w+ly )?(?:the same|identical|unchanged"
+        r"|untouched|stable|as is|at |on |byte)",
+        line,
+    ):
+        return strength_of(clause)
     state = _STATE.match(line)
     if state is not None and not re.match(r"(?:it|this|that|what|which|he|she|they|i|you)\b", state["subject"]):
         project = (
@@ -344,6 +360,19 @@ def judge_modal(clause: Clause) -> Strength | None:
         ) and (changes or re.match(r"(?:run|work|build|compile) (?:on|with|in|under|without|offline)\b", rest)):
             return strength_of(clause)
         return "policy" if IN_PROJECT.search(line) and changes and artefact else None
+    is_negative = re.search(r"\b(?:not|never|only|mustn't|shouldn't|can't|don't|no-longer|doesn't|nothing|no)\b", line)
+    is_done = re.match(
+        r"be (?:skipped|used|added|deleted|removed|reset|merged|read|loaded|shown|moved|created|written to)\b", rest
+    )
+    if not is_negative and (
+        (path and modal == "should" and not re.match(r"(?:stay|remain|keep|be)\b", rest))
+        or is_done
+        or (modal == "always" and first.endswith("s") and heads[0] in ("our", "the", "this"))
+    ):
+        return None
+    is_habit = re.match(r"(?:know|import|depend|use|call|touch|write)\b", rest)
+    if not is_habit and (modal == "doesn't" or (modal == "don't" and heads[0] == "the")):
+        return None
     if (
         path
         and not changes

@@ -152,7 +152,8 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
 _REPAIR = LatePattern(
     r"(?:(?:and|so|please|can you|could you|then|but) )*(?:fix|add|move|rename|enforce|upgrade|implement|split"
     r"|rebase|remove|convert|show|write|make|cherry-pick"
-    r"|profile|look|check|find|delete|set|adjust|correct|repair|handle|create|solve|investigate|debug|increase"
+    r"|profile|look|explain|describe|walk|use(?= an? )|draw|check|find|delete|set|adjust|correct|repair|handle|create"
+    r"|solve|investigate|debug|increase"
     r"|reduce|rewrite the|update the) "
     r"(?!.*\binstead\b)(?:it|them|one|that|this|the|an?|some|support|logging|those|into|up|out)\b"
 )
@@ -253,6 +254,8 @@ def _judge(clause: Clause) -> Strength | None:
         found = rule(clause)
         if found is not None:
             return found
+    if clause.is_demanded and len(line.split()) > 1:
+        return "policy"
     if clause.in_rules and not clause.has_condition and clause.first == 0 and len(line.split()) > 1:
         return strength_of(clause)
     return None
