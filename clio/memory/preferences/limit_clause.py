@@ -112,6 +112,11 @@ _DEMANDS = LatePattern(
     r"|be warned(?: that)?"
     r"|keep in mind that|i forbid you to|i (?:strongly )?prefer that you)\b[ ]?"
 )
+_REQUESTS = LatePattern(
+    r"(?:(?:could|can|shall) we (?:please )?(?:agree|say)(?: that)?|i'd (?:really |very much )?like you to"
+    r"(?= stay| not| never| leave| keep| avoid| stop| always| ask)|i (?:want|need|expect) you to"
+    r"(?= stay| leave| keep| avoid| ask))\b[ ]?"
+)
 _STANDING = LatePattern(
     r"(?:from (?:now|here|this point|today|there) (?:on|onwards?|forward)|in (?:the )?future|going forward"
     r"|moving forward|henceforth|as of (?:now|today)|starting (?:today|now)|for all (?:future|my|our) \w+"
@@ -242,7 +247,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
         line = " ".join(lows[at:end]) + " "
         if found := _STANDING.match(line):
             is_standing = True
-        elif (found := _DEMANDS.match(line)) and found.end() < len(line):
+        elif (found := _DEMANDS.match(line) or _REQUESTS.match(line)) and found.end() < len(line):
             is_demanded = True
         else:
             found = _LEADS.match(line)
@@ -359,7 +364,8 @@ _ARTEFACTS = frozenset(
     configuration line indentation import query statement keyword endpoint route component service controller model
     view template page header script makefile dockerfile image container workflow pipeline job build release tag
     version changelog readme license lockfile fixture snapshot mock id timestamp date amount price error exception
-    log logging output flag option argument parameter parameters param constant enum type annotation decorator
+    log logging output flag option argument parameter parameters param constant enum type time money filename
+    handler view frontend backend subject logger client annotation decorator
     exception warning bundle binary artefact artifact resource secret key token password_file credential url string
     quote bracket paren semicolon space tab whitespace naming convention column table identifier folder directory
     layer domain infrastructure ui core db database logic bracket email emails sentence bug todo fixme feature hook

@@ -95,26 +95,9 @@ _NO_IDIOMS = LatePattern(
 )
 
 
-_OTHER_LANGUAGES = LatePattern(
-    r"(?:bitte )?(?:niemals|nie|nie wieder|nie mehr)\b|(?:verwende|nutze|benutze|mach|mache|schreib|schreibe|fass"
-    r"|rühr|ändere|lösche|lege|füge|committe|pushe"
-    r"|nimm|installiere|importiere)\b.*\b(?:nie|niemals|nicht|kein|keine|keinen|nur|immer|ohne)\b"
-    r"|(?:bitte )?(?:keine?n?|kein)\s+(?!ahnung|problem|plan|idee|sorge|stress|zeit|lust|fehler|ding)\w+"
-    r"|.*\bkein(?:e|en)? \w+ sondern\b|(?:immer|nur) \w+|frage? mich\b|.*\b(?:ist|sind) (?:tabu|verboten|gesperrt"
-    r"|eingefroren)\b|(?:in \w+ \w+ )?(?:wir (?:nutzen|verwenden|benutzen|schreiben|machen)|(?:nutzen|verwenden"
-    r"|benutzen"
-    r"|schreiben|machen) wir)\b.*\b(?:kein|nicht|nur|sondern)"
-    r"|.*\b(?:darf|dürfen|darfst|sollst|soll) (?:\w+ ){0,6}?(?:nicht|nie|niemals|kein)\b|lass .*\b(?:in ruhe"
-    r"|unverändert)|(?:commit-nachrichten|kommentare|antworten?)\b.*\bauf (?:deutsch|englisch)"
-    r"|(?:ne|n')\s?\S+ (?:jamais|pas)\b|n'\w+ (?:pas|jamais)\b|ne (?:jamais|pas) \w+|jamais \w+|toujours \w+"
-    r"|pas de \w+|sans \w+er\b|on n'utilise|n'utilise\w*"
-    r"|nunca \w+|siempre \w+|no (?:hagas|uses|toques|cambies|modifiques|borres|edites|escribas|añadas|instales"
-    r"|ejecutes|hagáis|subas)\b|evita \w+|nada de \w+|usa siempre|solo usa"
-)
-
-
 _NEGATED = LatePattern(
-    r"(?P<neg>never|don't|not|no-longer|do never|neither)(?: (?:ever|just|please|also|again|you dare(?: to)?|even"
+    r"(?P<neg>never|don't|not|no-longer|do never|neither)(?: (?:ever|just|please|also|again|you dare(?: to)?"
+    r"|you ever|you|even"
     r"|to|use:|under any circumstances|in any case))*"
     r" (?P<verb>\S+)(?: (?P<rest>.*))?$"
 )
@@ -135,6 +118,8 @@ def judge_negated_order(clause: Clause) -> Strength | None:
         return _not_phrase(clause, verb, rest)
     if neg == "neither":
         return "plain" if " nor " in clause.line else None
+    if neg == "don't" and not rest and order_unknown(verb):
+        return strength_of(clause)
     if is_again and len(clause.line.split()) < 4 and not rest:
         return None
     idle = verb in IDLE and not (verb in _ALLOWED_AFTER_NEVER and rest)
@@ -271,6 +256,11 @@ def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
     return "policy"
 
 
+def order_unknown(verb: str) -> bool:
+    """Whether a verb is none that is known, nor an idiom: "don't over-engineer"."""
+    return verb not in IDLE and is_order(verb) is None and len(verb) > 4
+
+
 def judge_stop(clause: Clause) -> Strength | None:
     """ "Stop adding summaries", "cut out the comments"."""
     found = re.match(r"stop (?:it with|\w+[-\w]*ing|all|with)\b ?(?P<rest>.*)", clause.line)
@@ -331,6 +321,33 @@ _KEEP = LatePattern(
 def judge_keep(clause: Clause) -> Strength | None:
     """ "Leave X alone", "keep X as it is", "hands off X"."""
     line = clause.line
+    if re.match(
+        r"(?:skip|ignore|exclude) .+ (?:entirely|completely|altogether|for good)$|exclude .+ from (?:your"
+        r"|all|any) \w+",
+        line,
+    ):
+        return strength_of(clause)
+    if re.match(
+        r"(?:let|leave) .+ (?:handle|do|manage|decide|take care of|run) .+|leave .+ to (?!it\b"
+        r"|us\b)(?:me$|the \w+|\w+$)",
+        line,
+    ):
+        is_agent = re.match(
+            r"let (?:me|the ci|ci|the \w*bot|\w*bot|prettier|renovate|\w+-please) |leave (?!it"
+            r"|that|this)",
+            line,
+        )
+        if is_agent and not re.match(
+            r"let me (?:know|see|do (?:it|that|this))\b|leave .+ to the (?:right|left|top)", line
+        ):
+            return strength_of(clause)
+    if re.match(
+        r"keep (?:the )?(?:existing|original|current|all|your (?:answers|replies|changes)|tests|commits|functions"
+        r"|comments|secrets|docs) (?!.*\bif\b)"
+        r"|keep (?:it|everything|things) \S+[- ]free",
+        line,
+    ):
+        return strength_of(clause)
     if re.match(r"(?:keep )?(?:your |my )?hands off\b", line):
         return strength_of(clause, "policy" if not re.search(r"while you're at it", line) else "task")
     found = _KEEP.match(line)
@@ -450,6 +467,11 @@ def judge_no_thing(clause: Clause) -> Strength | None:
         return strength_of(clause)
     if clause.is_contrast and re.match(r"nothing (?:with|that|using|from|from|in|else|over|under|beyond) \w+", line):
         return "plain"
+    if re.match(r"no (?:access|users?|entries|rows|data|commits since|logs|traffic)\b", line):
+        return None
+    if re.match(r"the (?:fewer|less) .* the better$|the (?:fewer|less) \w+", line):
+        clause.end = len(clause.sentence.words)
+        return strength_of(clause)
     if re.match(r"none of .+ (?:may|must|should|can|shall) ", line):
         return strength_of(clause)
     if re.match(r"nothing (?:else|more)$|one \w+ at a time|no big bang", line):
@@ -641,10 +663,22 @@ def judge_instead(clause: Clause) -> Strength | None:
         return (
             None if re.match(r"(?:it|that|this|me|the plan|your plan|plan)\b", found["what"]) else strength_of(clause)
         )
-    found = re.match(r"(?:use|take|write|prefer) (?P<this>.+?) (?:instead of|rather than|over|not) (?P<that>.+)", line)
+    found = re.match(
+        r"(?:use|take|write|prefer|favou?r|choose|pick|opt for|go for"
+        r"|go with) (?P<this>.+?) (?:instead of|rather than|over|not) (?P<that>.+)",
+        line,
+    )
     if found and (_plain_name(found["this"]) and _plain_name(found["that"])):
         return strength_of(clause)
+    if re.match(
+        r"(?:rely|depend|build) on (?:nothing|only|the \S+ only|\S+ only)\b|write (?:tests|docs|comments"
+        r"|code|messages) in ",
+        line,
+    ):
+        return strength_of(clause)
     found = re.match(r"prefer (?P<what>.+)", line)
+    if found and re.search(r"\b(?:if|when)\b", line):
+        return None
     if found and not re.match(r"(?:the|a|this|that|it)\b", found["what"]):
         return strength_of(clause)
     found = re.match(r"(?P<this>[\w.+#-]+(?: [\w.+#-]+)?) over (?P<that>[\w.+#-]+(?: [\w.+#-]+)?)$", line)
@@ -696,16 +730,6 @@ def judge_without(clause: Clause) -> Strength | None:
     if re.match(r"(?:write|do|code|build) (?:everything|things|all)\b", line):
         return "policy"
     return "task"
-
-
-def judge_other_language(clause: Clause) -> Strength | None:
-    """The commonest forms in German, French and Spanish."""
-    line = clause.line
-    if _OTHER_LANGUAGES.match(line) is None or re.match(r"no (?:hay|funciona|se|es)\b", line):
-        return None
-    if re.search(r"\b(?:niemals|nie|immer|nur|jamais|toujours|nunca|siempre|frage?|wir|tabu|verboten)\b", line):
-        return "policy"
-    return strength_of(clause)
 
 
 def judge_no_way(clause: Clause) -> Strength | None:

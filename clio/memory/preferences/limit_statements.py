@@ -292,6 +292,19 @@ def judge_we(clause: Clause) -> Strength | None:
         and not re.match(r"we don't (?:need|have) (?:a|an|the|any|tests?)\b", line)
     ):
         return "policy"
+    if re.match(
+        r"we (?:(?:try to |always |generally )*avoid (?!the|a|an|it|this|that)|prefer (?!to|the|a|an|it)"
+        r"|require (?!the|a|an|it|to)|stay away from |stick to "
+        r"|keep (?!the|a|an|it|getting|on|having|seeing)\w+ (?:\w+ )?(?:thin|small|short|simple|pure|flat|private"
+        r"|separate|in|out of) ?"
+        r"|treat \w+ as (?:errors|failures|bugs)|follow (?!the|a)\S+ |want (?:zero|no) warnings)",
+        line + " ",
+    ):
+        return "policy"
+    if re.match(r"we do (?!a|the|not|this|that|it|have|need)\S+ ", line + " ") and (
+        clause.in_project or HERE.search(whole)
+    ):
+        return "policy"
     found = _WE_DO.match(line)
     if found is None:
         return None

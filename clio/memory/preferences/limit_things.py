@@ -65,7 +65,8 @@ _NOT_TO_BE = LatePattern(
 _FORBIDDEN = LatePattern(
     r"(?:(?P<subject>.+?) )?(?P<verb>is|are|it's|isn't|aren't|remains?|stays?|be|that's|was|were)(?: (?:strictly"
     r"|absolutely|really|also|all|now|still|considered"
-    r"|declared|simply|generally|always|currently))* (?:off limits|off-limits|taboo|forbidden|prohibited|banned"
+    r"|declared|simply|generally|always|currently))* (?:off limits|off-limits|out of scope|none of your business"
+    r"|carved in stone|set in stone|a no-no|frowned upon|not part of this|out$|taboo|forbidden|prohibited|banned"
     r"|verboten|disallowed|illegal"
     r"|(?:a )?(?:absolute |hard |strict )?no-go|a no go|out of bounds|out of the question|untouchable|sacred"
     r"|unacceptable|no option"
@@ -137,6 +138,32 @@ def judge_forbidden(clause: Clause) -> Strength | None:
     ):
         clause.start = 0 if clause.first and line.startswith(("hard", "a hard", "off")) else clause.start
         return "policy"
+    topic = clause.sentence.words[clause.end - 1].mark.endswith(":")
+    if topic and re.match(
+        r"(?:strictly )?(?:forbidden|not allowed|off limits|off-limits|banned(?: \w+)?|avoid|never|must have"
+        r"|must-haves?|no-gos?|don'ts?|taboo"
+        r"|prohibited|don't|do)$",
+        line,
+    ):
+        clause.end = len(clause.sentence.words)
+        return "policy"
+    if re.match(
+        r"(?!this|that|it)\S.* (?:requires?|needs?|must (?:be|get|have)) (?:my |an? |prior )?(?:approval"
+        r"|permission|sign-off|approved by me|discussed first"
+        r"|cleared with me|discussion|consent)\b|.* only (?:after|with) (?:asking|approval|permission|my)\b",
+        line,
+    ):
+        return strength_of(clause)
+    if re.match(
+        r"(?:i'm|i am) the only one (?:who|that) (?:merges|pushes|commits|deploys|releases|tags|edits"
+        r"|approves|touches|rebases)",
+        line,
+    ):
+        return "policy"
+    if re.match(r"(?:merg|push|commit|deploy|releas|tagg|rebas)ing (?:\S+ )*?is something i (?:do|handle)", line):
+        return "policy"
+    if re.match(r"(?:\w+ )?\w+s contain no \w+", line) and has_artefact(line) and not line.startswith("the "):
+        return strength_of(clause)
     if (to_be := _NOT_TO_BE.match(line)) and not re.match(r"(?:it|this|that|he|she)\b", to_be["subject"]):
         return "policy"
     found = _FORBIDDEN.match(line)
@@ -370,6 +397,24 @@ def judge_modal(clause: Clause) -> Strength | None:
         or (modal == "always" and first.endswith("s") and heads[0] in ("our", "the", "this"))
     ):
         return None
+    is_core = re.match(
+        r"(?:\w+ )?(?:tests|functions|commits|files|classes|methods|modules|components|handlers|views|controllers"
+        r"|services|branches|migrations|comments"
+        r"|names|queries|endpoints|routes|imports|variables|prs|docs|docstrings)$",
+        subject,
+    )
+    if is_core and modal in ("must", "should") and heads[0] not in ("the", "these", "my", "your", "our", "some"):
+        if re.match(r"(?:be \w+ing|have been|pass|cover|be (?:broken|wrong|missing)|run on|need)\b", rest):
+            return None
+        return strength_of(clause)
+    is_layer = re.match(
+        r"the (?:\w+ )?(?:layer|frontend|backend|core|ui|domain|model|client|server|api|library"
+        r"|view|database)s?$",
+        subject,
+    )
+    is_kept_apart = re.match(r"(?:know|talk|touch|import|call|depend|access|contain|use|write|read)s? ", rest)
+    if is_layer and is_kept_apart and modal in ("never", "mustn't", "shouldn't", "must never", "should never"):
+        return strength_of(clause, "policy")
     is_habit = re.match(r"(?:know|import|depend|use|call|touch|write)\b", rest)
     if not is_habit and (modal == "doesn't" or (modal == "don't" and heads[0] == "the")):
         return None
@@ -420,7 +465,8 @@ def judge_modal(clause: Clause) -> Strength | None:
 
 
 _DOUBT = LatePattern(
-    r"\b(?:wrong|broken|fail(?:s|ed|ing)?|missing|slow|flaky|red|green|full|outdated|gone|empty|too|why|but|was"
+    r"\b(?:wrong|broken|fail(?:s|ed|ing)?|missing|slow|cut|off|lost|stale|up|flaky|red|green|full|outdated|gone"
+    r"|empty|too|why|but|was"
     r"|were|did|didn't|just|already|currently|weird|strange"
     r"|there|used|what|which|seems?|looks?|not found|unused|needed|no longer|also|down|up|ready|done|fine|good|ok"
     r"|great|nice|bad|better|dead|red|same|different"
@@ -429,7 +475,8 @@ _DOUBT = LatePattern(
 
 
 _VALUE = LatePattern(
-    r"\d|\b(?:german|english|dutch|french|spanish|italian|british|american|utc|iso|unix|ascii|utf-8|uppercase"
+    r"\d|\b(?:upper_case|pascalcase|newline|underscore|integer|utf8|german|english|dutch|french|spanish|italian"
+    r"|british|american|utc|iso|unix|ascii|utf-8|uppercase"
     r"|lowercase|snake_case|camelcase|kebab-case|strings?|ints?|cents|seconds|sentences|c89|c99|es5|es6|always"
     r"|never|only|conventional|wrapped|named|prefixed|sorted|written|mandatory|required|optional|imperative"
     r"|singular|plural|lower|upper|tests?|type|annotation|ticket|set|exactly|single|minimum|maximum|floor"
@@ -446,7 +493,9 @@ def judge_convention(clause: Clause) -> Strength | None:
     scoped = bool(IN_PROJECT.search(whole)) or bool(HERE.search(whole)) or bool(re.match(r"(?:all |and |our )", line))
     if clause.sentence.words[clause.end - 1].mark.endswith(":") and len(line.split()) <= 3 and has_artefact(line):
         behind = " ".join(word.low for word in clause.sentence.words[clause.end :])
-        if _VALUE.match(behind) or re.match(r"(?:max|no|never|not|only|always|at most)\b", behind):
+        if (_VALUE.match(behind) and not behind[:1].isdigit()) or re.match(
+            r"(?:max|no|none|never|not (?!ready|done|found|working|set)|only|always|at most)\b", behind
+        ):
             return strength_of(clause)
     quantity = _QUANTITY.match(line)
     if quantity is not None:

@@ -31,6 +31,7 @@ from clio.memory.preferences.limit_clause import (
     split_clauses,
     strength_of,
 )
+from clio.memory.preferences.limit_languages import judge_other_language
 from clio.memory.preferences.limit_orders import (
     judge_always,
     judge_ask_first,
@@ -42,7 +43,6 @@ from clio.memory.preferences.limit_orders import (
     judge_no_thing,
     judge_no_way,
     judge_only,
-    judge_other_language,
     judge_stop,
     judge_verbless,
     judge_without,
