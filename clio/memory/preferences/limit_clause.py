@@ -44,7 +44,7 @@ DASHES = frozenset(("-", "--", "–", "—", "→", "=>"))
 
 _STARTS = LatePattern(
     r"(?:(?:please|also|just|then|kindly|now) )*"
-    r"(?:never|don't|no-longer|always|avoid|stop \w+ing|only (?:ever )?\w+|no (?!(?:one|idea)\b)\w+|mustn't"
+    r"(?:never|don't|no-longer|always|avoid|stop \w+ing|only (?:ever )?\w+|no (?!(?:one|idea)(?: |$))\w+|mustn't"
     r"|leave .*\b(?:alone|untouched|as|be|unchanged|out|on)\b|keep .*\b(?:as|unchanged|out|off|the same)\b|hands off"
     r"|nothing (?:with|that|using|from|but|more)|(?:the|all|its?|results?|behaviou?r) .*\b(?:mustn't|must (?:stay"
     r"|remain)|stays?|can't change)|stick (?:to|with)|refrain|ask (?:me|before|first)|wait (?:for"
@@ -63,9 +63,9 @@ _WE_USE = LatePattern(
 
 _LEAD_WORDS = frozenset(
     """ok okay right alright great good thanks thx perfect nice cool yes yeah yep hey hi hello clio hm hmm ah oh well so
-    and but also btw please look listen again actually important importantly nb note reminder ps p.s personally honestly
+    and but also btw please listen again actually important importantly nb note reminder ps p.s personally honestly
     finally lastly remember then plus seriously ffs jesus god man dude fyi careful attention warning sorry though
-    however because sure kindly obviously absolutely definitely lastly furthermore moreover additionally anyway just
+    however because sure kindly obviously absolutely definitely today tomorrow tonight lastly furthermore moreover additionally anyway just
     first second third thx lgtm hmmm wow ugh argh rule rules since or yet still pretty too""".split()
 )
 
@@ -83,7 +83,8 @@ _LEADS = LatePattern(
     r"|pete)'s sake"
     r"|i(?:'ve)? (?:told|asked|said)(?: to)?(?: you)?(?: \w+){0,2}? (?:before|already|times|again)"
     r"|i(?:'ve)? asked you(?= not)"
-    r"|i repeat|i told you|how often (?:must i|do i must) say it|whatever (?:you do|happens|comes out)"
+    r"|i (?:really )?think(?= you (?:should|shouldn't|mustn't|must))|i repeat|i told you|how often (?:must i"
+    r"|do i must) say it|whatever (?:you do|happens|comes out)"
     r"|needless to say"
     r"|(?:it )?goes without saying|and i mean it|it(?:'s| is) (?:very |really )?important(?: to me)? that"
     r"|as a (?:general |rule )?"
@@ -258,7 +259,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
             at
         ] in DASHES:
             at += 1
-        elif (scope := _SCOPE_LEAD.match(line)) and not re.match(r"\w+ no\b", line):
+        elif (scope := _SCOPE_LEAD.match(line)) and not re.search(r"^\w+ no\b|\b(?:where|which|who)\b", scope[0]):
             at += len(scope[0].split())
         else:
             break
@@ -375,7 +376,7 @@ _ARTEFACTS = frozenset(
     trait macro test_name spec specs assertion suite coverage length columns width size limit ci deploy deployment
     environment prod production staging server_side main master trunk develop vendor vendored css html sql yaml json
     python java rust go typescript javascript node product requirements amount amounts header headers rest routes
-    translation translations locale locales number numbers_in ids dates""".split()
+    translation translations locale locales bucket ids dates""".split()
 )
 
 
@@ -457,6 +458,20 @@ TASK_VERBS = frozenset(
 
 def starts_task(clause: Clause) -> bool:
     """Whether a clause begins with an order, of which the rest is a part: "check that no file is …"."""
+    noun = re.match(r"\w+ (?P<second>[\w-]+) (?:is|are|isn't|aren't) ", clause.line)
+    if noun is not None and noun["second"] not in (
+        "the",
+        "a",
+        "that",
+        "if",
+        "whether",
+        "what",
+        "which",
+        "who",
+        "this",
+        "it",
+    ):
+        return False
     head = clause.line.split()[0]
     if head in (
         "comments",

@@ -85,7 +85,7 @@ _HABIT_TAIL = LatePattern(
 
 _NO_IDIOMS = LatePattern(
     r"no (?:thanks?|thank you|problems?|worries|worry|idea|clue|luck|rush|need|wonder|doubt|matter|way|sweat"
-    r"|hurry|biggie|such|one|offense|offence|comment$"
+    r"|hurry|biggie|such|one(?= |$)|offense|offence|comment$"
     r"|reason|difference|effect|response|reply|answer|progress|success|errors?|failures?|output|results?|change$"
     r"|changes$|news|point|question|questions|sense"
     r"|use|good|yes|not|it|the|this|that|i|we|you|they|he|she|but|and|pressure|hard feelings|big deal|joke"
@@ -119,6 +119,9 @@ def judge_negated_order(clause: Clause) -> Strength | None:
     if neg == "neither":
         return "plain" if " nor " in clause.line else None
     if neg == "don't" and not rest and order_unknown(verb):
+        return strength_of(clause)
+    if verb == "do" and rest in ("it", "that", "this") and clause.first and neg in ("don't", "never"):
+        clause.start = 0
         return strength_of(clause)
     if is_again and len(clause.line.split()) < 4 and not rest:
         return None
@@ -172,7 +175,8 @@ def judge_negated_order(clause: Clause) -> Strength | None:
 def _is_of_program(condition: str) -> bool:
     """Whether a condition is about the program ("as long as the token is valid") and not about the work."""
     return not re.search(
-        r"\b(?:you|i|we|i'm|you're|test|tests|code|sql|unless i|whatever|repo|project|working|due|because|since)\b",
+        r"\b(?:you|i|we|i'm|you're|test|tests|code|sql|unless i|whatever|repo|project|working|due|because|since"
+        r"|for|task)\b",
         condition,
     )
 
@@ -194,6 +198,8 @@ def _not_phrase(clause: Clause, verb: str, rest: str) -> Strength | None:
         )
     ):
         return strength_of(clause)
+    if before and clause.sentence.words[clause.first - 1].mark.endswith(":") and not has_artefact(before):
+        return None
     if (
         not before
         or len(line.split()) > 7
@@ -242,6 +248,8 @@ def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
         "mind seen heard had fear surrender happened happens worked works gets got knew a an late more better "
         "mind: been was is really too quite say".split()
     )
+    if clause.sentence.words[clause.first].low == "or" or (verb == "say" and rest.startswith("never")):
+        return None
     if rest.startswith("than ") and verb == "more":
         return "policy"
     if not before or verb in said or verb.endswith("ed"):
@@ -396,7 +404,8 @@ def judge_only(clause: Clause) -> Strength | None:
         if verb == "the" and clause.is_contrast and has_path(raw_text(clause)):
             return "task"
         if re.search(
-            r" (?:may|can|should|edits?|touch(?:es)?|push(?:es)?|merges?|commits?|changes?|approves?|deploys?) ",
+            r" (?:(?:may|can|should|must) (?:edit|touch|push|merge|commit|change|approve|deploy|write|import|call"
+            r"|use)|edits?|touch(?:es)?|push(?:es)?|merges?|commits?|changes?|approves?|deploys?) ",
             f" {rest} ",
         ) and (clause.in_project or has_artefact(rest)):
             return "policy"
@@ -527,7 +536,8 @@ def judge_manner(clause: Clause) -> Strength | None:
     if re.match(
         rf"(?:(?:always )?(?:talk|speak|answer|reply|respond|write|comment|explain)(?: to me| back| (?:your |all "
         rf"|the )?(?:commit messages|commits|comments|docs|answers|everything|docstrings))?|(?:all "
-        rf"|your )?(?:answers|explanations|responses|replies|commit messages|comments|docs|docstrings"
+        rf"|your )?(?:\w+ names|identifiers|answers|explanations|responses|replies|commit messages|comments|docs"
+        rf"|docstrings"
         rf"|everything)(?: are)?) (?:in|on) (?:{_LANGUAGES})\b",
         line,
     ):

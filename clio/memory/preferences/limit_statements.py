@@ -312,6 +312,8 @@ def judge_we(clause: Clause) -> Strength | None:
     scoped = clause.in_project or bool(HERE.search(whole)) or bool(re.search(r"\banymore\b|any more\b", line))
     if verb in ("never", "don't", "no-longer", "won't", "doesn't", "can't", "mustn't"):
         head = rest.split()[0] if rest else ""
+        if line.startswith("this ") and head.endswith("s") and is_order(head[:-1]) is True:
+            return "policy"
         if head in IDLE - {"build", "start", "want", "stop", "apply"} or is_order(head) is False or not head:
             return "policy" if head == "have" and verb == "doesn't" and re.search(r"and won't", whole) else None
         if re.match(r"do \S+", rest) and verb == "don't":

@@ -206,6 +206,8 @@ def judge_forbidden(clause: Clause) -> Strength | None:
         r"|there's no place for|there is no place for|there's no need to ever)\b",
         line,
     ):
+        if "no place for" in line or "no need to ever" in line:
+            return "policy"
         thing = re.split(r" (?:in|between|at|on|of|from|for|left)\b", line.partition(" no ")[2] or line)[0]
         return strength_of(clause, "policy") if clause.in_project or has_artefact(thing) or "network" in thing else None
     if (
@@ -237,6 +239,9 @@ def judge_forbidden(clause: Clause) -> Strength | None:
         line,
     ):
         return strength_of(clause)
+    if re.match(r"\S+ (?:never|no|nope|taboo)$", line) and has_path(raw_text(clause)):
+        clause.start = 0
+        return "policy"
     state = _STATE.match(line)
     if state is not None and not re.match(r"(?:it|this|that|what|which|he|she|they|i|you)\b", state["subject"]):
         project = (
@@ -272,7 +277,7 @@ def judge_modal(clause: Clause) -> Strength | None:
     nobody = re.match(
         r"(?:nobody|nothing)(?: (?:but|except|in|outside|under|else|personal|here"
         r"|of)(?: \S+){0,5}?)? (?P<verb>may|must|should|can|is allowed|is|are|gets|goes|ever|ships|gets|(?!this\b"
-        r"|is\b|has\b)\w+s)\b(?P<rest>.*)",
+        r"|is\b|has\b)\w+s)(?P<rest> .*|$)",
         line,
     )
     if nobody is not None:
@@ -357,7 +362,9 @@ def judge_modal(clause: Clause) -> Strength | None:
     generic = is_generic(heads)
     artefact = has_artefact(subject)
     if finite and (
-        first in _BUG_STATES and not (artefact and generic and first in ("start", "return", "fail", "close"))
+        first in _BUG_STATES
+        and not re.match(r"gets? \w+ed\b", rest)
+        and not (artefact and generic and first in ("start", "return", "fail", "close"))
     ):
         return None
     if finite and modal == "always" and not (generic or clause.in_project):
@@ -465,7 +472,7 @@ def judge_modal(clause: Clause) -> Strength | None:
 
 
 _DOUBT = LatePattern(
-    r"\b(?:wrong|broken|fail(?:s|ed|ing)?|missing|slow|cut|off|lost|stale|up|flaky|red|green|full|outdated|gone"
+    r"\b(?:wrong|broken|fail(?:s|ed|ing)?|missing|slow|cut|off|lost|stale|up|flaky|red|green|full of|outdated|gone"
     r"|empty|too|why|but|was"
     r"|were|did|didn't|just|already|currently|weird|strange"
     r"|there|used|what|which|seems?|looks?|not found|unused|needed|no longer|also|down|up|ready|done|fine|good|ok"

@@ -155,7 +155,8 @@ _REPAIR = LatePattern(
     r"|profile|look|explain|describe|walk|use(?= an? )|draw|check|find|delete|set|adjust|correct|repair|handle|create"
     r"|solve|investigate|debug|increase"
     r"|reduce|rewrite the|update the) "
-    r"(?!.*\binstead\b)(?:it|them|one|that|this|the|an?|some|support|logging|those|into|up|out)\b"
+    r"(?!.*\binstead\b)(?!it by hand)(?!.* accordingly)(?:it|them|one|that|this|the|an?|some|support|logging"
+    r"|those|into|up|out)\b"
 )
 
 
@@ -238,6 +239,10 @@ _NOW = LatePattern(
 )
 
 
+_FOR_NOW = LatePattern(
+    r"\b(?:yet$|for now|right now|at the moment|for the moment|this time|(?<!starting )today|tonight|for this (?:task|change|pr)"
+    r"|in this (?:function|method))\b"
+)
 _POINTS = LatePattern(
     r"\b(?:it|them|that file|this file|these files|those files|this function|its|their|there|the (?:rest|other"
     r"|others|old|new"
@@ -290,11 +295,18 @@ _TEAM = LatePattern(r"\b(?:we|we're|we've|our|team|nobody|everyone|style guide)\
 
 
 def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> StatedLimit:
-    line = " ".join(word.low for word in clause.sentence.words[clause.start : clause.end])
+    line = " ".join(word.low for word in clause.sentence.words[min(clause.first, clause.start) : clause.end])
     quote = clause.sentence.text[clause.sentence.words[0].start :].strip()
     term: Term
-    if strength == "task" or (
-        _NOW.search(line) and not clause.is_standing and not IN_PROJECT.search(line) and not LASTING_WORDS.search(line)
+    if (
+        strength == "task"
+        or _FOR_NOW.search(line)
+        or (
+            _NOW.search(line)
+            and not clause.is_standing
+            and not IN_PROJECT.search(line)
+            and not LASTING_WORDS.search(line)
+        )
     ):
         term = "task"
     elif strength == "policy":
@@ -314,7 +326,7 @@ def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> S
         has_task and (_POINTS.search(clause.line) or DEFINITE.search(clause.line))
     ):
         term = "task"
-    elif has_task or _POINTS.search(clause.line):
+    elif has_task or _POINTS.search(clause.line) or (clause.is_contrast and not clause.is_standing):
         term = "unclear"
     else:
         term = "lasting" if not DEFINITE.search(clause.line) else "unclear"
