@@ -37,7 +37,7 @@ class Lessons:
         if not doubtful:
             return
         try:
-            self._memory.pending_limits.add(self._memory.redacted_notices(doubtful), self._session)
+            self._memory.pending_limits.add(doubtful, self._session)
         except (StorageError, OSError) as error:
             self._emit(Notice(text=f"not kept for the next start: {error}", level="warning"))
             return

@@ -42,7 +42,7 @@ class Heard(Struct, frozen=True, kw_only=True):
 
 
 def look_for_notices(memory: MemorySystem, text: str) -> Heard:
-    """What the user's message says. Facts are left to the model. Nothing where memory is off."""
+    """What the user's message says, without secrets. Facts are left to the model. Nothing where memory is off."""
     if memory.is_silent:
         return Heard()
     noticed = [one for one in notice(text) if one.kind != "fact"]
@@ -63,10 +63,11 @@ def look_for_notices(memory: MemorySystem, text: str) -> Heard:
             for_task.append(limit.content)
         else:
             noticed.append(_as_noticed(limit))
+    clean = memory.redacted_notices(noticed)
     return Heard(
-        certain=tuple(one for one in noticed if one.certain),
-        doubtful=tuple(one for one in noticed if not one.certain),
-        for_task=tuple(for_task),
+        certain=tuple(one for one in clean if one.certain),
+        doubtful=tuple(one for one in clean if not one.certain),
+        for_task=tuple(memory.redacted(limit) for limit in for_task),
     )
 
 
@@ -79,7 +80,7 @@ def remember_noticed(memory: MemorySystem, noticed: Sequence[Noticed], session: 
     with memory.undo_group(f"saved {title}") if len(noticed) > 1 else nullcontext():
         for one in noticed:
             try:
-                clean = structs.replace(one, content=memory.redacted(one.content), quote=memory.redacted(one.quote))
+                [clean] = memory.redacted_notices([one])
                 scope = "project" if one.in_project and not memory.is_foreign else "user"
                 book = memory.project_preferences if scope == "project" else memory.preferences
                 saved[scope].append(_save(book, clean, said))

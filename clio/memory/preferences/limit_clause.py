@@ -65,7 +65,8 @@ _LEAD_WORDS = frozenset(
     """ok okay right alright great good thanks thx perfect nice cool yes yeah yep hey hi hello clio hm hmm ah oh well so
     and but also btw please listen again actually important importantly nb note reminder ps p.s personally honestly
     finally lastly remember then plus seriously ffs jesus god man dude fyi careful attention warning sorry though
-    however because sure kindly obviously absolutely definitely today tomorrow tonight lastly furthermore moreover additionally anyway just
+    however because sure kindly obviously absolutely definitely today tomorrow tonight
+    lastly furthermore moreover additionally anyway just
     first second third thx lgtm hmmm wow ugh argh rule rules since or yet still pretty too""".split()
 )
 
@@ -111,7 +112,8 @@ _DEMANDS = LatePattern(
     r"| keep| stay"
     r"| ask| don't)|(?:it's )?best to(?= not| leave| keep| stay| ask| avoid)|mind that|beware(?: that| of)?"
     r"|be warned(?: that)?"
-    r"|keep in mind that|i forbid you to|i (?:strongly )?prefer that you)\b[ ]?"
+    r"|(?:the team|we|we've|we have)(?: have| has)? (?:agreed|decided) that|keep in mind that|i forbid you to"
+    r"|i (?:strongly )?prefer that you)\b[ ]?"
 )
 _REQUESTS = LatePattern(
     r"(?:(?:could|can|shall) we (?:please )?(?:agree|say)(?: that)?|i'd (?:really |very much )?like you to"
@@ -123,7 +125,7 @@ _STANDING = LatePattern(
     r"|moving forward|henceforth|as of (?:now|today)|starting (?:today|now)|for all (?:future|my|our) \w+"
     r"|(?:for|in) (?:the future|all projects|every project)|as long as i(?:'m| am) working with you"
     r"|unless i say otherwise"
-    r"|until further notice|next time|ab jetzt|ab sofort|desormais|a partir de ahora)\b[ ]?"
+    r"|until further notice|(?:for )?(?:the )?next time|ab jetzt|ab sofort|desormais|a partir de ahora)\b[ ]?"
 )
 
 

@@ -123,6 +123,8 @@ def judge_negated_order(clause: Clause) -> Strength | None:
     if verb == "do" and rest in ("it", "that", "this") and clause.first and neg in ("don't", "never"):
         clause.start = 0
         return strength_of(clause)
+    if verb == "tell" and rest.startswith("me you"):
+        return None
     if is_again and len(clause.line.split()) < 4 and not rest:
         return None
     idle = verb in IDLE and not (verb in _ALLOWED_AFTER_NEVER and rest)
@@ -249,6 +251,8 @@ def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
         "mind: been was is really too quite say".split()
     )
     if clause.sentence.words[clause.first].low == "or" or (verb == "say" and rest.startswith("never")):
+        return None
+    if verb.endswith("s") and is_order(verb[:-1]) is True:
         return None
     if rest.startswith("than ") and verb == "more":
         return "policy"
@@ -726,6 +730,13 @@ _WITHOUT = LatePattern(
 def judge_without(clause: Clause) -> Strength | None:
     """ "Do X without touching Y": for the task alone."""
     line = clause.line
+    if (
+        re.match(r"without (?:any |ever )?\w+ing\b", line)
+        and not clause.first
+        and clause.end < len(clause.sentence.words)
+    ):
+        clause.end = len(clause.sentence.words)
+        return "task"
     if re.match(r"without (?:any |ever )?\w+ing\b", line) and clause.first:
         clause.start = 0 if len(text_before(clause).split()) <= 12 else clause.start
         return "task"

@@ -10,7 +10,9 @@ from clio.memory.preferences.limit_clause import (
     UNTIL_TOLD,
     Clause,
     Strength,
+    has_artefact,
     strength_of,
+    text_before,
 )
 from clio.memory.preferences.notice_words import is_order
 
@@ -140,6 +142,14 @@ def judge_i(clause: Clause) -> Strength | None:
         return strength_of(clause)
     if re.match(r"i (?:decide|choose|pick) \w*", line) and clause.first:
         return None
+    if re.match(r"i (?:commit|push|merge|deploy|release|tag|review|decide)$", line) and text_before(clause).startswith(
+        "you "
+    ):
+        clause.start = 0
+        return "policy"
+    is_for_all = re.match(r"(?:i|we) (?:must have|need|expect|want) .*\b(?:every|each|all)\b", line)
+    if is_for_all and has_artefact(line) and not re.search(r"\b(?:users?|rows?|items?|list|see|know)\b", line):
+        return strength_of(clause)
     found = _I_DO.match(line)
     if found is None:
         return None
@@ -304,6 +314,8 @@ def judge_we(clause: Clause) -> Strength | None:
     if re.match(r"we do (?!a|the|not|this|that|it|have|need)\S+ ", line + " ") and (
         clause.in_project or HERE.search(whole)
     ):
+        return "policy"
+    if re.match(r"we're an? \S+(?: \S+)? (?:shop|team|house|company|project)\b", line):
         return "policy"
     found = _WE_DO.match(line)
     if found is None:

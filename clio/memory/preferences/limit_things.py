@@ -66,7 +66,8 @@ _FORBIDDEN = LatePattern(
     r"(?:(?P<subject>.+?) )?(?P<verb>is|are|it's|isn't|aren't|remains?|stays?|be|that's|was|were)(?: (?:strictly"
     r"|absolutely|really|also|all|now|still|considered"
     r"|declared|simply|generally|always|currently))* (?:off limits|off-limits|out of scope|none of your business"
-    r"|carved in stone|set in stone|a no-no|frowned upon|not part of this|out$|taboo|forbidden|prohibited|banned"
+    r"|carved in stone|set in stone|a no-no|cheating|frowned upon|not part of this|out$|taboo|forbidden"
+    r"|prohibited|banned"
     r"|verboten|disallowed|illegal"
     r"|(?:a )?(?:absolute |hard |strict )?no-go|a no go|out of bounds|out of the question|untouchable|sacred"
     r"|unacceptable|no option"
@@ -241,6 +242,12 @@ def judge_forbidden(clause: Clause) -> Strength | None:
         return strength_of(clause)
     if re.match(r"\S+ (?:never|no|nope|taboo)$", line) and has_path(raw_text(clause)):
         clause.start = 0
+        return "policy"
+    if re.match(
+        r"the (?!file|screen|page|app\b).+ (?:is|are) (?:frozen|immutable|read-only"
+        r"|append-only)(?: until .*| for .*)?$",
+        line,
+    ) and has_artefact(line):
         return "policy"
     state = _STATE.match(line)
     if state is not None and not re.match(r"(?:it|this|that|what|which|he|she|they|i|you)\b", state["subject"]):
@@ -482,7 +489,8 @@ _DOUBT = LatePattern(
 
 
 _VALUE = LatePattern(
-    r"\d|\b(?:upper_case|pascalcase|newline|underscore|integer|utf8|german|english|dutch|french|spanish|italian"
+    r"\d|\b(?:upper_case|tabs|spaces|pascalcase|newline|underscore|integer|utf8|german|english|dutch|french"
+    r"|spanish|italian"
     r"|british|american|utc|iso|unix|ascii|utf-8|uppercase"
     r"|lowercase|snake_case|camelcase|kebab-case|strings?|ints?|cents|seconds|sentences|c89|c99|es5|es6|always"
     r"|never|only|conventional|wrapped|named|prefixed|sorted|written|mandatory|required|optional|imperative"
@@ -544,7 +552,7 @@ def judge_convention(clause: Clause) -> Strength | None:
     ):
         return "policy" if is_placed else "plain"
     found = _CONVENTION.match(line)
-    if found is None:
+    if found is None or line.startswith(("my ", "your ")):
         return None
     subject, verb, rest = found["subject"], found["verb"], found["rest"]
     if not has_artefact(subject) and not has_path(raw_text(clause)) and not IN_PROJECT.search(line):

@@ -64,6 +64,8 @@ MAX_LASTING = 12
 
 
 MAX_CHARS = 240
+MAX_CLAUSES = 30
+"""Of one sentence."""
 
 
 class StatedLimit(Struct, frozen=True, kw_only=True):
@@ -119,10 +121,18 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
         return [], True
     found: list[tuple[Clause, Strength]] = []
     spans = split_clauses(words)
+    if len(spans) > MAX_CLAUSES:
+        return [], True  # a list of data
     asks = False
     for number, (first, end) in enumerate(spans):
         before = words[first - 1] if first else None
-        if before is not None and ":" in before.mark and is_told_of_others(words[:first]):
+        if (
+            before is not None
+            and ":" in before.mark
+            and (is_told_of_others(words[:first]) or _REPORT_TOPIC.match(" ".join(lows[:first])))
+        ):
+            break
+        if ":" in words[end - 1].mark and is_told_of_others(words[first:end]):
             break
         if number + 1 < len(spans) and is_lead(lows[first:end]):
             continue
@@ -149,6 +159,10 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     return found, asks or (sentence.is_question and not found)
 
 
+_REPORT_TOPIC = LatePattern(
+    r"(?:steps|steps to reproduce|to reproduce|repro|expected|actual|given|bug|review|ticket|acceptance criteria"
+    r"|requirements?|user story|error|warning|scenario)\b"
+)
 _REPAIR = LatePattern(
     r"(?:(?:and|so|please|can you|could you|then|but) )*(?:fix|add|move|rename|enforce|upgrade|implement|split"
     r"|rebase|remove|convert|show|write|make|cherry-pick"
@@ -240,7 +254,8 @@ _NOW = LatePattern(
 
 
 _FOR_NOW = LatePattern(
-    r"\b(?:yet$|for now|right now|at the moment|for the moment|this time|(?<!starting )today|tonight|for this (?:task|change|pr)"
+    r"\b(?:yet$|for now|right now|at the moment|for the moment|this time|(?<!starting )today|tonight"
+    r"|for this (?:task|change|pr)"
     r"|in this (?:function|method))\b"
 )
 _POINTS = LatePattern(
