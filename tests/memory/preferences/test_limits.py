@@ -120,8 +120,7 @@ WORDS = st.lists(
     st.sampled_from(
         "never always don't do not no only we use you must may should keep leave alone without as it is the in this "
         "repo src/a.py , . : ; ? - \n ` \" ' > # if when before ask me unless i say and but please off limits tests "
-        "are 
-        "nobody nothing everything touch edit frozen stop avoid using".split(" ")
+        "are nobody nothing everything touch edit frozen stop avoid using".split(" ")
     ),
     max_size=40,
 ).map(" ".join)
