@@ -183,7 +183,7 @@ HEDGES = LatePattern(
 )
 
 
-_PATH = re.compile(
+_PATH = LatePattern(
     r"(?<![\w/])(?:[\w.*@-]+/[\w./*@-]*|/[\w.-]+/[\w./*-]*|\.[a-z][\w.-]+|\*\.\w+"
     r"|[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|kt|c|h|cpp|hpp|cs|php|sh|sql|md|rst|txt|json|ya?ml|toml|ini|cfg"
     r"|lock|xml"
@@ -322,9 +322,9 @@ def _is_standing_lead(lows: Sequence[str]) -> bool:
     found = _STANDING.match(text) or _LEADS.match(text)
     if found is None or len(text.split()) - len(found[0].split()) > 6:
         return False
-    return bool(re.search(r"\b(?:future|rule|rules|principle|now on|forward|henceforth|general)\b", found[0])) and (
-        found.end() >= len(text) or bool(re.match(r"(?:for|of|in|to) ", text[found.end() :]))
-    )
+    return bool(
+        re.search(r"\b(?:future|rule|rules|principle|now on|next time|forward|henceforth|general)\b", found[0])
+    ) and (found.end() >= len(text) or bool(re.match(r"(?:for|of|in|to) ", text[found.end() :])))
 
 
 def is_lead(lows: Sequence[str]) -> bool:

@@ -38,7 +38,7 @@ _OF_PROGRAM = LatePattern(
 )
 
 
-_IDENTIFIER = re.compile(r"\b(?:in|from|of|by|to) (?:[a-z]+[A-Z]\w*|[a-z]+_\w+|\w+\(\))|\b[a-z]+[a-z0-9]*\(\)")
+_IDENTIFIER = LatePattern(r"\b(?:in|from|of|by|to) (?:[a-z]+[A-Z]\w*|[a-z]+_\w+|\w+\(\))|\b[a-z]+[a-z0-9]*\(\)")
 
 
 def _is_of_code_to_write(clause: Clause, verb: str, rest: str) -> bool:

@@ -104,6 +104,25 @@ def find_limits(text: str) -> tuple[StatedLimit, ...]:
     return tuple(made)
 
 
+_MARKERS = frozenset(
+    """never don't no-longer always avoid stop only without leave keep hands stick refrain abstain ask off limits
+    forbidden prohibited banned taboo verboten permitted allowed must mustn't shouldn't should can't can may shall won't
+    nobody nothing no not none neither nor zero max maximum min minimum most instead rather prefer favour favor opt
+    before until unless except but apart here repo repository project codebase we we've we're our us henceforth forward
+    future from every each whenever treat consider ignore preserve stays stay remains remain belongs belong live lives
+    goes go is are isn't aren't gets get need needs requires enforces wants doesn't i'd i i'll i'm you you're
+    it's that's
+    skip forget there there's house style steer away hard cut enough save wait single follow follows let let's while
+    dare expect insist start starts end ends use indent per lines functions files commits names below under spaces tabs
+    fewer less limit limited restrict confine within inside scope approval sign short brief answers answer talk speak
+    reply respond write comment better best rely depend exclude nowhere beware mind careful care try hold respect obey
+    adhere all any anything everything whatever default rule policy rules policies english german french touch change
+    edit do make run add rather frozen generated sacred shop case when if after while both contain contains vanilla
+    return returns has have reject rejects fails breaks treats responses replies explanations follow next today
+    niemals nie kein keine keinen nicht immer nur ohne bitte frag frage ab jamais pas sans toujours nunca siempre sin
+    solo evita nada lass verwende nutze no-go drop abandoned quit""".split()
+)
+"""A sentence without one of these states no limit; the patterns are not compiled for it."""
 _THANKS = LatePattern(
     r"\W*(?:thank|thanks|thx|great|nice|good|perfect|lgtm|looks? good|well done|wow|cool|awesome|ok|okay|hi|hello"
     r"|hey|sorry|sure|yes|no"
@@ -117,6 +136,8 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     words = sentence.words
     lows = [word.low for word in words]
     asks = sentence.is_question or is_task(lows)
+    if not _MARKERS.intersection(lows) and not sentence.heading:
+        return [], asks
     if sentence.is_question and not _is_request(lows):
         return [], True
     found: list[tuple[Clause, Strength]] = []
