@@ -255,7 +255,7 @@ class _Sitting:
             case "ask" if topic is not None:
                 self._answer(3, topic.text)
             case "prefer":
-                certain, _ = look_for_notices(self._memory, doing.said)
+                certain = look_for_notices(self._memory, doing.said).certain
                 remember_noticed(self._memory, certain, self._session.id)
                 self._answer(5)
             case "note" if topic is not None:

@@ -22,6 +22,7 @@ from clio.context.found_windows import WindowBook
 from clio.context.shrink import cut_text
 from clio.context.window import ContextWindow
 from clio.fragments import Fragment
+from clio.memory.inject import CHARS_PER_TOKEN
 from clio.messages import AssistantMessage
 from clio.providers.base import Limits, Provider
 from clio.security.actions import FileChange
@@ -42,6 +43,8 @@ MAX_REPORT_CHARS = 6_000
 NOT_FOR_THEM = frozenset("ask_user memory_operations use_skill".split())
 """Tools of a conversation: nobody answers a sub-agent, and what it does teaches nothing about the person."""
 _NAME_CHARS = 60
+KNOWLEDGE_TOKENS = 1_000
+"""Of what the project knows, in a sub-agent's prompt."""
 
 
 class Delegation:
@@ -146,20 +149,26 @@ class Delegation:
         tools = self._allowed(self._tools(config, limits, lambda: session), task)
         folders = shared.asked.for_folders(config, limits, estimator)
         checks = shared.edit_checks(config)
+        memory = shared.memory.begin_subagent(limits.context_window)
 
         def prefix() -> Prefix:
             asked, problems = shared.asked.for_prompt(config, limits, estimator)
             own = [_own_words(task.agent)] if task.agent else []
             specs = [tool_spec(tool) for tool in tools]
+            known = memory.prefix_fragments(KNOWLEDGE_TOKENS, min(CHARS_PER_TOKEN, estimator.ratio))
             return make_prefix(
-                shared.workspace.root, [*own, *asked], specs, estimator, compact=False, problems=problems,
+                shared.workspace.root, [*own, *asked, *known], specs, estimator, compact=False, problems=problems,
                 head="system/agent",
             )  # fmt: skip
+
+        async def turn_fragments(text: str) -> list[Fragment]:
+            return await asyncio.to_thread(memory.turn_fragments, text)
 
         builder = ContextBuilder(
             project=shared.project,
             prefixes=[prefix],
             estimator=estimator,
+            turn_fragments=turn_fragments,
             read_image=lambda handle: read_stored_image(session, handle),
         )
         return Loop(

@@ -47,7 +47,7 @@ def test_ten_pictures_each_drawn_by_the_script_and_shown_on_the_page(script: Mod
         ("03-approval", ["edit prices.py", "/ 100", "once"]),
         ("04-command", ["1 failed, 1 passed", "allowed once"]),
         ("05-context", ["window 64,000 tokens", "next trim"]),
-        ("06-memory", ["remembered: never use floats", "a hard limit"]),
+        ("06-memory", ["Saved to user memory: never use floats", "hard limit"]),
         ("07-steering", ["queued 1: then write the changelog", "next step: keep the signature", "esc stops"]),
         ("08-undo", ["Undid turn 1", "/redo brings it back"]),
         ("09-plan", ["端数処理", "carry it out"]),

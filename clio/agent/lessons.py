@@ -5,8 +5,8 @@ from functools import partial
 
 from clio.agent.events import Emit, Notice
 from clio.errors import StorageError
-from clio.memory.noticing import look_for_notices, question, remember_noticed
-from clio.memory.preferences.notice import Noticed
+from clio.memory.noticing import describe_held, look_for_notices, question, remember_noticed
+from clio.memory.preferences.notice_parts import Noticed
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.storage.damage import take_damage_notes
@@ -23,18 +23,48 @@ class Lessons:
         self._memory = memory
         self._emit = emit
         self._notices = notices
-        self._doubts: tuple[Doubt, ...] = ()
+        self._doubtful: tuple[Noticed, ...] = ()
+        self._session = ""
 
     def take_doubts(self) -> tuple[Doubt, ...]:
-        """What the words of the last turn may have meant for it alone, which is no longer here then."""
-        doubts, self._doubts = self._doubts, ()
-        return doubts
+        """What the words of the last turn may have meant for it alone, at most one question for each scope."""
+        doubtful, self._doubtful = self._doubtful, ()
+        return self._questions(doubtful, self._session)
+
+    def keep_doubts(self) -> None:
+        """Keep the questions for the next interactive start, where the user cannot be asked now."""
+        doubtful, self._doubtful = self._doubtful, ()
+        if not doubtful:
+            return
+        try:
+            self._memory.pending_limits.add(doubtful, self._session)
+        except (StorageError, OSError) as error:
+            self._emit(Notice(text=f"not kept for the next start: {error}", level="warning"))
+            return
+        contents = "; ".join(one.content for one in doubtful)
+        self._emit(Notice(text=f"clio will ask at the next interactive start whether to remember: {contents}"))
+
+    def take_pending(self) -> tuple[Doubt, ...]:
+        """What was stated in runs that could not ask, as questions."""
+        if self._memory.is_silent or not self._notices:
+            return ()
+        try:
+            pending = self._memory.pending_limits.take()
+        except (StorageError, OSError) as error:
+            self._emit(Notice(text=f"limits stated in earlier runs are not asked about: {error}", level="warning"))
+            return ()
+        return self._questions(tuple(one.noticed for one in pending), pending[0].session if pending else "")
 
     def begin(self, session: Session, text: str) -> None:
-        """Remember what the words of a turn say plainly; the rest is doubtful."""
-        certain, doubtful = look_for_notices(self._memory, text) if self._notices else ([], [])
-        self._remember(session, certain)
-        self._doubts = tuple((question(one), partial(self._remember, session, (one,))) for one in doubtful)
+        """Remember what the words of a turn say plainly; what is doubtful holds for the session."""
+        if not self._notices:
+            return
+        heard = look_for_notices(self._memory, text)
+        self._remember(session.id, heard.certain)
+        self._doubtful, self._session = heard.doubtful, session.id
+        if heard.held:
+            self._memory.hold_limits(heard.held)
+            self._emit(Notice(text=describe_held(heard.held)))
 
     def end(self, session: Session, status: str) -> None:
         """Note how a turn ended, and tell what signs of a person's opinion taught."""
@@ -51,6 +81,11 @@ class Lessons:
             sign = "+" if one.rating.reward > 0 else "−"
             self._emit(Notice(text=f"{sign} {one.rating.note}: counts a little for {one.turn.style or 'this answer'}"))
 
-    def _remember(self, session: Session, noticed: Sequence[Noticed]) -> None:
-        if line := remember_noticed(self._memory, noticed, session.id):
+    def _questions(self, doubtful: Sequence[Noticed], session: str) -> tuple[Doubt, ...]:
+        groups = [[one for one in doubtful if one.in_project is scope] for scope in (True, False)]
+        return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
+
+    def _remember(self, session: str, noticed: Sequence[Noticed]) -> None:
+        if line := remember_noticed(self._memory, noticed, session):
+            self._memory.forget_held([one.content for one in noticed])
             self._emit(Notice(text=line))

@@ -159,8 +159,16 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
 async def _run_turn(app: App, text: str) -> TurnFinished:
     """The turn of these words, or of what they stand for where they call a command that is not built in.
 
+    What may have been meant for this work alone is kept, to be asked about at the next interactive start.
     Raises UsageError where such a command was called wrongly, or meant and misspelt.
     """
+    try:
+        return await _run_words(app, text)
+    finally:
+        app.lessons.keep_doubts()
+
+
+async def _run_words(app: App, text: str) -> TurnFinished:
     if not text.lstrip().startswith("/"):  # the table of commands, a tenth of all there is to import, is not needed
         return await app.run_turn(text)
     from clio.commands.called import MakePrompt

@@ -3,8 +3,8 @@
 import random
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +36,8 @@ from clio.storage.folders import make_ignored_folder
 
 if TYPE_CHECKING:
     from clio.memory.feedback.feedback import Feedback, Noted
+    from clio.memory.preferences.notice_parts import Noticed
+    from clio.memory.preferences.pending_limits import PendingLimits
     from clio.memory.recall.docs import Recall
     from clio.memory.recall.search import SessionRecall
     from clio.memory.sleep.nights import Nights
@@ -53,6 +55,34 @@ def _no_session() -> Session | None:
 
 def _unchanged(text: str) -> str:
     return text
+
+
+class SubagentMemory:
+    """What one sub-agent is given: limits and project knowledge in its prompt, what is recalled with its task."""
+
+    def __init__(self, memory: "MemorySystem", of_turn: TurnMemory, briefing: Briefing | None) -> None:
+        self._memory = memory
+        self._of_turn = of_turn
+        self._briefing = briefing
+        self._apart = Apart()
+
+    def prefix_fragments(self, cap_tokens: int, chars_per_token: float) -> list[Fragment]:
+        """The hard limits and the project knowledge. Empty where memory is off."""
+        if self._memory.is_silent:
+            return []
+        none = list[Fragment]()
+        limits = self._apart.ask("hard limits are", self._of_turn.prefix_fragments, none)
+        if self._briefing is None:
+            return limits
+        known = partial(self._briefing.prompt, cap_tokens, chars_per_token)
+        return [*limits, *self._apart.ask("project knowledge is", known, none)]
+
+    def turn_fragments(self, text: str) -> list[Fragment]:
+        """The limits of the running session, the user's rules, and what is recalled for the task."""
+        if self._memory.is_silent:
+            return []
+        recall = partial(self._of_turn.turn_fragments, text, None, self._memory.scenario)
+        return self._apart.ask("memories are", recall, list[Fragment]())
 
 
 class MemorySystem(KnownOfProject):
@@ -110,6 +140,10 @@ class MemorySystem(KnownOfProject):
         self._memories = Memories(project, self._home, undo=self._undo, redact=redact, clock=clock)
         self._preferences = Preferences(self._memories.user, scenarios or ScenarioBook(), fading, clock)
         self._scenarios = scenarios or ScenarioBook()
+        self._project_preferences = Preferences(self._memories.project, self._scenarios, fading, clock)
+        self._held_at = 0.0
+        self._held_in = ""
+        self._last_held: tuple[str, ...] = ()
         self._meaning = Meaning(project, embedder, persist=not incognito, redact=redact, clock=clock)
         self._styles = Styles(project, self._home, rng=rng, clock=clock, embedder=embedder, persist=not incognito)
         self._embedder = embedder
@@ -131,7 +165,18 @@ class MemorySystem(KnownOfProject):
         self._briefing = self._new_briefing()
         self._report = None
         self._styles.current = None
-        self._of_turn = TurnMemory(
+        held = self._of_turn.held if self._of_turn and self._same_session() else ()
+        self._of_turn = self._new_turn_memory(window_tokens)
+        self._of_turn.hold(held)
+
+    def begin_subagent(self, window_tokens: int) -> "SubagentMemory":
+        """What a sub-agent is given of memory: the limits of the running session, and what the project knows."""
+        of_turn = self._new_turn_memory(window_tokens)
+        of_turn.hold(self._of_turn.held if self._of_turn else ())
+        return SubagentMemory(self, of_turn, self._new_briefing() if self._inject else None)
+
+    def _new_turn_memory(self, window_tokens: int) -> TurnMemory:
+        return TurnMemory(
             self._memories,
             self._preferences,
             self._scenarios,
@@ -140,7 +185,39 @@ class MemorySystem(KnownOfProject):
             all_sessions=self._across_sessions,
             clock=self._clock,
             is_foreign=self._is_foreign,
+            project_preferences=None if self._is_foreign else self._project_preferences,
         )
+
+    def _same_session(self) -> bool:
+        """Whether the session is the one the limits in force were stated in."""
+        session = self._session_of()
+        return session is not None and session.id == self._held_in
+
+    def hold_limits(self, limits: Sequence[str]) -> None:
+        """Let limits hold for the running session without remembering them; `undo` takes them back."""
+        clean = tuple(self._redact(limit) for limit in limits)
+        session = self._session_of()
+        self._held_in = session.id if session is not None else ""
+        self._held_at, self._last_held = self._clock(), clean
+        if self._of_turn:
+            self._of_turn.hold(clean)
+
+    def forget_held(self, limits: Sequence[str]) -> None:
+        """Limits that are remembered now hold by that."""
+        clean = {self._redact(limit) for limit in limits}
+        self._last_held = tuple(limit for limit in self._last_held if limit not in clean)
+        if self._of_turn:
+            self._of_turn.unhold(clean, tell=False)
+
+    def undo_group(self, title: str) -> AbstractContextManager[None]:
+        """What is changed meanwhile counts as one change for `undo`."""
+        return self._undo.group(title)
+
+    def redacted_notices(self, noticed: "Sequence[Noticed]") -> "list[Noticed]":
+        """The same, as they would be stored."""
+        return [
+            structs.replace(one, content=self._redact(one.content), quote=self._redact(one.quote)) for one in noticed
+        ]
 
     @property
     def is_silent(self) -> bool:
@@ -243,6 +320,20 @@ class MemorySystem(KnownOfProject):
         """What the person likes, dislikes and forbids."""
         self._refuse_incognito()
         return self._preferences
+
+    @property
+    def project_preferences(self) -> Preferences:
+        """The rules and limits of this project alone."""
+        self._refuse_incognito()
+        return self._project_preferences
+
+    @property
+    def pending_limits(self) -> "PendingLimits":
+        """Limits stated in runs that could not ask whether they are meant for good."""
+        self._refuse_incognito()
+        from clio.memory.preferences.pending_limits import PendingLimits
+
+        return PendingLimits(self._home, self._project, self._clock)
 
     # Styles, and what the person thinks of answers
 
@@ -384,6 +475,11 @@ class MemorySystem(KnownOfProject):
         from clio.memory.note_changes import revert_note
         from clio.memory.undoing import undo_last
 
+        last = self._undo.last()
+        if self._last_held and self._of_turn and (last is None or last.at <= self._held_at):
+            held, self._last_held = self._last_held, ()
+            self._of_turn.unhold(held, tell=True)
+            return f"Undone: for this session, {'; '.join(held)}."
         return undo_last(
             self._undo,
             {

@@ -18,7 +18,12 @@ from clio.memory.brain.ranker import Candidate, Scored, rank
 from clio.memory.brain.why import WhyItem
 from clio.memory.memories import Memories
 from clio.memory.preferences.book import Preferences, Weighed
-from clio.memory.preferences.fragment import hard_limits_fragment, lifted_limits_fragment, tastes_fragment
+from clio.memory.preferences.fragment import (
+    hard_limits_fragment,
+    lifted_limits_fragment,
+    stated_limits_fragment,
+    tastes_fragment,
+)
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.vectors.meaning import Meaning
@@ -29,6 +34,8 @@ MAX_RECALLED = 8
 MAX_ACCOUNTED = 24
 """What fits a question beyond those recalled is named in the account as left out, up to so many in all."""
 MAX_TASTES = 12
+MAX_HELD = 20
+"""Limits that hold for the session without being remembered; the oldest leave first."""
 LEAST_TASTE = 3.0
 """Of the weight: what has faded below is not brought up unasked."""
 
@@ -37,6 +44,7 @@ class TurnMemory:
     """The part of a session's memory that changes from turn to turn.
 
     is_foreign: what is remembered of the project came with it and is not trusted: none of it comes back by itself.
+    project_preferences: the project's own rules; None where they are not trusted.
     window_tokens: of the model, which bounds the brain. all_sessions: whether turns of other sessions may come back.
     """
 
@@ -51,7 +59,9 @@ class TurnMemory:
         all_sessions: bool,
         clock: Callable[[], float] = time.time,
         is_foreign: bool = False,
+        project_preferences: Preferences | None = None,
     ) -> None:
+        self._project_preferences = project_preferences
         self._is_foreign = is_foreign
         self._memories = memories
         self._preferences = preferences
@@ -64,11 +74,42 @@ class TurnMemory:
         self._limits: dict[str, MemoryRecord] = {}
         self._new: dict[str, MemoryRecord] = {}
         self._lifted: set[str] = set()
+        self._held: dict[str, bool] = {}  # limit → whether the model was told
+        self._unheld: list[str] = []
         self._indexed_trims = -1
         self._words = ""
         self._scenario: str | None = None
         self._is_told = True
         self.items: list[WhyItem] = []
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The limits that hold for this session without being remembered, oldest first."""
+        return tuple(self._held)
+
+    def hold(self, limits: Iterable[str]) -> None:
+        """Let limits hold for this session; the model is told with the next turn, and again after a trim."""
+        for limit in limits:
+            self._held.pop(limit, None)
+            self._held[limit] = False
+        for limit in list(self._held)[:-MAX_HELD]:
+            del self._held[limit]
+
+    def unhold(self, limits: Iterable[str], *, tell: bool) -> None:
+        """Let limits hold no longer. tell: whether the model is told so, where it knows of them."""
+        for limit in limits:
+            if self._held.pop(limit, False) and tell:
+                self._unheld.append(limit)
+
+    def _hard_limits(self) -> list[MemoryRecord]:
+        own = self._project_preferences.hard_limits() if self._project_preferences else []
+        return [*self._preferences.hard_limits(), *own]
+
+    def _news_of_held(self) -> Fragment | None:
+        new = [limit for limit, told in self._held.items() if not told]
+        lifted, self._unheld = self._unheld, []
+        self._held.update(dict.fromkeys(new, True))
+        return stated_limits_fragment(new, lifted, "this conversation")
 
     @property
     def scenario(self) -> str | None:
@@ -86,7 +127,7 @@ class TurnMemory:
 
     def prefix_fragments(self) -> list[Fragment]:
         """The hard limits, for the prompt of the whole session."""
-        self._limits = {record.id: record for record in self._preferences.hard_limits()}
+        self._limits = {record.id: record for record in self._hard_limits()}
         fragment = hard_limits_fragment(tuple(self._limits.values()), str(self._memories.user.path))
         return [fragment] if fragment else []
 
@@ -97,19 +138,20 @@ class TurnMemory:
         """
         self.items = []
         self._words, self._scenario, self._is_told = text, scenario, scenario is not None
-        found = [*self._news_of_limits(), self._tastes(), self._recalled(text, session)]
+        found = [*self._news_of_limits(), self._news_of_held(), self._tastes(), self._recalled(text, session)]
         return [fragment for fragment in found if fragment]
 
     def window_trimmed(self) -> None:
         """What was told may have left the window."""
         self._brain.window_trimmed()
         self._new = {}
+        self._held = dict.fromkeys(self._held, False)
         self._lifted = set()
         self._told_tastes.clear()
 
     def _news_of_limits(self) -> list[Fragment]:
         """Hard limits set or lifted since the prompt was made, each told once until a trim."""
-        now = {record.id: record for record in self._preferences.hard_limits()}
+        now = {record.id: record for record in self._hard_limits()}
         self.items += [self._why_record(record, "a hard limit: in every prompt") for record in now.values()]
         told = self._limits | self._new
         new = [record for id, record in now.items() if id not in told or told[id].content != record.content]
@@ -122,7 +164,8 @@ class TurnMemory:
 
     def _tastes(self) -> Fragment | None:
         """The heaviest preferences for this kind of work, where they are others than told before."""
-        heaviest = [one for one in self._preferences.all() if one.weight >= LEAST_TASTE or one.score < LEAST_TASTE]
+        known = [*self._preferences.all(), *(self._project_preferences.all() if self._project_preferences else [])]
+        heaviest = [one for one in known if one.weight >= LEAST_TASTE or one.score < LEAST_TASTE]
         fitting = [one for one in heaviest if self._fits(one)][:MAX_TASTES]
         if not fitting:
             return None

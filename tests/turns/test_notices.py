@@ -37,7 +37,7 @@ def test_a_rule_holds_at_once_and_in_every_later_session_and_can_be_undone(place
     with place.clio(columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
         clio.line("Never push to main on Fridays.")
-        clio.wait_for("remembered: never push to main on Fridays (hard limit) · /memory undo")
+        clio.wait_for("Saved to user memory: never push to main on Fridays (hard limit) · /memory undo")
         clio.wait_for("Understood.")
         assert "never push to main on Fridays" in words_of(server)  # said again where limits stand, not only as said
         assert words_of(server).index("<hard_limits") < words_of(server).index("Never push")
@@ -73,7 +73,7 @@ def test_a_rule_is_kept_in_a_one_shot_run_too_and_said_on_the_error_stream(place
         check=True,
     )
     assert done.stdout == "Understood.\n"
-    assert "remembered: always run make lint before you commit" in done.stderr
+    assert "Saved to user memory: always run make lint before you commit" in done.stderr
     again = [*command, "commit this"]
     subprocess.run(again, cwd=place.project, env=env, capture_output=True, stdin=subprocess.DEVNULL, check=True)
     assert "always run make lint" in str(server.requests[-1].body)
@@ -86,7 +86,7 @@ def test_with_notice_off_nothing_is_noticed(place: Place, server: ChatServer) ->
         clio.wait_for("test-model · ask")
         clio.line("Never push to main on Fridays.")
         clio.wait_for("Understood.")
-        assert "remembered:" not in clio.everything
+        assert "Saved to" not in clio.everything
     assert not (place.home / ".clio" / "memories.json").exists()
 
 
@@ -96,9 +96,9 @@ def test_what_may_be_meant_for_now_is_asked_about(place: Place, server: ChatServ
     with place.clio(columns=100, lines=40) as clio:
         clio.wait_for("test-model · ask")
         clio.line("Never touch main.py in this change.")
-        clio.wait_for("Remember for all later work: “never touch main.py")
-        assert "remembered:" not in clio.everything
+        clio.wait_for("Remember for later work in this project: “never touch main.py")
+        assert "Saved to" not in clio.everything
         clio.send(key)
         clio.line("hello")
         clio.wait_for("Hello.")
-        assert ("remembered: never touch main.py" in clio.everything) is kept
+        assert ("Saved to project memory: never touch main.py" in clio.everything) is kept

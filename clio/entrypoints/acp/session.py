@@ -183,8 +183,7 @@ class EditorSession:
         self._listener.begin_turn()
         finished = await self.app.run_turn(words, make)
         self.tell()
-        for question, _ in self.app.lessons.take_doubts():
-            self._listener.note(f"not remembered, for it may be meant for this work alone: {question}")
+        self.app.lessons.keep_doubts()
         match finished.status:
             case "done":
                 ends: dict[str, Stop] = {"content_filter": "refusal", "length": "max_tokens"}

@@ -35,12 +35,14 @@ from clio.ui.line.history import LineHistory
 from clio.ui.line.signs import shell_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clio.agent.lessons import Doubt
     from clio.commands.called import MakeMeaning
     from clio.entrypoints.repl.commands import Commands
     from clio.entrypoints.repl.pager import LastPager
     from clio.entrypoints.repl.shell import TypedCommands
 
-MAX_QUESTIONS = 2
 """After one turn: a person came to get work done."""
 
 
@@ -140,6 +142,7 @@ class Repl:
                 if session_id is not None:
                     self._catch_interrupts()
                     await self._commands.go_on(parts)
+            await self._ask_about_pending()
             while await self._step():
                 if self._terminal.live:
                     sys.stdout.write("\n")
@@ -190,12 +193,22 @@ class Repl:
 
     async def _ask_about_doubts(self, parts: Parts) -> None:
         """What may have been meant for this turn alone is kept only where the person says so."""
-        doubts = parts.app.lessons.take_doubts()
         if not self._terminal.takes_keys or self._turns.ahead.busy:
+            parts.app.lessons.keep_doubts()
             return
-        for question, keep in doubts[:MAX_QUESTIONS]:
+        doubts = parts.app.lessons.take_doubts()
+        await self._ask_each(doubts)
+
+    async def _ask_each(self, doubts: "Sequence[Doubt]") -> None:
+        for question, keep in doubts:
             if await self._line.confirm(question):
                 keep()
+
+    async def _ask_about_pending(self) -> None:
+        """What was stated in runs that could not ask is asked about before the first line."""
+        if self._terminal.takes_keys and (self._loaded.home / "memories.pending.json").exists():
+            parts = await self._behind.ready()
+            await self._ask_each(parts.app.lessons.take_pending())
 
     def _stands(self) -> None:
         """The line can be typed on."""

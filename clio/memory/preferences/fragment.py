@@ -18,6 +18,11 @@ _LIMITS = (
 _LIFTED = (
     "The user has taken these limits back, as they are worded here; where they stand as limits, they hold no more:"
 )
+_STATED = (
+    "Limits the user stated in this conversation, in their words. They are orders for the work they were stated with "
+    "and hold until the user lifts them:"
+)
+_UNDONE = "The user has taken these limits back; they hold no more:"
 _RULES = "Rules the user has set; they are orders, and hold until the user says otherwise:"
 _TASTES = "What the user likes and dislikes, from 0 to 10. It is no order: what is asked for now comes first."
 _LOVES, _HABITS = 7.0, 4.0
@@ -50,6 +55,22 @@ def lifted_limits_fragment(records: Sequence[MemoryRecord], source: str) -> Frag
         text="\n".join([_LIFTED, *lines]),
         source=source,
         reason=f"{len(lines)} taken back since the session began",
+        cap_tokens=LIMITS_CAP_TOKENS,
+        whole=True,
+    )
+
+
+def stated_limits_fragment(limits: Sequence[str], lifted: Sequence[str], source: str) -> Fragment | None:
+    """Limits that hold for this session without being remembered, and those the user took back. None without."""
+    held = [_STATED, *(f"- {one_line(limit)}" for limit in limits)] if limits else []
+    gone = [_UNDONE, *(f"- {one_line(limit)}" for limit in lifted)] if lifted else []
+    if not held and not gone:
+        return None
+    return Fragment(
+        name="stated_limits",
+        text="\n".join([*held, *gone]),
+        source=source,
+        reason="stated in this conversation",
         cap_tokens=LIMITS_CAP_TOKENS,
         whole=True,
     )
@@ -108,4 +129,6 @@ def _words(record: MemoryRecord) -> str:
 def _limit_line(record: MemoryRecord) -> str:
     from clio.memory.preferences.stance import as_order
 
+    if record.explicit and record.reason.startswith("said: "):
+        return f"- {one_line(record.content)}"  # the user's own words, which say themselves what is demanded
     return f"- {one_line(as_order(record.content))}{'' if record.explicit else ' (inferred)'}"

@@ -18,6 +18,7 @@ class Noticed(Struct, frozen=True, kw_only=True):
     content: it in a form that stands alone, such as "never use tabs". score: 0 to 10; None for a fact.
     certain: whether it may be recorded at once; else the person is to be asked. quote: the sentence as written.
     scenario: the kind of work the sentence limits itself to, if it does.
+    in_project: whether it is meant for the project at hand, not for all of the user's work.
     """
 
     kind: Kind
@@ -26,6 +27,7 @@ class Noticed(Struct, frozen=True, kw_only=True):
     certain: bool
     quote: str
     scenario: str | None = None
+    in_project: bool = False
 
 
 class Sentence(Struct, frozen=True, kw_only=True):

@@ -71,19 +71,34 @@ def own_sentences(text: str, longest: int = MAX_SENTENCE) -> list[Said]:
     return list(_sentences(text, _masked(text), longest))
 
 
+def mask_blocks(text: str) -> str:
+    """The text with blanks in the place of code between fences and of what is between tags, of the same length."""
+    return _BLOCKS.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+
+
+def mask_quotes(text: str) -> str:
+    """The text with `FILLER` in the place of quotations and code inside of a line, of the same length."""
+    return _QUOTES.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), text)
+
+
+def is_pasted_line(line: str) -> bool:
+    """Whether a line is a quotation, a line of a log, of a shell or of another conversation."""
+    return _PASTED_LINE.match(line) is not None
+
+
 def _masked(text: str) -> str:
-    masked = _BLOCKS.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+    masked = mask_blocks(text)
     lines = masked.split("\n")
     for number, line in enumerate(lines):
         if _PASTED_REST.match(line):
             lines[number:] = [" " * len(rest) for rest in lines[number:]]
             break
-        if _PASTED_LINE.match(line):
+        if is_pasted_line(line):
             lines[number] = " " * len(line)
         elif _INTRODUCTION.search(line) and not _is_own(line) and any(map(str.strip, lines[number + 1 :])):
             lines[number + 1 :] = [" " * len(rest) for rest in lines[number + 1 :]]
             break
-    return _QUOTES.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), "\n".join(lines))
+    return mask_quotes("\n".join(lines))
 
 
 def _is_own(introduction: str) -> bool:

@@ -1,0 +1,353 @@
+"""Splits a message into the user's own clauses, each as a list of words, for `limits` to judge one by one.
+
+The words are lower case, with contractions joined ("do not" and "dont" are "don't") and frequent slips of the keyboard
+corrected, so that the grammar of limits needs one spelling of each word.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.memory.preferences.own_words import is_pasted_line, mask_blocks, mask_quotes
+
+MAX_CHARS = 200_000
+"""Of a longer message the beginning and the end are read."""
+MAX_SENTENCE_WORDS = 90
+"""A longer run of words without an end mark is cut into pieces of this length."""
+
+_ENDS = LatePattern(
+    r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)[.!?…]+[)\]\"']*(?=\s|$)|;(?=\s|$)"
+    r"|\n|(?<=\s)(?=\d{1,2}[.)]\s+[A-Za-z])"
+)
+_BULLET = LatePattern(r"\s*(?:[-*•–+]|\d{1,2}[.)]|\[[ x]\]|\*\*)\s+")
+_WORD = LatePattern(r"\S+")
+_WRAPPED = LatePattern(r"(?<=[a-z,¤]{2})[ \t]*\n[ \t]*(?=[a-z])")
+_HEADING = LatePattern(r"\s*#{1,6}\s+(?P<title>.*)")
+_REST_IS_PASTED = LatePattern(
+    r"diff --git |@@ |\+\+\+ |--- \S|Traceback |From: |Subject: |Begin forwarded|commit [0-9a-f]{7,40}\b"
+)
+_INTRODUCTION = LatePattern(r":\s*$")
+
+_OWN_HEADING = frozenset(
+    """task tasks goal goals todo todos constraints constraint rules rule notes note important scope non-goals limits
+    conventions dos don'ts donts plan steps restrictions boundaries guidelines wish wishes reminder reminders
+    what""".split()
+)
+_OWN_INTRODUCTION = frozenset(
+    """rule rules constraint constraints convention conventions restriction restrictions preference preferences wishes
+    requests habits todo todos steps step note notes remember reminder want need please limits boundaries plan tasks
+    remarks things important future on conditions""".split()
+)
+_HANDED_OVER = frozenset(
+    """review summarise summarize explain translate check convert rewrite fix compare parse implement write draft reply
+    says said wrote reads say told claims asked mail email text document file readme guide guidelines spec
+    specification requirements criteria ticket story issue article comment description handbook page manual letter
+    policy message post prompt changelog commit answer answered""".split()
+)
+_TEXT_TASKS = frozenset(
+    """add write put create translate reply render print show display set insert include draft post send rename
+    convert explain summarise summarize say mention document call name title answer commit state append prepend
+    describe define""".split()
+)
+_REPORTS = frozenset(
+    """says said say wrote writes claims claimed reads states stated titled told commented complains complained reported
+    reports noted notes suggests suggested asked asks answered replied mentions mentioned shows warns""".split()
+)
+_QUESTION_WORDS = frozenset(
+    """why how what which who whom whose where is are was were do does did has have had am should shall could can may
+    must would isn't aren't wasn't weren't doesn't didn't hasn't haven't can't couldn't shouldn't won't wouldn't
+    mustn't""".split()
+)
+_PAIRS = {
+    ("do", "not"): "don't",
+    ("must", "not"): "mustn't",
+    ("may", "not"): "mustn't",
+    ("shall", "not"): "mustn't",
+    ("should", "not"): "shouldn't",
+    ("can", "not"): "can't",
+    ("could", "not"): "couldn't",
+    ("would", "not"): "wouldn't",
+    ("will", "not"): "won't",
+    ("does", "not"): "doesn't",
+    ("did", "not"): "didn't",
+    ("is", "not"): "isn't",
+    ("are", "not"): "aren't",
+    ("no", "longer"): "no-longer",
+    ("no", "one"): "nobody",
+    ("has", "to"): "must",
+    ("have", "to"): "must",
+    ("needs", "to"): "must",
+    ("need", "to"): "must",
+    ("ought", "to"): "should",
+    ("shalt", "not"): "mustn't",
+    ("i", "would"): "i'd",
+    ("i", "will"): "i'll",
+    ("we", "are"): "we're",
+}
+_SPELLINGS = {
+    "dont": "don't",
+    "donot": "don't",
+    "don´t": "don't",
+    "cannot": "can't",
+    "cant": "can't",
+    "mustnt": "mustn't",
+    "shouldnt": "shouldn't",
+    "shan't": "mustn't",
+    "wont": "won't",
+    "doesnt": "doesn't",
+    "isnt": "isn't",
+    "arent": "aren't",
+    "didnt": "didn't",
+    "wouldnt": "wouldn't",
+    "im": "i'm",
+    "ive": "i've",
+    "id": "i'd",
+    "pls": "please",
+    "plz": "please",
+    "u": "you",
+    "thou": "you",
+    "no-one": "nobody",
+    "noone": "nobody",
+    "everybody": "everyone",
+    "gotta": "must",
+    "quit": "stop",
+    "cease": "stop",
+}
+_MISSPELT = ("never", "always", "please", "without", "avoid", "don't", "instead", "leave")
+_ALIKE = frozenset("newer nerve lever avoids avoided leaves pleased pleasers release".split())
+
+
+class Word(Struct, frozen=True, gc=False):
+    """One word. low: lower case and corrected; start, end: where it is in the sentence; mark: punctuation behind it."""
+
+    low: str
+    start: int
+    end: int
+    mark: str
+
+
+class OwnSentence(Struct, frozen=True, kw_only=True):
+    """One sentence of the user's own. text: as written; words: of the masked text.
+
+    is_question: whether it asks. place: its number among the sentences of the message.
+    heading: of an item of a list, the words of the heading or the line that introduces it.
+    """
+
+    text: str
+    words: tuple[Word, ...]
+    is_question: bool
+    place: int
+    heading: str = ""
+
+    def slice(self, start: int, end: int) -> str:
+        """The text from one word up to, but not including, another."""
+        return self.text[self.words[start].start : self.words[end - 1].end] if start < end else ""
+
+
+def read_sentences(text: str) -> Iterator[OwnSentence]:
+    """The user's own sentences, in order; code, quotations, logs and other pasted text are left out."""
+    if len(text) > MAX_CHARS:
+        text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
+    text = text.replace("\r\n", "\n").replace("’", "'")
+    masked = mask_quotes(_mask_pasted(mask_blocks(text)))
+    masked = _WRAPPED.sub(lambda found: " " * len(found[0]), masked)
+    place = 0
+    heading = ""
+    for start, stop, mark in _spans(masked):
+        bullet = _BULLET.match(masked, start, stop)
+        begin = bullet.end() if bullet else start
+        words = read_words(masked[begin:stop])
+        if not words:
+            continue
+        lows = [word.low for word in words]
+        is_item = bullet is not None
+        if not is_item and (
+            words[-1].mark.endswith(":") or (len(words) <= 4 and _OWN_HEADING.intersection(lows) and "\n" in mark)
+        ):
+            heading = " ".join(lows)
+        elif not is_item:
+            heading = ""
+        for at in range(0, len(words), MAX_SENTENCE_WORDS):
+            part = words[at : at + MAX_SENTENCE_WORDS]
+            asks = "?" in mark or is_interrogative([word.low for word in part[:3]])
+            yield OwnSentence(
+                text=text[begin:stop],
+                words=tuple(part),
+                is_question=asks,
+                place=place,
+                heading=heading if is_item else "",
+            )
+            place += 1
+
+
+def is_interrogative(first: Sequence[str]) -> bool:
+    """Whether a sentence that begins with these words is a question, with or without its mark."""
+    if not first or first[:2] == ["how", "often"]:  # "how often do I have to say it: …"
+        return False
+    if first[0] in ("don't", "isn't", "aren't") and len(first) > 1 and first[1] in ("we", "you", "they", "i", "the"):
+        return "dare" not in first
+    if (
+        first[0] == "do"
+        and len(first) > 1
+        and first[1] not in ("you", "we", "they", "i", "the", "these", "those", "any")
+    ):
+        return False
+    if first[0] in ("must", "has", "have"):
+        return len(first) > 1 and first[1] in (
+            "i",
+            "we",
+            "you",
+            "they",
+            "he",
+            "she",
+            "it",
+            "the",
+            "this",
+            "that",
+            "any",
+            "all",
+            "there",
+        )
+    if first[0] in ("can", "could", "would", "will") and len(first) > 1 and first[1] == "you":
+        return False  # a request, more often than not; `limits` looks at the rest of it
+    return first[0] in _QUESTION_WORDS
+
+
+def is_told_of_others(words: Sequence[Word]) -> bool:
+    """Whether these words, up to a colon or "that", introduce what somebody else said or what is to be written."""
+    lows = [word.low for word in words]
+    if lows[:1] in (["i"], ["i've"]):
+        return False  # "I've told you before: …"
+    if any(low in _REPORTS for low in lows):
+        return True
+    return bool(lows) and lows[0] in _TEXT_TASKS and not any(low in _OWN_INTRODUCTION for low in lows)
+
+
+def read_words(masked: str) -> list[Word]:
+    """The words of a masked sentence, in lower case, contractions joined and slips corrected."""
+    words: list[Word] = []
+    for found in _WORD.finditer(masked):
+        raw = found[0]
+        core = raw.strip("*_()[]{}\"'!?…") if raw not in ("-", "--", "–", "—") else raw
+        mark = ""
+        while core and core[-1] in ".,:;!?…":
+            mark, core = core[-1] + mark, core[:-1]
+        core = core.strip("*_()[]{}")
+        if not core:
+            if words and mark:
+                words[-1] = _marked(words[-1], mark)
+            continue
+        low = _spelled(core.lower().replace("´", "'").replace("`", "'"))
+        start = found.start() + raw.index(core[0])
+        pair = _PAIRS.get((words[-1].low, low)) if words and not words[-1].mark else None
+        if pair is not None:
+            words[-1] = Word(pair, words[-1].start, start + len(core), mark)
+        else:
+            words.append(Word(low, start, start + len(core), mark))
+    return words
+
+
+def _marked(word: Word, mark: str) -> Word:
+    return Word(word.low, word.start, word.end, word.mark + mark)
+
+
+def _spelled(low: str) -> str:
+    known = _SPELLINGS.get(low)
+    if known is not None:
+        return known
+    if 4 <= len(low) <= 8 and low[0] in "napwdil" and low not in _ALIKE:
+        for right in _MISSPELT:
+            if right[0] == low[0] and low != right and abs(len(low) - len(right)) <= 1 and _is_one_slip(low, right):
+                return right
+    return low
+
+
+def _is_one_slip(low: str, right: str) -> bool:
+    """Whether one letter was left out, doubled or swapped with its neighbour; another in its place is no slip."""
+    if len(low) == len(right):
+        wrong = [place for place in range(len(low)) if low[place] != right[place]]
+        return (
+            len(wrong) == 2
+            and wrong[1] == wrong[0] + 1
+            and low[wrong[0]] == right[wrong[1]]
+            and low[wrong[1]] == right[wrong[0]]
+        )
+    short, long = sorted((low, right), key=len)
+    if long == low:  # one letter too many: only a doubled one
+        return any(
+            long[place] == long[place - 1] and long[:place] + long[place + 1 :] == short
+            for place in range(1, len(long))
+        )
+    return any(long[:place] + long[place + 1 :] == short for place in range(1, len(long)))
+
+
+def _spans(masked: str) -> Iterator[tuple[int, int, str]]:
+    start = 0
+    for end in _ENDS.finditer(masked):
+        if masked[start : end.start()].strip():
+            yield start, end.start(), end[0]
+        start = end.end()
+    if masked[start:].strip():
+        yield start, len(masked), ""
+
+
+def _mask_pasted(masked: str) -> str:
+    """Without the lines that were pasted: logs, diffs, quoted mails, documents under a heading, lists handed over."""
+    lines = masked.split("\n")
+    hidden: list[str] = []
+    mode = "own"  # "introduced": the next paragraph is pasted; "pasted": up to the next blank line; "rest": to the end
+    seen_own_heading = False
+    for number, line in enumerate(lines):
+        if mode == "rest":
+            hidden.append(" " * len(line))
+            continue
+        if mode in ("introduced", "pasted"):
+            if line.strip():
+                mode = "pasted"
+                hidden.append(" " * len(line))
+                continue
+            if mode == "introduced":
+                hidden.append(line)
+                continue
+            mode = "own"
+        heading = _HEADING.match(line)
+        if heading:
+            title = {word.low for word in read_words(heading["title"])}
+            seen_own_heading = seen_own_heading or bool(title & _OWN_HEADING)
+            mode = "own" if seen_own_heading else "rest"
+            hidden.append(line.replace("#", " ") if seen_own_heading else " " * len(line))
+            continue
+        if _REST_IS_PASTED.match(line):
+            mode = "rest"
+            hidden.append(" " * len(line))
+            continue
+        if is_pasted_line(line):
+            hidden.append(" " * len(line))
+            continue
+        if _INTRODUCTION.search(line) and any(map(str.strip, lines[number + 1 :])):
+            last = _ENDS.split(line.rstrip().rstrip(":"))[-1]
+            words = [word.low for word in read_words(last)]
+            if any(word in _HANDED_OVER for word in words) and not any(word in _LIST_OF_OWN for word in words):
+                mode = "rest"
+            elif not _is_own_introduction(words, lines[number + 1 :]):
+                mode = "introduced"
+        hidden.append(line)
+    return "\n".join(hidden)
+
+
+_LIST_OF_OWN = frozenset("rules constraints conventions restrictions preferences wishes boundaries limits".split())
+_PASTED_THINGS = frozenset(
+    "output log logs error trace result results stacktrace crash warning dump snippet code".split()
+)
+
+
+def _is_own_introduction(words: Sequence[str], following: Sequence[str]) -> bool:
+    """Whether a line with a colon at its end introduces a list of the user's own, and not something pasted."""
+    if any(word in _PASTED_THINGS for word in words):
+        return False
+    if any(word in _OWN_INTRODUCTION for word in words):
+        return True
+    first = next((line for line in following if line.strip()), "")
+    return bool(_BULLET.match(first)) or bool(re.match(r"\S", first))

@@ -1,0 +1,426 @@
+"""Finds the limits a user states: what is never or always to be done, where nothing may be changed, when to ask first.
+
+Each of the user's own sentences is split into clauses, each clause is stripped of what leads to it, and a grammar of
+demands decides whether the rest is one: negated orders, modal verbs with their subject, predicates that forbid,
+conventions of a team or a project, conditions ("ask before …"). What describes the program ("the name must not be
+empty"), reports others, asks or quotes is none. A second step decides how long a limit lasts and whom it is for.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.algorithms.late_pattern import LatePattern
+from clio.memory.preferences.limit_clause import (
+    DASHES,
+    DEFINITE,
+    HEDGES,
+    HERE,
+    IN_PROJECT,
+    LASTING_WORDS,
+    TASK_HEADING,
+    Clause,
+    Strength,
+    has_artefact,
+    has_path,
+    is_lead,
+    is_task,
+    read_clause,
+    split_clauses,
+    strength_of,
+)
+from clio.memory.preferences.limit_languages import judge_other_language
+from clio.memory.preferences.limit_orders import (
+    judge_always,
+    judge_ask_first,
+    judge_avoid,
+    judge_instead,
+    judge_keep,
+    judge_manner,
+    judge_negated_order,
+    judge_no_thing,
+    judge_no_way,
+    judge_only,
+    judge_stop,
+    judge_verbless,
+    judge_without,
+)
+from clio.memory.preferences.limit_sentences import OwnSentence, is_told_of_others, read_sentences
+from clio.memory.preferences.limit_statements import judge_i, judge_we, judge_you
+from clio.memory.preferences.limit_things import judge_convention, judge_environment, judge_forbidden, judge_modal
+from clio.memory.preferences.notice_parts import small
+from clio.memory.preferences.notice_words import is_order
+
+Term = Literal["lasting", "unclear", "task"]
+
+
+LimitScope = Literal["project", "user"]
+
+
+MAX_LASTING = 12
+"""Of one message. Who states more has pasted a document, and it holds for the task alone."""
+
+
+MAX_CHARS = 240
+MAX_CLAUSES = 30
+"""Of one sentence."""
+
+
+class StatedLimit(Struct, frozen=True, kw_only=True):
+    """One limit the user stated.
+
+    content: in the user's words, standing alone. quote: the sentence as written.
+    term: "lasting": meant for good; "unclear": the user is to be asked; "task": for the task at hand alone.
+    scope: "project" where it names a path, this project or a team; else "user".
+    """
+
+    content: str
+    quote: str
+    term: Term
+    scope: LimitScope
+
+
+_Rule = Callable[[Clause], "Strength | None"]
+
+
+def find_limits(text: str) -> tuple[StatedLimit, ...]:
+    """The limits a message states, in its order; nothing twice. Costs time linear in the length of the text."""
+    found: dict[str, tuple[Clause, Strength, str]] = {}
+    has_task = False
+    sentences = list(read_sentences(text))
+    for number, sentence in enumerate(sentences):
+        limits, asks = _judge_sentence(sentence)
+        if limits and number + 1 < len(sentences) and _is_repaired(limits, sentences[number + 1]):
+            limits = []
+        has_task = has_task or asks or (not limits and len(sentence.words) > 2 and not _THANKS.match(sentence.text))
+        for clause, strength in limits:
+            content = _content(clause)
+            found.setdefault(content.casefold(), (clause, strength, content))
+    made = [_make(clause, strength, content, has_task) for clause, strength, content in found.values()]
+    if sum(one.term != "task" for one in made) > MAX_LASTING:
+        made = [StatedLimit(content=one.content, quote=one.quote, term="task", scope=one.scope) for one in made]
+    return tuple(made)
+
+
+_MARKERS = frozenset(
+    """never don't no-longer always avoid stop only without leave keep hands stick refrain abstain ask off limits
+    forbidden prohibited banned taboo verboten permitted allowed must mustn't shouldn't should can't can may shall won't
+    nobody nothing no not none neither nor zero max maximum min minimum most instead rather prefer favour favor opt
+    before until unless except but apart here repo repository project codebase we we've we're our us henceforth forward
+    future from every each whenever treat consider ignore preserve stays stay remains remain belongs belong live lives
+    goes go is are isn't aren't gets get need needs requires enforces wants doesn't i'd i i'll i'm you you're
+    it's that's
+    skip forget there there's house style steer away hard cut enough save wait single follow follows let let's while
+    dare expect insist start starts end ends use indent per lines functions files commits names below under spaces tabs
+    fewer less limit limited restrict confine within inside scope approval sign short brief answers answer talk speak
+    reply respond write comment better best rely depend exclude nowhere beware mind careful care try hold respect obey
+    adhere all any anything everything whatever default rule policy rules policies english german french touch change
+    edit do make run add rather frozen generated sacred shop case when if after while both contain contains vanilla
+    return returns has have reject rejects fails breaks treats responses replies explanations follow next today
+    niemals nie kein keine keinen nicht immer nur ohne bitte frag frage ab jamais pas sans toujours nunca siempre sin
+    solo evita nada lass verwende nutze no-go drop abandoned quit""".split()
+)
+"""A sentence without one of these states no limit; the patterns are not compiled for it."""
+_THANKS = LatePattern(
+    r"\W*(?:thank|thanks|thx|great|nice|good|perfect|lgtm|looks? good|well done|wow|cool|awesome|ok|okay|hi|hello"
+    r"|hey|sorry|sure|yes|no"
+    r"|again|one |small |another |jesus|ffs|why do you)\b",
+    re.IGNORECASE,
+)
+
+
+def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]], bool]:
+    """The limits of one sentence, and whether it asks for work."""
+    words = sentence.words
+    lows = [word.low for word in words]
+    asks = sentence.is_question or is_task(lows)
+    if not _MARKERS.intersection(lows) and not sentence.heading:
+        return [], asks
+    if sentence.is_question and not _is_request(lows):
+        return [], True
+    found: list[tuple[Clause, Strength]] = []
+    spans = split_clauses(words)
+    if len(spans) > MAX_CLAUSES:
+        return [], True  # a list of data
+    asks = False
+    for number, (first, end) in enumerate(spans):
+        before = words[first - 1] if first else None
+        if (
+            before is not None
+            and ":" in before.mark
+            and (is_told_of_others(words[:first]) or _REPORT_TOPIC.match(" ".join(lows[:first])))
+        ):
+            break
+        if ":" in words[end - 1].mark and is_told_of_others(words[first:end]):
+            break
+        if number + 1 < len(spans) and is_lead(lows[first:end]):
+            continue
+        clause = read_clause(sentence, first, end, spans[:number])
+        if clause is None:
+            if first == 0:
+                asks = True
+                break  # a question, a guess, a report: what follows belongs to it
+            continue
+        strength = _judge(clause)
+        if strength is not None and _is_problem(clause, spans[number + 1 :]):
+            return found, True
+        if strength is None:
+            asks = asks or is_task(clause.line.split())
+            if number == 0 and HEDGES.match(clause.line) and not clause.has_condition:
+                break
+            continue
+        if found and found[-1][0].end == first and not clause.is_standing and _joins(found[-1][0], clause):
+            last, before_strength = found[-1]
+            last.end = end
+            found[-1] = (last, "policy" if "policy" in (before_strength, strength) else strength)
+        else:
+            found.append((clause, strength))
+    return found, asks or (sentence.is_question and not found)
+
+
+_REPORT_TOPIC = LatePattern(
+    r"(?:steps|steps to reproduce|to reproduce|repro|expected|actual|given|bug|review|ticket|acceptance criteria"
+    r"|requirements?|user story|error|warning|scenario)\b"
+)
+_REPAIR = LatePattern(
+    r"(?:(?:and|so|please|can you|could you|then|but) )*(?:fix|add|move|rename|enforce|upgrade|implement|split"
+    r"|rebase|remove|convert|show|write|make|cherry-pick"
+    r"|profile|look|explain|describe|walk|use(?= an? )|draw|check|find|delete|set|adjust|correct|repair|handle|create"
+    r"|solve|investigate|debug|increase"
+    r"|reduce|rewrite the|update the) "
+    r"(?!.*\binstead\b)(?!it by hand)(?!.* accordingly)(?:it|them|one|that|this|the|an?|some|support|logging"
+    r"|those|into|up|out)\b"
+)
+
+
+_ASKS_WHY = LatePattern(
+    r"(?:(?:and|but|so) )*(?:why|how|what|which|where|who|is|are|does|do|can|should)\b(?! (?:not|longer)\b)"
+)
+
+
+def _is_problem(clause: Clause, later: Sequence[tuple[int, int]]) -> bool:
+    """Whether a statement describes what is wrong: what follows in the sentence repairs it or asks about it."""
+    head = clause.line.split()[0]
+    if head in (
+        "never",
+        "don't",
+        "always",
+        "no",
+        "avoid",
+        "stop",
+        "only",
+        "leave",
+        "keep",
+        "nobody",
+        "nothing",
+        "you",
+        "i",
+        "i'd",
+    ) and (head not in ("no", "nobody", "nothing") or not later):
+        return False
+    if is_order(head) is True and not has_artefact(head):
+        return False
+    lows = [word.low for word in clause.sentence.words]
+    for first, end in later:
+        rest = " ".join(low for low in lows[first:end] if low not in DASHES)
+        if _REPAIR.match(rest) or _ASKS_WHY.match(rest):
+            return True
+    return False
+
+
+def _is_repaired(limits: Sequence[tuple[Clause, Strength]], following: OwnSentence) -> bool:
+    """Whether the next sentence asks to mend what is described: "Our deploys take an hour. Make them faster." """
+    lows = [word.low for word in following.words]
+    if not re.match(
+        r"(?:(?:and|so|please|can you|could you|then) )*(?:fix|make|change|speed|get|help) (?:it|them|that|this)\b",
+        " ".join(lows),
+    ):
+        return False
+    return all(
+        re.match(r"(?:our|the|it|this|we|there|all|every|\w+s)\b", clause.line)
+        and is_order(clause.line.split()[0]) is not True
+        for clause, _ in limits
+    )
+
+
+def _joins(one: Clause, other: Clause) -> bool:
+    """Whether two clauses in a row say one thing: "no click, no typer", "we use uv, not pip"."""
+    return (
+        other.line.startswith(("no ", "not ", "never ", "nor "))
+        or one.line.split(" ", 1)[0] == other.line.split(" ", 1)[0]
+    )
+
+
+def _is_request(lows: Sequence[str]) -> bool:
+    text = " ".join(lows)
+    return bool(
+        re.search(
+            r"\b(?:can|could|would|will) you(?: please| kindly)? (?:not|never|stop|always|avoid|refrain|mind not)\b",
+            text,
+        )
+    )
+
+
+_NOW = LatePattern(
+    r"\b(?:yet|for now|right now|today|tonight|tomorrow|at the moment|for the moment|this time|so far|meanwhile"
+    r"|in the meantime|for the time being|just yet|in this (?:function|method|class|file|pr|mr|commit|change|task"
+    r"|case"
+    r"|step|branch|test|loop|patch|refactor\w*|module|migration)|for this (?:task|one|change|pr|case|function"
+    r"|file|step)"
+    r"|while you're at it|still running|until i'm done|nothing else|one (?:file|step|thing) at a time"
+    r"|of this (?:function|file))\b"
+)
+
+
+_FOR_NOW = LatePattern(
+    r"\b(?:yet$|for now|right now|at the moment|for the moment|this time|(?<!starting )today|tonight"
+    r"|for this (?:task|change|pr)"
+    r"|in this (?:function|method))\b"
+)
+_POINTS = LatePattern(
+    r"\b(?:it|them|that file|this file|these files|those files|this function|its|their|there|the (?:rest|other"
+    r"|others|old|new"
+    r"|footer|header|tests?|code|signature|response|index|second|first|release|file|function))\b"
+)
+
+
+def _judge(clause: Clause) -> Strength | None:
+    """Whether a clause is a demand, and how strongly it is meant for good."""
+    line = clause.line
+    if not line:
+        return None
+    for rule in _RULES:
+        found = rule(clause)
+        if found is not None:
+            return found
+    if clause.is_demanded and len(line.split()) > 1:
+        return "policy"
+    if clause.in_rules and not clause.has_condition and clause.first == 0 and len(line.split()) > 1:
+        return strength_of(clause)
+    return None
+
+
+_RULES: tuple[_Rule, ...] = (
+    judge_no_way,
+    judge_environment,
+    judge_verbless,
+    judge_ask_first,
+    judge_manner,
+    judge_negated_order,
+    judge_stop,
+    judge_avoid,
+    judge_keep,
+    judge_only,
+    judge_no_thing,
+    judge_i,
+    judge_you,
+    judge_we,
+    judge_forbidden,
+    judge_modal,
+    judge_convention,
+    judge_instead,
+    judge_without,
+    judge_always,
+    judge_other_language,
+)
+
+
+_TEAM = LatePattern(r"\b(?:we|we're|we've|our|team|nobody|everyone|style guide)\b")
+
+
+def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> StatedLimit:
+    line = " ".join(word.low for word in clause.sentence.words[min(clause.first, clause.start) : clause.end])
+    quote = clause.sentence.text[clause.sentence.words[0].start :].strip()
+    term: Term
+    if (
+        strength == "task"
+        or _FOR_NOW.search(line)
+        or (
+            _NOW.search(line)
+            and not clause.is_standing
+            and not IN_PROJECT.search(line)
+            and not LASTING_WORDS.search(line)
+        )
+    ):
+        term = "task"
+    elif strength == "policy":
+        term = (
+            "lasting"
+            if not re.search(r"\b(?:this time|in this (?:function|pr|commit|change|file|task))\b", line)
+            else "unclear"
+        )
+        if (
+            has_task
+            and _POINTS.search(clause.line)
+            and not re.search(r"\b(?:never|always|ever|nobody)\b", line)
+            and not clause.in_project
+        ):
+            term = "unclear"
+    elif TASK_HEADING.search(clause.sentence.heading) or (
+        has_task and (_POINTS.search(clause.line) or DEFINITE.search(clause.line))
+    ):
+        term = "task"
+    elif has_task or _POINTS.search(clause.line) or (clause.is_contrast and not clause.is_standing):
+        term = "unclear"
+    else:
+        term = "lasting" if not DEFINITE.search(clause.line) else "unclear"
+    return StatedLimit(content=content, quote=quote[:MAX_CHARS], term=term, scope=_scope(clause, content))
+
+
+def _scope(clause: Clause, content: str) -> LimitScope:
+    line = " ".join(word.low for word in clause.sentence.words)
+    if has_path(content) or clause.in_project or HERE.search(line):
+        return "project"
+    return "project" if _TEAM.search(clause.line) else "user"
+
+
+_PRONOUN = LatePattern(r"\b(?:it|them|those|these|that)$|\b(?:it|them)\b(?! (?:is|are|'s))")
+
+
+def _content(clause: Clause) -> str:
+    """The limit in the user's words, from where it begins to the end of what belongs to it."""
+    sentence = clause.sentence
+    end = clause.end
+    while end < len(sentence.words):
+        mark = sentence.words[end - 1].mark
+        following = sentence.words[end].low
+        if following in ("and", "but", "so", "then", "also", "please") or (mark and mark[-1] in ".!?;"):
+            break
+        more = next(
+            (
+                at
+                for at in range(end + 1, len(sentence.words))
+                if sentence.words[at - 1].mark or sentence.words[at].low in DASHES
+            ),
+            len(sentence.words),
+        )
+        if sentence.words[more - 1].end - sentence.words[clause.start].start > MAX_CHARS // 2:
+            break
+        end = more
+    start = clause.start
+    if (
+        start
+        and _PRONOUN.search(clause.line)
+        and sentence.words[end - 1].end - sentence.words[0].start <= MAX_CHARS // 2
+    ):
+        start = 0
+    while start < end - 1 and sentence.words[start].low in (
+        "and",
+        "but",
+        "so",
+        "also",
+        "please",
+        "then",
+        "ok",
+        "okay",
+        "well",
+        "-",
+        "–",
+        "—",
+        "because",
+    ):
+        start += 1
+    text = " ".join(sentence.slice(start, end).split()).rstrip(" .,;:!-–—")
+    return small(text[:MAX_CHARS])

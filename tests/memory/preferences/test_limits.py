@@ -1,0 +1,133 @@
+"""The limits a message states: where they may stand, what is none, how long they last and whom they are for."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.memory.preferences.limits import MAX_LASTING, find_limits
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "{}",
+        "Fix the parser. {} Then run the tests.",
+        "Todo:\n- add the endpoint\n- {}\n- update the docs",
+        "## Task\nSpeed it up.\n\n## Constraints\n- {}",
+        "```\nnever use tabs\n```\n{}",
+        "Here is the output:\n\n    error: never do this\n\nFind the cause. {}",
+        "> please use tabs\n\nWhat did he mean? {}",
+        "> quoted\n{}",
+        "do it like last time and please {}",
+        "From now on: {}",
+    ],
+)
+@pytest.mark.parametrize("limit", ["never write to /srv/data", "don't add dependencies", "leave config.yml alone"])
+def test_a_limit_is_found_wherever_it_stands(frame: str, limit: str) -> None:
+    assert [one.content for one in find_limits(frame.format(limit)) if limit in one.content]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        "```\n{}\n```",
+        "    {}",
+        "> {}",
+        '"{}"',
+        "`{}`",
+        "<doc>\n{}\n</doc>",
+        "# Readme\n{}",
+        "2024-01-01 10:00:00 {}",
+        "ERROR: {}",
+        "summarise this text:\n{}",
+        "Acceptance criteria:\n- {}",
+        "the docs say: {}",
+        "add a comment that says {}",
+        "write a commit message for: {}",
+        "should I {}?",
+    ],
+)
+def test_pasted_and_reported_text_states_none(frame: str) -> None:
+    assert find_limits(frame.format("never write to the cache")) == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the name must not be empty",
+        "only admins may see this page",
+        "why does it never finish?",
+        "I never saw this error",
+        "don't worry about it",
+        "we used to use pip",
+        "no idea why it fails",
+        "stop the server",
+        "the test always fails",
+        "keep going",
+        "Our deploys take an hour. Make them faster.",
+    ],
+)
+def test_what_describes_the_program_or_the_state_of_things_is_none(text: str) -> None:
+    assert find_limits(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "term", "scope"),
+    [
+        ("never use tabs", "lasting", "user"),
+        ("we use uv here, not pip", "lasting", "project"),
+        ("Never edit gen/api.py", "lasting", "project"),
+        ("nobody touches prod.yaml", "lasting", "project"),
+        ("Fix the bug in add, don't change its signature", "task", "user"),
+        ("don't commit yet", "task", "user"),
+        ("Write a tool. No frameworks please.", "unclear", "user"),
+    ],
+)
+def test_how_long_it_lasts_and_whom_it_is_for(text: str, term: str, scope: str) -> None:
+    [found] = find_limits(text)
+    assert (found.term, found.scope) == (term, scope)
+
+
+def test_slips_of_the_keyboard_are_understood() -> None:
+    assert [one.content for one in find_limits("pls nevr push to main")] == ["nevr push to main"]
+    assert find_limits("plese dont tuoch the lockfile") != ()
+
+
+def test_a_whole_document_of_rules_holds_for_the_task_alone() -> None:
+    rules = "\n".join(f"- never use module{number}" for number in range(MAX_LASTING + 1))
+    assert {one.term for one in find_limits(rules)} == {"task"}
+
+
+def test_the_time_it_takes_is_linear() -> None:
+    text = "the parser reads a line and we never know what comes next, so it must not stop here or there. "
+    find_limits(text)
+    begin = time.process_time()
+    find_limits(text * 100)
+    once = time.process_time() - begin
+    begin = time.process_time()
+    find_limits(text * 1_000)
+    assert time.process_time() - begin < 40 * once + 0.2
+    begin = time.process_time()
+    find_limits("never " * 20_000)
+    find_limits("no, " * 20_000)
+    find_limits(" " * 100_000 + "x")
+    assert time.process_time() - begin < 5
+
+
+WORDS = st.lists(
+    st.sampled_from(
+        "never always don't do not no only we use you must may should keep leave alone without as it is the in this "
+        "repo src/a.py , . : ; ? - \n ` \" ' > # if when before ask me unless i say and but please off limits tests "
+        "are nobody nothing everything touch edit frozen stop avoid using".split(" ")
+    ),
+    max_size=40,
+).map(" ".join)
+
+
+@given(WORDS | st.text(max_size=200))
+def test_anything_can_be_said_and_what_is_found_can_be_kept(text: str) -> None:
+    for one in find_limits(text):
+        assert one.content == " ".join(one.content.split()) != ""
+        assert one.quote

@@ -1,0 +1,193 @@
+"""A limit the user states anywhere in a message holds at once, in later sessions, for sub-agents, and until undone."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clio.agent.events import Notice
+from clio.commands.registry import run_command
+from clio.memory.preferences.pending_limits import FILE
+from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.support.chat_server import ChatServer, text, tool_calls
+from tests.support.desk import Desk
+from tests.turns.conftest import MakeDesk
+
+TASK = """\
+calc.add returns the difference instead of the sum. I noticed it when the report was wrong.
+
+1. read calc.py
+2. fix it
+3. never change anything under golden/, QA approves those files
+4. don't touch the tests for now
+
+```
+AssertionError: never trust add
+```
+Then tell me what it was. Also please never add emojis to comments
+"""
+
+
+def last_words(desk: Desk) -> str:
+    return str(desk.server.requests[-1].body["messages"][-1]["content"])
+
+
+def system(desk: Desk) -> str:
+    return str(desk.server.requests[-1].body["messages"][0]["content"])
+
+
+def notices(desk: Desk) -> str:
+    return "\n".join(notice.text for notice in desk.seen(Notice))
+
+
+def test_limits_inside_a_long_message_hold_in_its_requests_and_in_a_later_session(make_desk: MakeDesk) -> None:
+    desk = make_desk([tool_calls([("read_file", {"path": "calc.py"})]), text("Done."), text("Hello.")])
+
+    async def run() -> None:
+        await desk.turn(TASK)
+        for request in desk.server.requests:
+            before = str(request.body["messages"][1]["content"]).partition("calc.add returns")[0]
+            assert "- never change anything under golden/" in before
+            assert "- never add emojis to comments" in before
+            assert "- don't touch the tests for now" in before
+            assert "trust add" not in before
+        assert "Saved to project memory: never change anything under golden/" in notices(desk)
+        assert "user memory: never add emojis to comments (hard limit) · /memory undo" in notices(desk)
+        assert "Applied to this session: don't touch the tests for now · /memory undo" in notices(desk)
+        await desk.app.close()
+        desk.app = desk.build()
+        await desk.turn("hello")
+        assert "- never change anything under golden/" in system(desk)
+        assert "- never add emojis to comments" in system(desk)
+        assert "for now" not in str(desk.server.requests[-1].body)
+        await desk.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_limit_of_one_project_is_not_told_in_another(place: Place, server: ChatServer, tmp_path: Path) -> None:
+    server.add(text("Yes."), text("Yes."), text("Yes."))
+    assert clio(place, "-p", "Never edit files under gen/. And never use emojis in answers.").returncode == 0
+    assert clio(place, "-p", "hello").returncode == 0
+    assert "under gen/" in str(server.requests[-1].body)
+    other = tmp_path / "other"
+    other.mkdir()
+    assert clio(place, "-p", "hello", cwd=other).returncode == 0
+    assert "under gen/" not in str(server.requests[-1].body)
+    assert "never use emojis" in str(server.requests[-1].body)
+
+
+def test_sub_agents_are_told_the_limits_and_what_the_project_knows(make_desk: MakeDesk) -> None:
+    replies = [tool_calls([("delegate", {"task": "Look at calc.py."})]), text("It subtracts."), text("Done.")]
+    desk = make_desk(replies)
+
+    async def run() -> None:
+        run_command(desk.app, "/memory add discovery We deploy with make ship")
+        await desk.turn("Look into calc.py. We use uv here, not pip. Don't commit anything yet.")
+        sent = str(desk.server.requests[1].body["messages"])
+        assert "Look at calc.py." in sent
+        assert "use uv here, not pip" in sent
+        assert "commit anything yet" in sent
+        assert "deploy with make ship" in sent
+        await desk.app.close()
+
+    asyncio.run(run())
+
+
+def test_undo_lifts_what_was_saved_together_and_what_holds_for_the_session(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("Ok."), text("Ok."), text("Ok.")])
+
+    async def run() -> None:
+        await desk.turn("Never use tabs. Never push to main. Fix calc.py but don't touch the tests.")
+        told = desk.app.memory.undo()
+        assert "don't touch the tests" in told
+        told = desk.app.memory.undo()
+        assert "never use tabs" in told
+        await desk.turn("go on")
+        words = last_words(desk)
+        lifted = words.partition("taken these limits back")[2]
+        assert "never use tabs" in lifted
+        assert "never push to main" in lifted
+        assert "don't touch the tests" in words.partition("hold no more")[2]
+        await desk.app.close()
+        desk.app = desk.build()
+        await desk.turn("hello")
+        assert "tabs" not in str(desk.server.requests[-1].body)
+        await desk.app.close()
+
+    asyncio.run(run())
+
+
+def test_what_a_trim_removed_is_told_again(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("Ok."), text("Ok."), text("Ok.")])
+
+    async def run() -> None:
+        await desk.turn("Fix calc.py but don't touch the tests.")
+        await desk.turn("go on")
+        assert "don't touch the tests" not in last_words(desk)
+        desk.app.memory.window_trimmed()
+        await desk.turn("go on")
+        assert "- don't touch the tests" in last_words(desk)
+        await desk.app.close()
+
+    asyncio.run(run())
+
+
+def test_a_liking_and_a_limit_in_one_sentence_are_both_kept(make_desk: MakeDesk) -> None:
+    desk = make_desk([text("Ok.")])
+
+    async def run() -> None:
+        await desk.turn("I like pytest but never unittest.")
+        await desk.app.close()
+
+    asyncio.run(run())
+    contents = {record.content: record.score for record in desk.app.memory.memories.user.records()}
+    assert any("never unittest" in content and (score or 9) <= 1.5 for content, score in contents.items())
+    # A liking alone is asked about, never taken for a limit.
+    assert all("never" in content for content, score in contents.items() if (score or 9) <= 1.5)
+
+
+@pytest.fixture
+def server() -> Iterator[ChatServer]:
+    with ChatServer() as server:
+        yield server
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: ChatServer) -> Place:
+    return make_place(tmp_path, server)
+
+
+@pytest.mark.parametrize(("key", "kept"), [("y", True), ("n", False)])
+def test_a_one_shot_run_keeps_the_question_for_the_next_interactive_start(
+    place: Place, server: ChatServer, key: str, kept: bool
+) -> None:
+    server.add(text("Done."), text("Hello."), text("Hello again."))
+    done = clio(place, "-p", "Write a small command line tool. No click, no typer please.")
+    assert done.stdout == "Done.\n"
+    assert "clio will ask at the next interactive start" in done.stderr
+    assert "- no click, no typer" in str(server.requests[-1].body)
+    with place.clio(columns=110, lines=40) as shell:
+        shell.wait_for("Remember for all later work: “no click, no typer")
+        shell.send(key)
+        shell.wait_for("test-model · ask")
+        shell.line("hello")
+        shell.wait_for("Hello.")
+        assert ("no click, no typer" in str(server.requests[-1].body)) is kept
+        shell.line("/exit")
+        shell.wait_exit()
+    with place.clio("--new", columns=110, lines=40) as shell:
+        shell.wait_for("test-model · ask")
+        shell.line("hello")
+        shell.wait_for("Hello again.")
+        assert "Remember for" not in shell.everything
+    assert "no click" not in (place.home / ".clio" / FILE).read_text(encoding="utf-8")
+
+
+def test_incognito_keeps_nothing(place: Place, server: ChatServer) -> None:
+    server.add(text("Done."))
+    done = clio(place, "--incognito", "-p", "Write a tool. No click please. Never use tabs.")
+    assert done.returncode == 0
+    assert "Saved" not in done.stderr
+    assert not (place.home / ".clio" / FILE).exists()
