@@ -220,7 +220,11 @@ STORIES = (
     Story(
         "place",
         (
-            ("u: put the feature flags somewhere central", "edit config/flags.yaml", "a: Flags are in config/flags.yaml."),
+            (
+                "u: put the feature flags somewhere central",
+                "edit config/flags.yaml",
+                "a: Flags are in config/flags.yaml.",
+            ),
             (
                 "u: the feature flags moved to the settings service, delete the yaml file",
                 "commit 90ab12f Read feature flags from the settings service",
@@ -286,7 +290,11 @@ STORIES = (
         "name",
         (
             ("u: who owns the billing module?", "a: CODEOWNERS names Priya Raman for billing."),
-            ("u: Priya left the team, billing belongs to Tomasz Nowak now", "edit CODEOWNERS", "a: CODEOWNERS updated."),
+            (
+                "u: Priya left the team, billing belongs to Tomasz Nowak now",
+                "edit CODEOWNERS",
+                "a: CODEOWNERS updated.",
+            ),
         ),
         (
             Ask("who is responsible for billing", "Tomasz", "names Priya"),
@@ -296,7 +304,14 @@ STORIES = (
     ),
     Story(
         "name",
-        (("u: name the new worker", "a: I suggest heron.", "u: heron is taken, call the worker pelican", "a: pelican."),),
+        (
+            (
+                "u: name the new worker",
+                "a: I suggest heron.",
+                "u: heron is taken, call the worker pelican",
+                "a: pelican.",
+            ),
+        ),
         (
             Ask("what is the new worker called", "pelican"),
             Ask("name we chose for the worker", "pelican"),

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from clio.algorithms.listeners import never
 from clio.config.own_memory import seal_memory
+from clio.errors import SessionNotFound
 from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
 PROGRESS_KEY = "session_progress"
+HANDLE_CHARS = 8
+"""So many characters of the end of an id name a session, where no other ends so."""
 
 
 def _no_session() -> Session | None:
@@ -350,10 +353,12 @@ class MemorySystem(KnownOfProject):
         include_current: bool = False,
         max_sessions: int = DEFAULT_SESSIONS,
         max_results: int = DEFAULT_RESULTS,
+        for_reading: bool = False,
     ) -> "Recall":
         """Passages of earlier sessions that answer the query, grouped by session, the best first.
 
-        current: the id of the session that asks, left out unless `include_current`.
+        current: the id of the session that asks, left out unless `include_current`. for_reading: as
+            `SessionRecall.search` has it: of what is about the same thing the newest first, with its surroundings.
         """
         self._refuse_incognito()
         return self._sessions().search(
@@ -362,12 +367,31 @@ class MemorySystem(KnownOfProject):
             include_current=include_current,
             max_sessions=max_sessions,
             max_results=max_results,
+            for_reading=for_reading,
         )
 
     def earlier_session(self, selector: str) -> Session:
-        """A copy in memory of the session that `SessionStore.find` finds, running or not; no file is touched."""
+        """A copy in memory of a session, running or not; no file is touched.
+
+        selector: what `SessionStore.find` takes, or the end of an id, as `recall_sessions` gives it.
+        """
         self._refuse_incognito()
-        return self._store.open(self._store.find(selector), persist=False)
+        return self._store.open(self._session_named(selector), persist=False)
+
+    def _session_ids(self) -> set[str]:
+        from clio.sessions.listing import file_names, session_ids
+
+        return session_ids(file_names(self._store.folder))
+
+    def _session_named(self, selector: str) -> str:
+        try:
+            return self._store.find(selector)
+        except SessionNotFound:
+            end = selector.strip().casefold()
+            found = [id for id in self._session_ids() if len(end) >= HANDLE_CHARS and id.casefold().endswith(end)]
+            if len(found) != 1:
+                raise
+            return found[0]
 
     def refresh_index(
         self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None

@@ -60,7 +60,7 @@ class ThreadArchive:
     def between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
         """The messages from one to the other, both included, in whichever order they are given.
 
-        Ids may be shortened to a beginning that only one message has. Empty where one of them is unknown.
+        Ids may be shortened to a beginning, or an end of eight characters, that only one message has. Empty where one of them is unknown.
         """
         ends = [self._place(id.strip()) for id in (first_id, last_id)]
         if None in ends:
@@ -92,6 +92,8 @@ class ThreadArchive:
         if start in places:
             return places[start]
         found = [place for id, place in places.items() if id.startswith(start)] if len(start) >= 4 else []
+        if not found and len(start) >= 8:
+            found = [place for id, place in places.items() if id.endswith(start)]
         return found[0] if len(found) == 1 else None
 
     def _index(self) -> dict[str, int]:

@@ -91,3 +91,4 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     scope: Alias = None
     layer: Alias = None
     at: Alias = None
+    scores: Alias = None

@@ -33,6 +33,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     type: of a memory; empty is the usual one where something is remembered, and any where it is recalled.
     scope: "project" or "user"; empty is the usual one of the type. limit: of memories, −1 for all.
     layer, at: of a recall of everything that is remembered: L0, L1, L2 or all, and a date; empty without.
+    scores: whether an answer says by what scores it was found.
     """
 
     operation: Operation
@@ -64,6 +65,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     limit: int = DEFAULT_FOUND
     layer: str = ""
     at: str = ""
+    scores: bool = False
     given: frozenset[str] = frozenset()
 
 
@@ -97,7 +99,12 @@ _SLOTS: dict[Operation, _Slots] = {
     "search": {"query": ("query", *_SAID, "key"), **_RESULTS},
     "list": {},
     "delete": {"key": ("key", "name", "id")},
-    "recall_sessions": {"query": ("query", *_SAID, "key"), "max_sessions": ("max_sessions",), **_RESULTS},
+    "recall_sessions": {
+        "query": ("query", *_SAID, "key"),
+        "max_sessions": ("max_sessions",),
+        "scores": ("scores",),
+        **_RESULTS,
+    },
     "recall_messages": {
         "handle": ("handle",),
         "first": ("from", "id", "message_id"),
@@ -147,6 +154,7 @@ _SLOTS: dict[Operation, _Slots] = {
         "limit": ("limit", "max_results"),
         "layer": ("layer",),
         "at": ("at",),
+        "scores": ("scores",),
     },
     "forget": {"ids": ("id", "ids", "key"), "query": ("query", *_SAID)},
     "apply": {"ids": ("id", "ids", "key")},
