@@ -189,6 +189,20 @@ class Candidates:
         )
         return [(float(str(created)), str(name), str(subject)) for created, name, subject in rows]
 
+    def spelt_like(self, word: str) -> str:
+        """The most common stem of the index that is one letter away from a stem it has not; empty without one."""
+        from clio.algorithms.misspelling import LEAST_LETTERS, is_misspelling
+
+        if len(word) < LEAST_LETTERS or not word.isascii():
+            return ""
+        self._database.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, row)")
+        rows = self._database.rows(
+            "SELECT term FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
+            " ORDER BY doc DESC",
+            (word[0], chr(ord(word[0]) + 1), max(len(word) - 1, LEAST_LETTERS), len(word) + 1),
+        )
+        return next((str(term) for (term,) in rows if is_misspelling(str(term), word)), "")
+
     def user_places(self, session: int) -> list[int]:
         """The places in a session where the user spoke, in order."""
         rows = self._database.rows(

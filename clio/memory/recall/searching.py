@@ -33,7 +33,7 @@ from clio.memory.recall.pipeline import (
     weigher,
 )
 from clio.memory.recall.snippet import snippet
-from clio.memory.recall.words import Query, stems
+from clio.memory.recall.words import Query, Term, stems
 
 WEIGHED = 80
 """How many passages are weighed word for word; the others keep what FTS5 gave them."""
@@ -203,6 +203,9 @@ class Search:
             return []
         totals = self._candidates.totals()
         counts = self._candidates.counts(query.terms)
+        if 0 in counts and query.scope == "text":
+            query = self._query = self._spelt(query, counts)
+            counts = self._candidates.counts(query.terms)
         self._rarities = [idf(totals.passages, count) for count in counts]
         weigh = weigher(query, self._rarities, totals.mean_words, weights)
         if query.scope == "output":
@@ -228,6 +231,15 @@ class Search:
         for candidate in tail:
             _keep(best, Scored(turn=candidate.turn, score=candidate.score * ratio, passage=candidate.number))
         return list(best.values())
+
+    def _spelt(self, query: Query, counts: Sequence[int]) -> Query:
+        """The query, where a word of it is nowhere also with the word it may have been meant as."""
+        terms: list[Term] = []
+        for term, count in zip(query.terms, counts, strict=True):
+            meant = "" if count else self._candidates.spelt_like(term.stems[0])
+            with_meant = Term(forms=(*term.forms, meant), stems=(*term.stems, meant)) if meant else term
+            terms.append(with_meant)
+        return structs.replace(query, terms=tuple(terms))
 
     def _titles(self) -> dict[int, float]:
         if not self._query.terms or self._query.scope == "output":
