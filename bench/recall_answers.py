@@ -104,9 +104,8 @@ def main() -> None:
         every = [has for row in rows.values() for has in row]
         print(f"{kind:12} {len(rows['answer']):4}  " + "  ".join(f"{cell:>9}" for cell in cells), end="")
         print(f"  {sum(every)}/{len(every)}")
-    print(
-        f"\ncharacters of an answer: {sum(sizes) / len(sizes):.0f} on average, {max(sizes)} at most; {took * 1e3:.1f} ms"
-    )
+    print(f"\ncharacters of an answer: {sum(sizes) / len(sizes):.0f} on average, {max(sizes)} at most")
+    print(f"milliseconds of an answer: {took * 1e3:.1f}")
 
 
 if __name__ == "__main__":

@@ -208,7 +208,7 @@ STORIES = (
         (
             (
                 "u: where is the rate limiter?",
-                "a: The rate limiter is in src/gateway/throttle.py, class TokenBucket; limits are read from limits.toml.",
+                "a: The rate limiter is in src/gateway/throttle.py, class TokenBucket; limits.toml has the limits.",
             ),
         ),
         (

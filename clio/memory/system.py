@@ -54,6 +54,10 @@ def _no_session() -> Session | None:
     return None
 
 
+def _no_summary() -> str:
+    return ""
+
+
 def _unchanged(text: str) -> str:
     return text
 
@@ -76,6 +80,7 @@ class MemorySystem(KnownOfProject):
     across_sessions: whether turns that left the windows of other sessions may come back by themselves.
     is_foreign: what is remembered of the project came with it and is not trusted: it is told as the repository's
         statement, and none of it comes back by itself.
+    summary_of: the text that the next request has in the place of what left its window.
     is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
     All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
     OSError.
@@ -124,6 +129,7 @@ class MemorySystem(KnownOfProject):
         self._report: WhyReport | None = None
         self._apart = Apart()
         self.scenario: str | None = None
+        self.summary_of: Callable[[], str] = _no_summary
         self._briefing = self._new_briefing()
 
     # What a request is given
@@ -131,6 +137,7 @@ class MemorySystem(KnownOfProject):
     def begin(self, *, window_tokens: int, session_of: Callable[[], Session | None]) -> None:
         """Start afresh for a session and a model; to be called before fragments are asked for."""
         self._session_of = session_of
+        self.summary_of = _no_summary
         self._briefing = self._new_briefing()
         self._report = None
         self._styles.current = None
@@ -174,9 +181,11 @@ class MemorySystem(KnownOfProject):
         if self.is_silent:
             return []
         session, none = self._session_of(), list[Fragment]()
-        news = self._apart.ask("news of the project knowledge are", self._briefing.news, none) if self._inject else []
+        tell = partial(self._briefing.news, set(session.stm) if session else ())
+        news = self._apart.ask("news of the project knowledge are", tell, none) if self._inject else []
         turn = self._of_turn
-        recall = partial(turn.turn_fragments, text, session, self.scenario) if turn else list[Fragment]
+        shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given)]
+        recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
         style = self._apart.ask("the style of the answer is", partial(self._style_fragments, text), none)
         fragments = [*news, *self._apart.ask("memories are", recall, none), *style]
         self._report = WhyReport(

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import ToolRetry
-from clio.tools.memory_args import OPERATIONS, MemoryArgs, Operation
+from clio.tools.memory_args import LISTED, OPERATIONS, MemoryArgs, Operation
 from clio.tools.memory_values import READERS
 
 DEFAULT_SESSIONS = 10
@@ -156,7 +156,7 @@ _SLOTS: dict[Operation, _Slots] = {
         "at": ("at",),
         "scores": ("scores",),
     },
-    "forget": {"ids": ("id", "ids", "key"), "query": ("query", *_SAID)},
+    "forget": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_SAID)},
     "apply": {"ids": ("id", "ids", "key")},
     "history": {"ids": ("id", "ids", "key")},
     "compact": {},
@@ -218,7 +218,7 @@ def _operation(said: str) -> Operation:
         return wanted
     near = [name for name in OPERATIONS if wanted and (wanted in name or name in wanted)]
     near += [name for name in difflib.get_close_matches(wanted, OPERATIONS, n=3) if name not in near]
-    hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(OPERATIONS)}"
+    hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED)}"
     raise ToolRetry(f"memory_operations has no operation {said!r}; {hint}")
 
 

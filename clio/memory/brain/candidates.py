@@ -43,6 +43,7 @@ def of_record(
         strength=record.strength(now),
         signals={"importance": record.importance, **(signals or {})},
         label=memories.drifted(record),
+        message=record.provenance.message if record.provenance else "",
     )
 
 
@@ -52,7 +53,8 @@ def of_turn(turn: "Neighbour", session: str) -> Candidate:
         source="turn",
         id=f"{turn.session}/{turn.message}#{turn.piece}",
         text=turn.text,
-        kind="said earlier in this session" if turn.session == session else "said in an earlier session",
+        kind=f"message {turn.message[-8:]} of "
+        + ("this session" if turn.session == session else f"session {turn.session[-8:]}"),
         role=turn.role,
         created=turn.created,
         strength=_TURN_STRENGTH,

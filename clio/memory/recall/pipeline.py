@@ -23,8 +23,8 @@ CHANGED_SUBJECT = 0.45
 CHANGES = frozenset(
     map(
         porter,
-        "moved switched changed replaced renamed instead now longer anymore migrated dropped removed raise lower increase "
-        "decrease back gone became belongs upgraded bumped swapped reverted correction actually".split(),
+        "moved switched changed replaced renamed instead now longer anymore migrated dropped removed raise lower "
+        "increase decrease back gone became belongs upgraded bumped swapped reverted correction actually".split(),
     )
 )
 """Stems of words that tell of a change of state."""

@@ -75,7 +75,7 @@ class Search:
 
         total: how many turns at most, the best of each session first, then the second best ones.
         """
-        scored, ranked, inside = self._by_session(limit)
+        _, ranked, inside = self._by_session(limit)
         kept = {session: folded(inside[session], passages) for session, _ in ranked}
         turns = by_turns(list(kept.values()), total)
         shown = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
