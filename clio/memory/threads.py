@@ -135,7 +135,11 @@ def meant_terms(wanted: set[str], known: set[str]) -> set[str]:
     meant: set[str] = set()
     for term in wanted:
         same = {term} & known or (other_words(term) | of_its_kind(term)) & known
-        meant |= same or {word for word in known if is_misspelling(word, term)} or {term}
+        meant |= (
+            same
+            or (term.isalpha() and {word for word in known if word.isalpha() and is_misspelling(word, term)})
+            or {term}
+        )
     return meant
 
 

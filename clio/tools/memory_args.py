@@ -72,6 +72,7 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     to: Text = None
     session: Text = None
     offset: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
+    max_sessions: Annotated[Any, Meta(extra_json_schema=_WHOLE | _NOT_SENT_COMPACT)] = None
     max_results: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
     type: Text = None
     importance: Rare = None
@@ -90,7 +91,6 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     scope: Alias = None
     what: Alias = None
     rule: Alias = None
-    max_sessions: Alias = None
     max_age_days: Alias = None
     min_confidence: Alias = None
     dry_run: Alias = None

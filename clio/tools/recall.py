@@ -179,7 +179,7 @@ def _around(message: Message, place: int, wanted: Set[str]) -> str:
     lines = rows(text)
     if len(text) <= _FOUND_CHARS:
         return f"{head}\n{text}"
-    counts = [len(wanted.intersection(terms(line))) for line in lines]
+    counts = [len(wanted & set(terms(line))) for line in lines]
     best = max(counts, default=0)
     ranked = sorted((at for at, count in enumerate(counts) if count * 2 > best), key=lambda at: -counts[at])
     chosen: set[int] = set()

@@ -193,7 +193,7 @@ class Candidates:
         """The most common stem of the index that is one letter away from a stem it has not; empty without one."""
         from clio.algorithms.misspelling import LEAST_LETTERS, is_misspelling
 
-        if len(word) < LEAST_LETTERS or not word.isascii():
+        if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()):
             return ""
         self._database.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, row)")
         rows = self._database.rows(
