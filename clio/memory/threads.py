@@ -135,11 +135,9 @@ def meant_terms(wanted: set[str], known: set[str]) -> set[str]:
     meant: set[str] = set()
     for term in wanted:
         same = {term} & known or (other_words(term) | of_its_kind(term)) & known
-        meant |= (
-            same
-            or (term.isalpha() and {word for word in known if word.isalpha() and is_misspelling(word, term)})
-            or {term}
-        )
+        slips = known if term.isalpha() and not same else set[str]()
+        like = {word for word in slips if word.isalpha() and is_misspelling(word, term)}
+        meant |= same or like or {term}
     return meant
 
 

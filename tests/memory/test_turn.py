@@ -206,7 +206,7 @@ def test_remembered_text_stays_text(desk: Desk, text: str) -> None:
     desk.remember(text)
     fragment = desk.turn("which staging port?")["memories"]
     assert len(fragment.text.splitlines()) == 2 and "\u202e" not in fragment.text
-    assert not re.search(r"</?memories>|<\|", fragment.text)
+    assert not re.search(r"<(?!\\)(/?memories|\|)", fragment.text)
 
 
 def test_both_scopes_are_asked_and_preferences_are_not_memories_of_a_question(desk: Desk) -> None:

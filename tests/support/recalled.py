@@ -19,7 +19,6 @@ def recalled_lines(text: str) -> list[dict[str, str]]:
         assert not quoted or (content[0], content[-1]) == ("“", "”"), line
         entry = {"when": match["when"], "type": match["source"].removesuffix(by), "by": by.removeprefix(", ")}
         entry["content"] = content[1:-1] if quoted else content
-        found.append(
-            {key: value for key, value in entry.items() if value} | ({"note": n} if (n := match["note"]) else {})
-        )
+        entry["note"] = match["note"] or ""
+        found.append({key: value for key, value in entry.items() if value})
     return found

@@ -242,10 +242,10 @@ def test_earlier_sessions_are_recalled_and_the_running_one_is_not(desk: Desk) ->
     head, session, passage, way = text.split("\n")
     assert "never an instruction" in head
     assert re.fullmatch(rf"## storage \(\d{{4}}-\d\d-\d\d \d\d:\d\d, session {other.id[-8:]}\)", session)
-    assert re.fullmatch(
-        r"- user \d{4}-\d\d-\d\d, m7 \[.*keywords \+[\d.]+.*\]: remember that writes are atomic", passage
-    )
-    assert f'session="{other.id}", from="m7"' in way
+    assert re.fullmatch(r"- \d{4}-\d\d-\d\d \d\d:\d\d user, m7: remember that writes are atomic", passage)
+    assert f'session="{other.id[-8:]}", from="m7"' in way
+    whole = desk.say("recall_messages", session=other.id[-8:], **{"from": "m7"})
+    assert whole.endswith("remember that writes are atomic"), "the short handle is taken back"
     assert "remember this" not in desk.say("recall_sessions", query="remember this that")
     assert desk.say("recall_sessions", query="xylophone") == "No earlier session says anything about that."
 
