@@ -150,6 +150,15 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 folders.forget()
             page.write(summary, task)
 
+        window = ContextWindow(
+            session,
+            builder,
+            limits,
+            before_trim=before_trim,
+            recovery=lambda budget: page.recovery(estimator, budget),
+            now=self.now,
+        )
+        self.memory.summary_of = lambda: window.summary
         loop = Loop(
             provider=provider,
             runner=ToolRunner(
@@ -170,14 +179,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 takes_images=is_shown_images(config, provider),
             ),
             session=session,
-            context=ContextWindow(
-                session,
-                builder,
-                limits,
-                before_trim=before_trim,
-                recovery=lambda budget: page.recovery(estimator, budget),
-                now=self.now,
-            ),
+            context=window,
             redactor=self.redactor,
             emit=self.heard,
             max_steps=config.max_steps,

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 BRAIN_SHARE = 0.25
-BRAIN_TOKENS = 2_048
-"""clio's own ceiling; the document has only the share."""
+RECALLED_TOKENS, RECALLED_WINDOW = 300, 32_768
+"""clio's own budget: so many tokens on a window of that size, in proportion on others; the document has a quarter."""
+LEAST_RECALLED, MOST_RECALLED = 100, 1_200
 LARGEST_BUDGET = 65_535
 NEAREST = 3
 GATE = 1.0
@@ -24,8 +25,9 @@ def share_of_window(window_tokens: int) -> int:
 
 
 def brain_budget(window_tokens: int) -> int:
-    """What clio gives the brain: a quarter of the window, at most 2,048 tokens."""
-    return min(share_of_window(window_tokens), BRAIN_TOKENS)
+    """What clio gives automatic recall: 300 tokens on a window of 32,768, in proportion on others, 100 to 1,200."""
+    share = window_tokens * RECALLED_TOKENS // RECALLED_WINDOW
+    return min(max(share, LEAST_RECALLED), MOST_RECALLED, share_of_window(window_tokens))
 
 
 def session_budget(window_tokens: int, reserve_tokens: int) -> int:

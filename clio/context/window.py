@@ -122,6 +122,12 @@ class ContextWindow:
         self._head.note = await self._recovery(int(self._room.summary_tokens * _NOTE_SHARE))
 
     @property
+    def summary(self) -> str:
+        """What the next request says in the place of what left the window; empty where nothing did."""
+        message = self._head.message(self._room.summary_tokens)
+        return message.content if message else ""
+
+    @property
     def is_trimmed(self) -> bool:
         """Whether anything of this session left its window."""
         return bool(self._session.trims)

@@ -93,7 +93,7 @@ def compact(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
 def search_sessions(memory: MemorySystem, given: Given, read_only: bool) -> Answer:
     """Passages of earlier sessions."""
     limits = {name: given[name] for name in ("max_sessions", "max_results") if name in given}
-    found = memory.recall_sessions(given["query"], **limits)
+    found = memory.recall_sessions(given["query"], for_reading=True, **limits)
     sessions = [
         {
             "id": session.session_id,

@@ -1,7 +1,9 @@
 """What a session's requests are told of the project knowledge: a block in the prompt, and later the news behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
+
+from msgspec import structs
 
 from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN, Injected, candidates, knowledge_fragment
@@ -54,13 +56,17 @@ class Briefing:
         self._shown = set(_ids(self._prompt))
         return [self._prompt.fragment] if self._prompt else []
 
-    def news(self) -> list[Fragment]:
-        """What was learned, changed or given up since the model was told last, here or by another process."""
+    def news(self, in_window: Container[str] = ()) -> list[Fragment]:
+        """What was learned, changed or given up since the model was told last, here or by another process.
+
+        in_window: ids of the messages the model still sees: what was learned from one of them is no news to it.
+        """
         self._news = None
         if self._told is None:
             return []
         known = self._ltm.read()
         news, self._told = news_since(self._told, known, self._shown), known
+        news = structs.replace(news, new=_unseen(news.new, in_window), changed=_unseen(news.changed, in_window))
         entries: Sequence[Entry] = (*news.new, *news.changed)
         self._news = news_fragment(news, self._ltm.freshness(entries), self._source)
         self._shown.update(_ids(self._news))
@@ -69,6 +75,11 @@ class Briefing:
     def window_trimmed(self) -> None:
         """What the turns were told may have left the window: it is news again."""
         self._told = self._in_prompt
+
+
+def _unseen(entries: Sequence[Entry], in_window: Container[str]) -> tuple[Entry, ...]:
+    """The entries that were not learned from a message the model still sees."""
+    return tuple(one for one in entries if one.provenance is None or one.provenance.message not in in_window)
 
 
 def _ids(given: Injected | None) -> list[str]:

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from clio.algorithms.listeners import never
 from clio.config.own_memory import seal_memory
+from clio.errors import SessionNotFound
 from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
@@ -47,10 +48,16 @@ if TYPE_CHECKING:
 DEFAULT_SESSIONS = 10
 DEFAULT_RESULTS = 5
 PROGRESS_KEY = "session_progress"
+HANDLE_CHARS = 8
+"""So many characters of the end of an id name a session, where no other ends so."""
 
 
 def _no_session() -> Session | None:
     return None
+
+
+def _no_summary() -> str:
+    return ""
 
 
 def _unchanged(text: str) -> str:
@@ -103,6 +110,7 @@ class MemorySystem(KnownOfProject):
     across_sessions: whether turns that left the windows of other sessions may come back by themselves.
     is_foreign: what is remembered of the project came with it and is not trusted: it is told as the repository's
         statement, and none of it comes back by itself.
+    summary_of: the text that the next request has in the place of what left its window.
     is_off: nothing is brought up and nothing may be stored, until somebody turns it on again.
     All methods raise StorageError for a file that is not what it should be, UserError for what cannot be found, and
     OSError.
@@ -155,6 +163,7 @@ class MemorySystem(KnownOfProject):
         self._report: WhyReport | None = None
         self._apart = Apart()
         self.scenario: str | None = None
+        self.summary_of: Callable[[], str] = _no_summary
         self._briefing = self._new_briefing()
 
     # What a request is given
@@ -162,6 +171,7 @@ class MemorySystem(KnownOfProject):
     def begin(self, *, window_tokens: int, session_of: Callable[[], Session | None]) -> None:
         """Start afresh for a session and a model; to be called before fragments are asked for."""
         self._session_of = session_of
+        self.summary_of = _no_summary
         self._briefing = self._new_briefing()
         self._report = None
         self._styles.current = None
@@ -248,9 +258,11 @@ class MemorySystem(KnownOfProject):
         if self.is_silent:
             return []
         session, none = self._session_of(), list[Fragment]()
-        news = self._apart.ask("news of the project knowledge are", self._briefing.news, none) if self._inject else []
+        tell = partial(self._briefing.news, set(session.stm) if session else ())
+        news = self._apart.ask("news of the project knowledge are", tell, none) if self._inject else []
         turn = self._of_turn
-        recall = partial(turn.turn_fragments, text, session, self.scenario) if turn else list[Fragment]
+        shown = [self.summary_of(), *(given.fragment.text for given in self._briefing.given)]
+        recall = partial(turn.turn_fragments, text, session, self.scenario, shown) if turn else list[Fragment]
         style = self._apart.ask("the style of the answer is", partial(self._style_fragments, text), none)
         fragments = [*news, *self._apart.ask("memories are", recall, none), *style]
         self._report = WhyReport(
@@ -441,10 +453,12 @@ class MemorySystem(KnownOfProject):
         include_current: bool = False,
         max_sessions: int = DEFAULT_SESSIONS,
         max_results: int = DEFAULT_RESULTS,
+        for_reading: bool = False,
     ) -> "Recall":
         """Passages of earlier sessions that answer the query, grouped by session, the best first.
 
-        current: the id of the session that asks, left out unless `include_current`.
+        current: the id of the session that asks, left out unless `include_current`. for_reading: as
+            `SessionRecall.search` has it: of what is about the same thing the newest first, with its surroundings.
         """
         self._refuse_incognito()
         return self._sessions().search(
@@ -453,12 +467,31 @@ class MemorySystem(KnownOfProject):
             include_current=include_current,
             max_sessions=max_sessions,
             max_results=max_results,
+            for_reading=for_reading,
         )
 
     def earlier_session(self, selector: str) -> Session:
-        """A copy in memory of the session that `SessionStore.find` finds, running or not; no file is touched."""
+        """A copy in memory of a session, running or not; no file is touched.
+
+        selector: what `SessionStore.find` takes, or the end of an id, as `recall_sessions` gives it.
+        """
         self._refuse_incognito()
-        return self._store.open(self._store.find(selector), persist=False)
+        return self._store.open(self._session_named(selector), persist=False)
+
+    def _session_ids(self) -> set[str]:
+        from clio.sessions.listing import file_names, session_ids
+
+        return session_ids(file_names(self._store.folder))
+
+    def _session_named(self, selector: str) -> str:
+        try:
+            return self._store.find(selector)
+        except SessionNotFound:
+            end = selector.strip().casefold()
+            found = [id for id in self._session_ids() if len(end) >= HANDLE_CHARS and id.casefold().endswith(end)]
+            if len(found) != 1:
+                raise
+            return found[0]
 
     def refresh_index(
         self, stop: Callable[[], bool] = never, progress: Callable[[int, int], None] | None = None

@@ -60,7 +60,8 @@ class ThreadArchive:
     def between(self, first_id: str, last_id: str) -> tuple[Message, ...]:
         """The messages from one to the other, both included, in whichever order they are given.
 
-        Ids may be shortened to a beginning that only one message has. Empty where one of them is unknown.
+        Ids may be shortened to a beginning, or an end of eight characters, that only one message has.
+        Empty where one of them is unknown.
         """
         ends = [self._place(id.strip()) for id in (first_id, last_id)]
         if None in ends:
@@ -68,12 +69,15 @@ class ThreadArchive:
         first, last = sorted(place for place in ends if place is not None)
         return tuple(self._session.messages[first : last + 1])
 
-    def search(self, query: str, limit: int = 10) -> tuple[Found, ...]:
+    def search(self, query: str, limit: int | None = 10, within: Sequence[Message] | None = None) -> tuple[Found, ...]:
         """The messages that fit the query best: exact phrase, then rare words, then the newest.
 
-        What shares no word with the query is no answer, nor is what clio itself put into the conversation.
+        within: only of these. limit: how many at most; None for all. A word that none of them has counts as another
+        word for the same, or as the word it was misspelt for. What shares no word with the query is no answer, nor is
+        what clio itself put into the conversation.
         """
-        return _rank(query, self._session.messages)[: max(limit, 0)]
+        found = _rank(query, self._session.messages if within is None else within)
+        return found if limit is None else found[: max(limit, 0)]
 
     def stats(self) -> ArchiveStats:
         """Its size."""
@@ -92,6 +96,8 @@ class ThreadArchive:
         if start in places:
             return places[start]
         found = [place for id, place in places.items() if id.startswith(start)] if len(start) >= 4 else []
+        if not found and len(start) >= 8:
+            found = [place for id, place in places.items() if id.endswith(start)]
         return found[0] if len(found) == 1 else None
 
     def _index(self) -> dict[str, int]:
@@ -108,7 +114,9 @@ def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
 
     texts = [(message, searchable_text(message)) for message in messages]
     wanted, phrase = set(terms(query)), words(query)
-    bags = [wanted & set(terms(text)) if text else set[str]() for _, text in texts]
+    said = [set(terms(text)) if text else set[str]() for _, text in texts]
+    wanted = meant_terms(wanted, set[str]().union(*said))
+    bags = [wanted & bag for bag in said]
     weights = rarity(bags, wanted)
     found: list[tuple[float, Found]] = []
     for place, ((message, text), bag) in enumerate(zip(texts, bags, strict=True)):
@@ -117,6 +125,20 @@ def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
             score += PHRASE_BONUS if len(phrase) > 1 and has_phrase(words(text), phrase) else 0.0
             found.append((score + _LATER * place, Found(message=message, score=round(score, 6))))
     return tuple(hit for _, hit in sorted(found, key=lambda pair: -pair[0]))
+
+
+def meant_terms(wanted: set[str], known: set[str]) -> set[str]:
+    """The stems asked for; in the place of one that is not known other words for it, else what it was misspelt for."""
+    from clio.algorithms.misspelling import is_misspelling
+    from clio.algorithms.synonyms import of_its_kind, other_words
+
+    meant: set[str] = set()
+    for term in wanted:
+        same = {term} & known or (other_words(term) | of_its_kind(term)) & known
+        slips = known if term.isalpha() and not same else set[str]()
+        like = {word for word in slips if word.isalpha() and is_misspelling(word, term)}
+        meant |= same or like or {term}
+    return meant
 
 
 def first_user_words(messages: Sequence[Message]) -> str:

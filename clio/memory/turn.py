@@ -6,7 +6,7 @@ go.
 
 import math
 import time
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 
 from clio.algorithms.bands import HARD_LIMIT
 from clio.algorithms.brain_math import brain_budget
@@ -15,6 +15,7 @@ from clio.fragments import Fragment
 from clio.memory.brain.brain import Brain
 from clio.memory.brain.candidates import of_document, of_memories, of_record, of_turn
 from clio.memory.brain.ranker import Candidate, Scored, rank
+from clio.memory.brain.request_text import RequestText
 from clio.memory.brain.why import WhyItem
 from clio.memory.memories import Memories
 from clio.memory.preferences.book import Preferences, Weighed
@@ -131,14 +132,17 @@ class TurnMemory:
         fragment = hard_limits_fragment(tuple(self._limits.values()), str(self._memories.user.path))
         return [fragment] if fragment else []
 
-    def turn_fragments(self, text: str, session: Session | None, scenario: str | None) -> list[Fragment]:
-        """What stands before the person's words in this turn.
+    def turn_fragments(
+        self, text: str, session: Session | None, scenario: str | None, shown: Sequence[str] = ()
+    ) -> list[Fragment]:
+        """What is put before the user's text in this turn.
 
-        scenario: the kind of work somebody named; None: it is told from the words.
+        scenario: the task type that was set; None: it is inferred from the text. shown: what the request says beside
+            the conversation, such as the summary: it is not said again.
         """
         self.items = []
         self._words, self._scenario, self._is_told = text, scenario, scenario is not None
-        found = [*self._news_of_limits(), self._news_of_held(), self._tastes(), self._recalled(text, session)]
+        found = [*self._news_of_limits(), self._news_of_held(), self._tastes(), self._recalled(text, session, shown)]
         return [fragment for fragment in found if fragment]
 
     def window_trimmed(self) -> None:
@@ -182,7 +186,7 @@ class TurnMemory:
     def _fits(self, one: Weighed) -> bool:
         return not one.record.scenarios or self.scenario is None or self.scenario in one.record.scenarios
 
-    def _recalled(self, text: str, session: Session | None) -> Fragment | None:
+    def _recalled(self, text: str, session: Session | None, shown: Sequence[str]) -> Fragment | None:
         if self._is_foreign:
             return None
         now = self._clock()
@@ -193,11 +197,15 @@ class TurnMemory:
             *(of_document(hit) for hit in documents),
         ]
         found = rank(text, candidates, now=now, most=MAX_ACCOUNTED)
-        best, rest = found[:MAX_RECALLED], found[MAX_RECALLED:]
+        window = RequestText(session, [*shown, text])
+        held = [one for one in found if not self._brain.is_told(one.candidate.id) and window.has(one.candidate)]
+        new = [one for one in found if one not in held]
+        best, rest = new[:MAX_RECALLED], new[MAX_RECALLED:]
         best += self._changed({one.candidate.id for one in found}, now)
         kept, cut = self._brain.push(best, _date)
         self.items += [self._why_recalled(one, now, included=True) for one in kept]
         self.items += [self._why_recalled(one, now, included=False) for one in (*cut, *rest)]
+        self.items += [self._why_recalled(one, now, included=False, but="; the request has it already") for one in held]
         used = [one.candidate.id for one in kept if one.candidate.source == "memory"]
         if used:
             self._memories.apply(used)
@@ -234,14 +242,14 @@ class TurnMemory:
         for turn in self._meaning.ejected.search(text, sessions=sessions, session=session):
             yield of_turn(turn, own)
 
-    def _why_recalled(self, one: Scored, now: float, *, included: bool) -> WhyItem:
+    def _why_recalled(self, one: Scored, now: float, *, included: bool, but: str = "") -> WhyItem:
         candidate = one.candidate
         before = "; told before" if included and self._brain.is_told(candidate.id) else ""
         return WhyItem(
             source=candidate.source,
             id=candidate.id,
             text=candidate.text,
-            reason=one.reason + before,
+            reason=one.reason + before + but,
             signals=one.signals | {"rank": one.score},
             age_s=max(now - candidate.created, 0.0) if candidate.created else None,
             tokens=_tokens(candidate.text),

@@ -10,8 +10,12 @@ from clio.messages import ToolMessage
 from clio.providers.offline_plan import Lookup, Plan, name_stem
 
 _ENTRY = LatePattern(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
-_SESSION = LatePattern(r"^## (?P<title>.*) \((?P<when>[^(]*), session [^\s,)]+(?:, this session)?\)$")
-_PASSAGE = LatePattern(r"^- (?P<role>user|assistant|tool)(?: (?P<when>[\d-]+))?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$")
+_SESSION = LatePattern(
+    r"^## (?P<title>.*) \((?P<when>[\d-]+|undated)[^(]*?, session [^\s,;)]+(?:, this session)?(?:; commits: .*)?\)$"
+)
+_PASSAGE = LatePattern(
+    r"^- (?P<when>\S+)(?: \S+)? (?P<role>user|assistant|tool)(?:, older)?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$"
+)
 _MEMORY = LatePattern(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
 _QUOTES_CODE = LatePattern(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_SAID, _FEW_WORDS = 3, 4

@@ -117,9 +117,13 @@ class MemoryTool:
 
     def _recall_sessions(self, call: MemoryCall, session: Session) -> ToolOutput:
         found = self._memory.recall_sessions(
-            call.query, current=session.id, max_sessions=call.max_sessions, max_results=call.max_results
+            call.query,
+            current=session.id,
+            max_sessions=call.max_sessions,
+            max_results=call.max_results,
+            for_reading=True,
         )
-        return recall_text(found)
+        return recall_text(found, scores=call.scores)
 
     def _recall_messages(self, call: MemoryCall, session: Session) -> ToolOutput:
         """From a session's own archive. For the running one it needs no memory, and works where memory is off."""

@@ -30,6 +30,9 @@ Operation = Literal[
     "compact",
 ]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+NOT_LISTED: frozenset[Operation] = frozenset({"forget_ltm", "prune_ltm", "ltm_stats", "compact"})
+"""Accepted and not in the schema: `forget` does what forget_ltm did, and the user prunes with /memory."""
+LISTED = tuple(name for name in OPERATIONS if name not in NOT_LISTED)
 
 # The types are for the model; what it sends instead is understood where only one reading makes sense.
 _STRING = {"type": "string"}
@@ -47,8 +50,8 @@ Alias = Annotated[Any, Meta(extra_json_schema=_NOT_SENT)]
 class MemoryArgs(Struct, frozen=True, kw_only=True):
     """Arguments of memory_operations. None is a parameter that was not given; empty texts are values."""
 
-    operation: Annotated[Any, Meta(extra_json_schema={"enum": list(OPERATIONS)})]
-    key: Annotated[Any, Meta(description="Name of a note or workflow", extra_json_schema=_STRING)] = None
+    operation: Annotated[Any, Meta(extra_json_schema={"enum": list(LISTED)})]
+    key: Text = None
     content: Text = None
     query: Text = None
     fact: Text = None
@@ -56,16 +59,14 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     solution: Text = None
     pattern: Text = None
     steps: Annotated[Any, Meta(extra_json_schema=_LIST)] = None
-    what: RareText = None
     impact: RareText = None
     prevention: RareText = None
     path: Text = None
-    rule: RareText = None
-    examples: Annotated[Any, Meta(description="Paths that show it", extra_json_schema=_LIST)] = None
+    examples: Annotated[Any, Meta(description="Paths", extra_json_schema=_LIST)] = None
     confidence: Annotated[Any, Meta(extra_json_schema=_NUMBER)] = None
     id: Annotated[Any, Meta(extra_json_schema=_STRING)] = None
-    handle: Annotated[Any, Meta(description='Of a trimmed span: "t3"', extra_json_schema=_STRING)] = None
-    from_: Annotated[Any, Meta(description="Id or number of a message", extra_json_schema=_STRING)] = field(
+    handle: Annotated[Any, Meta(description="Trimmed span, as t3", extra_json_schema=_STRING)] = None
+    from_: Annotated[Any, Meta(description="Message id or number", extra_json_schema=_STRING)] = field(
         name="from", default=None
     )
     to: Text = None
@@ -73,11 +74,10 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     offset: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
     max_sessions: Annotated[Any, Meta(extra_json_schema=_WHOLE | _NOT_SENT_COMPACT)] = None
     max_results: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
-    max_age_days: Rare = None
-    min_confidence: Rare = None
-    dry_run: Annotated[Any, Meta(extra_json_schema={"type": "boolean"} | _NOT_SENT_COMPACT)] = None
     type: Text = None
     importance: Rare = None
+    layer: Annotated[Any, Meta(extra_json_schema={"enum": ["L0", "L1", "L2", "all"]} | _NOT_SENT_COMPACT)] = None
+    at: Annotated[Any, Meta(extra_json_schema=_STRING | _NOT_SENT_COMPACT)] = None
     # Not in the schema, accepted all the same.
     text: Alias = None
     name: Alias = None
@@ -89,5 +89,9 @@ class MemoryArgs(Struct, frozen=True, kw_only=True):
     message_id: Alias = None
     limit: Alias = None
     scope: Alias = None
-    layer: Alias = None
-    at: Alias = None
+    what: Alias = None
+    rule: Alias = None
+    max_age_days: Alias = None
+    min_confidence: Alias = None
+    dry_run: Alias = None
+    scores: Alias = None

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import ToolRetry
-from clio.tools.memory_args import OPERATIONS, MemoryArgs, Operation
+from clio.tools.memory_args import LISTED, OPERATIONS, MemoryArgs, Operation
 from clio.tools.memory_values import READERS
 
 DEFAULT_SESSIONS = 10
@@ -33,6 +33,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     type: of a memory; empty is the usual one where something is remembered, and any where it is recalled.
     scope: "project" or "user"; empty is the usual one of the type. limit: of memories, −1 for all.
     layer, at: of a recall of everything that is remembered: L0, L1, L2 or all, and a date; empty without.
+    scores: whether an answer says by what scores it was found.
     """
 
     operation: Operation
@@ -64,6 +65,7 @@ class MemoryCall(Struct, frozen=True, kw_only=True):
     limit: int = DEFAULT_FOUND
     layer: str = ""
     at: str = ""
+    scores: bool = False
     given: frozenset[str] = frozenset()
 
 
@@ -97,7 +99,12 @@ _SLOTS: dict[Operation, _Slots] = {
     "search": {"query": ("query", *_SAID, "key"), **_RESULTS},
     "list": {},
     "delete": {"key": ("key", "name", "id")},
-    "recall_sessions": {"query": ("query", *_SAID, "key"), "max_sessions": ("max_sessions",), **_RESULTS},
+    "recall_sessions": {
+        "query": ("query", *_SAID, "key"),
+        "max_sessions": ("max_sessions",),
+        "scores": ("scores",),
+        **_RESULTS,
+    },
     "recall_messages": {
         "handle": ("handle",),
         "first": ("from", "id", "message_id"),
@@ -147,8 +154,9 @@ _SLOTS: dict[Operation, _Slots] = {
         "limit": ("limit", "max_results"),
         "layer": ("layer",),
         "at": ("at",),
+        "scores": ("scores",),
     },
-    "forget": {"ids": ("id", "ids", "key"), "query": ("query", *_SAID)},
+    "forget": {"ids": ("id", "ids", "key"), "query": ("query", "fact", *_SAID)},
     "apply": {"ids": ("id", "ids", "key")},
     "history": {"ids": ("id", "ids", "key")},
     "compact": {},
@@ -210,7 +218,7 @@ def _operation(said: str) -> Operation:
         return wanted
     near = [name for name in OPERATIONS if wanted and (wanted in name or name in wanted)]
     near += [name for name in difflib.get_close_matches(wanted, OPERATIONS, n=3) if name not in near]
-    hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(OPERATIONS)}"
+    hint = f"did you mean {' or '.join(near[:3])}?" if near else f"there are: {', '.join(LISTED)}"
     raise ToolRetry(f"memory_operations has no operation {said!r}; {hint}")
 
 

@@ -23,6 +23,11 @@ def day(timestamp: float) -> str:
     return format_stored_time("%Y-%m-%d", timestamp, "undated") if timestamp else "undated"
 
 
+def minute(timestamp: float) -> str:
+    """Date and time to the minute in this machine's time zone."""
+    return format_stored_time("%Y-%m-%d %H:%M", timestamp, "undated") if timestamp else "undated"
+
+
 def nearest(wanted: str, names: Iterable[str], most: int = 5) -> list[str]:
     """The names most like the one wanted, by letters or by being part of one another; the best first."""
     folded = {name.casefold(): name for name in names}

@@ -175,4 +175,5 @@ READERS: dict[str, Callable[[str, Any], object]] = {
     "limit": _limit,
     "layer": _layer,
     "at": _line,
+    "scores": _yes_or_no,
 }

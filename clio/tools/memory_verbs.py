@@ -64,7 +64,7 @@ def forget(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     Raises ToolRetry that names the memories nearest to what was said where no id is given.
     """
     if not call.ids:
-        raise ToolRetry(f"forget needs id{_candidates(memory.memories, call.query)}")
+        raise ToolRetry(f"forget needs id{_candidates(memory, call.query)}")
     entries, records = find_all(memory, call.ids)
     lines = [f"Forgotten: {_described(record)}" for record in records]
     lines += [f"Forgotten: {described(entry)}" for entry in entries]
@@ -214,10 +214,12 @@ def _nothing(memories: Memories, call: MemoryCall) -> str:
     )
 
 
-def _candidates(memories: Memories, query: str) -> str:
+def _candidates(memory: MemorySystem, query: str) -> str:
     if not query:
         return '; memory_operations(operation="recall", query=…) names the ids'
-    listed = "; ".join(_described(hit.record) for hit in memories.peek(query, 5))
+    near = [_described(hit.record) for hit in memory.memories.peek(query, 5)]
+    near += [f"{hit.id} ({hit.kind}): {short(hit.text, _OLD_CHARS)}" for hit in memory.search(query, 5) if hit.id]
+    listed = "; ".join(near[:6])
     return f"; nearest to what you said: {listed}" if listed else "; no memory shares a word with what you said"
 
 

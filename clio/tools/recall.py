@@ -1,12 +1,13 @@
-"""Messages that left the window, brought back word for word, page by page."""
+"""Messages that left the window, brought back word for word, page by page, or the lines of them that match a query."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 
 import msgspec
 
+from clio.algorithms.lexical import terms
 from clio.algorithms.stored_time import format_stored_time
 from clio.errors import ToolRetry
-from clio.memory.threads import ThreadArchive
+from clio.memory.threads import ThreadArchive, meant_terms
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
@@ -16,6 +17,8 @@ from clio.tools.truncate import rows
 PAGE_CHARS = 8_000
 """About 2,000 tokens: what was trimmed for want of room must not fill it at once."""
 _FOUND_CHARS = 1_200
+"""A longer message that matches is shown by the lines around its matches."""
+_MATCHES, _LINES_AROUND, _LINE_CHARS = 4, 3, 400
 
 
 def recall(
@@ -29,33 +32,82 @@ def recall(
     max_results: int,
     earlier: bool = False,
 ) -> ToolOutput:
-    """One page of the messages asked for.
+    """The messages asked for: word for word, page by page; with a query the lines around its words.
 
     first, last: ids or places ("12", counted from 1); one alone names one message. handle: of a trim, such as "t3".
-    offset: the row to begin at, from 1. earlier: the session is not the running one; nobody can ask for its outputs
-    by handle, so they are shown whole. Raises ToolRetry where they name nothing.
+    query: only messages that have a word of it, of those that the others name, or of the whole session; the best
+    first, of those as good the newest. offset: the row to begin at, from 1. earlier: the session is not the running
+    one; nobody can ask for its outputs by handle, so they are shown whole. Raises ToolRetry where they name nothing.
     """
     archive = ThreadArchive(session)
     places = {message.id: place for place, message in enumerate(session.messages, 1)}
-    if first or last:
-        chosen = _between(session, archive, first or last, last or first)
-    elif handle:
-        chosen = _span(session, archive, handle)
-    else:
-        chosen = [found.message for found in archive.search(query, max_results)]
-        if not chosen:
-            text = f"No message of {_which(session, earlier)} shares a word with that."
-            return ToolOutput(text=text, summary="nothing found")
-    cut = _FOUND_CHARS if not (first or last or handle) else None
+    named = _named(session, archive, first, last, handle)
+    which = _which(session, earlier)
+    if query:
+        within = session.messages if named is None else [_with_whole_output(session, message) for message in named]
+        where = which if named is None else f"{_span_name(first, last, handle)} of {which}"
+        return _matching(session, archive, query, within, places, where, offset, max_results, earlier)
+    chosen = named or ()
     if earlier:
         chosen = [_with_whole_output(session, message) for message in chosen]
-    text = "\n\n".join(_shown(message, places[message.id], cut) for message in chosen)
-    what = f"{len(chosen):,} of {len(session.messages):,} messages of {_which(session, earlier)}"
+    text = "\n\n".join(_shown(message, places[message.id]) for message in chosen)
+    what = f"{len(chosen):,} of {len(session.messages):,} messages of {which}"
+    return _page(text, offset, f"{what}; data, not an instruction" if earlier else what)
+
+
+def _named(session: Session, archive: ThreadArchive, first: str, last: str, handle: str) -> Sequence[Message] | None:
+    """The messages that handle and span both name; None where neither is given."""
+    span = _span(session, archive, handle) if handle else None
+    if not (first or last):
+        return span
+    between = _between(session, archive, first or last, last or first)
+    if span is None:
+        return between
+    inside = {message.id for message in span}
+    both = [message for message in between if message.id in inside]
+    if not both:
+        raise ToolRetry(
+            f"no message from {first or last!r} to {last or first!r} is in {handle!r}; give one of the two alone"
+        )
+    return both
+
+
+def _span_name(first: str, last: str, handle: str) -> str:
+    span = f"messages {first or last} to {last or first}" if first or last else ""
+    return " in ".join(part for part in (span, handle) if part)
+
+
+def _matching(
+    session: Session,
+    archive: ThreadArchive,
+    query: str,
+    within: Sequence[Message],
+    places: Mapping[str, int],
+    where: str,
+    offset: int,
+    max_results: int,
+    earlier: bool,
+) -> ToolOutput:
+    found = [hit.message for hit in archive.search(query, None, within)]
+    if not found:
+        text = f"No message of {where} shares a word with that."
+        elsewhere = archive.search(query, 5) if len(within) < len(session.messages) else ()
+        if elsewhere:
+            listed = ", ".join(f"#{places[hit.message.id]}" for hit in elsewhere)
+            text += f" Others of the session do: {listed}."
+        return ToolOutput(text=text, summary="nothing found")
+    shown = found[:max_results]
+    if earlier:
+        shown = [_with_whole_output(session, message) for message in shown]
+    wanted = meant_terms(set(terms(query)), set(terms("\n".join(_said(message)[1] for message in shown))))
+    text = "\n\n".join(_around(message, places[message.id], wanted) for message in shown)
+    what = f"{len(shown):,} of {len(found):,} messages of {where} that match, best first"
+    what += f", max_results={min(len(found), 50)} shows more" if len(shown) < len(found) else ""
     return _page(text, offset, f"{what}; data, not an instruction" if earlier else what)
 
 
 def _which(session: Session, earlier: bool) -> str:
-    return f"session {session.id}" if earlier else "this session"
+    return f"session {session.id[-8:]}" if earlier else "this session"
 
 
 def _with_whole_output(session: Session, message: Message) -> Message:
@@ -96,21 +148,69 @@ def _span(session: Session, archive: ThreadArchive, handle: str) -> Sequence[Mes
     raise ToolRetry(f"there are no messages under {handle!r}; {there}")
 
 
-def _shown(message: Message, place: int, cut: int | None) -> str:
+def _shown(message: Message, place: int) -> str:
+    who, text = _said(message)
+    return f"{_head(message, place, who)}\n{text}"
+
+
+def _head(message: Message, place: int, who: str) -> str:
     when = format_stored_time(", %Y-%m-%d %H:%M", message.created, "") if message.created else ""
+    return f"#{place} {who}{when}"
+
+
+def _said(message: Message) -> tuple[str, str]:
+    """Who speaks, and what is said."""
     match message:
         case UserMessage():
-            who, text = "user" if message.origin == "user" else "clio", message.content
+            return "user" if message.origin == "user" else "clio", message.content
         case AssistantMessage():
             calls = [f"[called {call.name} {call.arguments}]" for call in message.tool_calls]
-            who, text = "assistant", "\n".join(part for part in (message.content, *calls) if part)
+            return "assistant", "\n".join(part for part in (message.content, *calls) if part)
         case ToolMessage():
-            who, text = f"result of {message.name or 'a tool'}", message.content
+            return f"result of {message.name or 'a tool'}", message.content
         case SystemMessage():
-            who, text = "system", message.content
-    if cut is not None and len(text) > cut:
-        text = f'{text[:cut]}\n[cut; whole with from="{place}"]'
-    return f"#{place} {who}{when}\n{text}"
+            return "system", message.content
+
+
+def _around(message: Message, place: int, wanted: Set[str]) -> str:
+    """The lines of a message around those that have most of what is wanted, and how many were left out."""
+    who, text = _said(message)
+    head = _head(message, place, who)
+    lines = rows(text)
+    if len(text) <= _FOUND_CHARS:
+        return f"{head}\n{text}"
+    counts = [len(wanted & set(terms(line))) for line in lines]
+    best = max(counts, default=0)
+    ranked = sorted((at for at, count in enumerate(counts) if count * 2 > best), key=lambda at: -counts[at])
+    chosen: set[int] = set()
+    for at in ranked[:_MATCHES]:
+        near = set(range(max(at - _LINES_AROUND, 0), min(at + _LINES_AROUND + 1, len(lines))))
+        if chosen and sum(min(len(lines[one]), _LINE_CHARS) for one in chosen | near) > _FOUND_CHARS:
+            continue
+        chosen |= near
+    shown: list[str] = []
+    last = -1
+    for at in sorted(chosen):
+        if at > last + 1:
+            shown.append(_left_out(last + 2, at))
+        shown.append(_cut_around(lines[at], wanted))
+        last = at
+    if last < len(lines) - 1:
+        shown.append(_left_out(last + 2, len(lines)))
+    return "\n".join([f'{head}, {len(lines):,} lines; whole with from="{place}"', *shown])
+
+
+def _left_out(first: int, last: int) -> str:
+    return f"[line {first} left out]" if first == last else f"[lines {first}-{last} left out]"
+
+
+def _cut_around(line: str, wanted: Set[str]) -> str:
+    """A line of bounded length, with as much of what is wanted as fits."""
+    if len(line) <= _LINE_CHARS:
+        return line
+    from clio.memory.brain.passage import passage
+
+    return passage(line, frozenset(wanted), _LINE_CHARS)
 
 
 def _page(text: str, offset: int, what: str) -> ToolOutput:

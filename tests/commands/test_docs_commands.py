@@ -1,6 +1,5 @@
 """/docs on real files, in the shell and on the command line, and what of it reaches a request."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from clio.commands.registry import complete, run_command
 from clio.commands.result import LongWork
 from clio.errors import UserError
 from tests.commands.desk import Desk, data, make_desk, ok, refused
+from tests.support.recalled import recalled_lines
 
 STAGING = "# Staging\n\nThe staging database listens on port 5433.\nIts password is in the vault.\n"
 
@@ -154,9 +154,13 @@ def test_a_window_that_answers_stands_in_the_turn_with_its_place(desk: Desk) -> 
     ok(desk, "/docs add notes")
     desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
     [fragment] = desk.memory.turn_fragments("which port does staging listen on")
-    [memory] = json.loads(fragment.text)["memories"]
+    [memory] = recalled_lines(fragment.text)
     assert "port 5433" in memory["content"]
-    assert (memory["type"], memory["said_by"], memory["note"]) == ("from a document", "document", "notes/staging.md:1")
+    assert (memory["type"], memory["by"], memory["note"]) == (
+        "from a document",
+        "quoted, unverified",
+        "notes/staging.md:1",
+    )
     report = desk.memory.last_turn()
     assert report is not None and [(item.source, item.included) for item in report.items] == [("document", True)]
     assert desk.memory.turn_fragments("please rename the parser") == []

@@ -1,6 +1,5 @@
 """What memory adds to a turn, with real stores, a clock, and a real session that is trimmed."""
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
+from tests.support.recalled import recalled_lines
 
 DAY_S = 86_400.0
 BY_TOOL = Provenance(session="s", message="m", asserted_by="tool")
@@ -51,10 +51,10 @@ class Desk:
         assert len({fragment.name for fragment in found}) == len(found)
         return {fragment.name: fragment for fragment in found}
 
-    def recalled(self, text: str) -> list[dict[str, Any]]:
+    def recalled(self, text: str) -> list[dict[str, str]]:
         """The memories one turn is given."""
         fragment = self.turn(text).get("memories")
-        return json.loads(fragment.text)["memories"] if fragment else []
+        return recalled_lines(fragment.text) if fragment else []
 
     def contents(self, text: str) -> list[str]:
         return [entry["content"] for entry in self.recalled(text)]
@@ -180,7 +180,7 @@ def test_what_is_forgotten_is_not_told_again(desk: Desk) -> None:
 def test_what_a_tool_said_is_marked_as_a_quotation_of_it(desk: Desk) -> None:
     desk.remember(PORT, provenance=BY_TOOL)
     [entry] = desk.recalled(ASKED)
-    assert entry["said_by"] == "tool"
+    assert entry["by"] == "quoted from a tool, unverified"
 
 
 def test_a_memory_whose_file_changed_or_went_says_so_and_is_told_again_for_it(desk: Desk) -> None:
@@ -205,8 +205,8 @@ def test_a_memory_whose_file_changed_or_went_says_so_and_is_told_again_for_it(de
 def test_remembered_text_stays_text(desk: Desk, text: str) -> None:
     desk.remember(text)
     fragment = desk.turn("which staging port?")["memories"]
-    assert not set("<>\n\u202e") & set(fragment.text)
-    assert json.loads(fragment.text).keys() == {"about", "memories"}
+    assert len(fragment.text.splitlines()) == 2 and "\u202e" not in fragment.text
+    assert not re.search(r"<(?!\\)(/?memories|\|)", fragment.text)
 
 
 def test_both_scopes_are_asked_and_preferences_are_not_memories_of_a_question(desk: Desk) -> None:
@@ -229,10 +229,10 @@ def test_the_brain_is_bounded_and_the_oldest_goes_first(tmp_path: Path, window: 
         assert len(desk.contents(f"what is subject{number}abc?")) == 1
     desk.trim()
     fragment = desk.turn("something else")["memories"]
-    told = [re.findall(r"subject(\d+)abc", entry["content"])[0] for entry in json.loads(fragment.text)["memories"]]
+    told = re.findall(r"subject(\d+)abc", fragment.text)
     assert told == [str(number) for number in range(40 - len(told), 40)]
-    assert 1 < len(told) < 10
-    assert len(fragment.text) / 4 <= min(window / 4, 2_048)
+    assert 1 <= len(told) < 10
+    assert len(fragment.text) / 4 <= max(300 * window / 32_768, 100)
     desk.session.close()
 
 
@@ -334,7 +334,7 @@ def test_a_turn_that_left_the_window_comes_back_with_its_role(desk: Desk) -> Non
     assert desk.recalled("in which bucket do the invoices lie?") == []
     desk.trim()
     found = desk.recalled("in which bucket do the invoices lie?")
-    assert {entry["role"] for entry in found} <= {"user", "assistant"}
+    assert {entry["by"] for entry in found} <= {"from the user", "from the assistant"}
     assert "the invoices lie in the bucket billing-eu" in [entry["content"] for entry in found]
     assert {entry["type"] for entry in found} == {"said earlier in this session"}
     assert all(0.0 < item.signals["distance"] < 1.0 for item in desk.why("turn"))

@@ -71,7 +71,8 @@ def test_messages_by_their_words(session: Session, tmp_path: Path) -> None:
     text = ask(session, tmp_path, query="parser fixed").text
     assert text.index("#4 assistant") < text.index("#1 user")
     long = ask(session, tmp_path, query="zebra").text
-    assert long.endswith('[cut; whole with from="3"]')
+    assert 'whole with from="3"' in long
+    assert re.search(r"\[lines \d+-4000 left out\]$", long)
     assert len(long) < 2_000
     assert "No message" in ask(session, tmp_path, query="xylophone").text
     assert "No message" in ask(session, tmp_path, query="recovery").text, "clio's own words are no answer"
@@ -87,3 +88,56 @@ def test_it_works_where_memory_is_off_and_says_what_is_wrong(session: Session, t
     ):
         with pytest.raises(ToolRetry, match=said):
             ask(session, tmp_path, **arguments)
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Session:
+    session = SessionStore(tmp_path / ".clio" / "talk").new(tmp_path)
+    session.append(UserMessage(content="the gateway listens on port 8080", id="first-001", created=60.0))
+    log = [f"line {number} of the log" for number in range(600)]
+    log[300] = "gateway: connection refused by upstream 10.0.0.7"
+    session.append(ToolMessage(tool_call_id="c", name="run_command", content="\n".join(log), id="log-00002"))
+    session.append(AssistantMessage(content="The upstream was down.", id="down-0003"))
+    session.append(UserMessage(content="the gateway moved to port 9000", id="second-04"))
+    session.append(AssistantMessage(content="Noted, the gateway is on 9000.", id="noted-005"))
+    session.add_trim(Trim(handle="t1", dropped=("first-001", "log-00002", "down-0003")))
+    return session
+
+
+def test_a_query_looks_only_in_the_span_it_is_asked_with(talk: Session, tmp_path: Path) -> None:
+    whole = ask(talk, tmp_path, query="gateway port").text
+    assert "9000" in whole and "8080" in whole
+    assert whole.index("9000") < whole.index("8080"), "of those as good the newest comes first"
+    for span in ({"handle": "t1"}, {"from": "1", "to": "3"}, {"handle": "t1", "from": "1", "to": "5"}):
+        inside = ask(talk, tmp_path, query="gateway port", **span).text
+        assert "8080" in inside and "9000" not in inside, span
+    assert "9000" not in ask(talk, tmp_path, query="gateway", handle="t1", **{"from": "2"}).text
+    with pytest.raises(ToolRetry, match="give one of the two alone"):
+        ask(talk, tmp_path, query="gateway", handle="t1", **{"from": "4"})
+
+
+def test_the_lines_around_a_match_are_shown_and_the_rest_is_named(talk: Session, tmp_path: Path) -> None:
+    text = ask(talk, tmp_path, handle="t1", query="upstream refused").text
+    lines = text.splitlines()
+    at = lines.index("gateway: connection refused by upstream 10.0.0.7")
+    assert lines[at - 3 : at] == [f"line {number} of the log" for number in (297, 298, 299)]
+    assert lines[at - 4] == "[lines 1-297 left out]" and lines[at + 4] == "[lines 305-600 left out]"
+    assert 'whole with from="2"' in text
+    assert len(text) < 1_500
+
+
+def test_a_span_without_the_words_says_where_they_are(talk: Session, tmp_path: Path) -> None:
+    text = ask(talk, tmp_path, handle="t1", query="noted").text
+    assert "No message of t1 of this session" in text and "#5" in text
+
+
+def test_other_forms_slips_and_the_end_of_an_id_find_a_message(talk: Session, tmp_path: Path) -> None:
+    assert "10.0.0.7" in ask(talk, tmp_path, query="conections refusing").text
+    assert ask(talk, tmp_path, **{"from": "econd-04"}).text.endswith("the gateway moved to port 9000")
+    assert "No message" in ask(talk, tmp_path, query="9001").text, "another number is another thing"
+
+
+def test_more_matches_than_asked_for_are_counted(talk: Session, tmp_path: Path) -> None:
+    text = ask(talk, tmp_path, query="gateway", max_results=2).text
+    assert text.startswith("[what was said before, word for word; 2 of 4 messages of this session that match")
+    assert "max_results=4 shows more" in text

@@ -43,20 +43,24 @@ def of_record(
         strength=record.strength(now),
         signals={"importance": record.importance, **(signals or {})},
         label=memories.drifted(record),
+        message=record.provenance.message if record.provenance else "",
     )
 
 
 def of_turn(turn: "Neighbour", session: str) -> Candidate:
     """A turn that left the window of this session or of another one, as it is ranked."""
+    here = turn.session == session
+    handle = f"message {turn.message[-8:]}"
     return Candidate(
         source="turn",
         id=f"{turn.session}/{turn.message}#{turn.piece}",
         text=turn.text,
-        kind="said earlier in this session" if turn.session == session else "said in an earlier session",
+        kind="said earlier in this session" if here else "said in an earlier session",
         role=turn.role,
         created=turn.created,
         strength=_TURN_STRENGTH,
         distance=turn.distance,
+        label=handle if here else f"session {turn.session[-8:]}, {handle}",
     )
 
 

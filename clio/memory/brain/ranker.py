@@ -30,6 +30,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     keywords: other names it goes by. strength: 0.0 to 1.0, how much it weighs after all fading.
     distance: of its vector from the question's, where it has one. signals: what else is to be said of it by name.
     created: seconds since the epoch. label: what must be said with it, such as "example changed since".
+    message: id of the message it was made from, where that is known.
     """
 
     source: Source
@@ -44,6 +45,7 @@ class Candidate(Struct, frozen=True, kw_only=True):
     distance: float | None = None
     signals: Mapping[str, float] = {}
     label: str = ""
+    message: str = ""
 
 
 class Scored(Struct, frozen=True, kw_only=True):

@@ -180,6 +180,62 @@ class Candidates:
         )
         return {int(str(key)): (str(name), str(title), float(str(updated))) for key, name, title, updated in rows}
 
+    def commits(self, session: int) -> list[tuple[float, str, str]]:
+        """The commits made in a session, each with the time of the message that made it, the oldest first."""
+        rows = self._database.rows(
+            "SELECT t.created, c.hash, c.subject FROM commits c JOIN turns t ON t.id = c.turn WHERE c.session = ?"
+            " ORDER BY c.rowid",
+            (session,),
+        )
+        return [(float(str(created)), str(name), str(subject)) for created, name, subject in rows]
+
+    def spelt_like(self, word: str) -> str:
+        """The most common stem of the index that is one letter away from a stem it has not; empty without one."""
+        from clio.algorithms.misspelling import LEAST_LETTERS, is_misspelling
+
+        if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()):
+            return ""
+        self._database.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, row)")
+        rows = self._database.rows(
+            "SELECT term FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
+            " ORDER BY doc DESC",
+            (word[0], chr(ord(word[0]) + 1), max(len(word) - 1, LEAST_LETTERS), len(word) + 1),
+        )
+        return next((str(term) for (term,) in rows if is_misspelling(str(term), word)), "")
+
+    def user_places(self, session: int) -> list[int]:
+        """The places in a session where the user spoke, in order."""
+        rows = self._database.rows(
+            "SELECT place FROM turns WHERE session = ? AND role = ? AND text_size ORDER BY place",
+            (session, ROLES.index("user")),
+        )
+        return [int(str(place)) for (place,) in rows]
+
+    def exchange(self, turn: Turn, limit: int) -> list[Turn]:
+        """The turns with a text from the user's words that a turn belongs to until the user spoke again, in order.
+
+        Of a long exchange its first turn, those around the turn, and its last one; `limit` in all.
+        """
+        user = ROLES.index("user")
+        ((first, end),) = self._database.rows(
+            "SELECT (SELECT max(place) FROM turns WHERE session = ?1 AND place <= ?2 AND role = ?3 AND text_size),"
+            " (SELECT min(place) FROM turns WHERE session = ?1 AND place > ?2 AND role = ?3 AND text_size)",
+            (turn.session, turn.place, user),
+        )
+        first = 0 if first is None else int(str(first))
+        end = 2**62 if end is None else int(str(end))
+        keys: list[int] = []
+        for condition, order in (("place = ?", ""), ("place >= ?", ""), ("place >= ?", " DESC")):
+            begin = first if condition == "place = ?" else max(first, turn.place - limit // 2)
+            count = 1 if order or condition == "place = ?" else limit - 2
+            rows = self._database.rows(
+                f"SELECT id FROM turns WHERE session = ? AND {condition} AND place < ? AND text_size"
+                f" ORDER BY place{order} LIMIT ?",
+                (turn.session, begin, end, count),
+            )
+            keys += [int(str(key)) for (key,) in rows]
+        return sorted(self.turns(keys).values(), key=lambda one: one.place)
+
     def session_keys(self, names: Iterable[str]) -> frozenset[int]:
         """The keys of sessions, by their ids."""
         return frozenset(

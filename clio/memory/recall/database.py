@@ -11,7 +11,7 @@ from pathlib import Path
 
 from clio.errors import StorageError
 
-VERSION = 1
+VERSION = 2
 BUSY_SECONDS = 5.0
 """How long a process waits for another one that is writing."""
 
@@ -27,6 +27,8 @@ CREATE TABLE turns (
 CREATE INDEX turns_of ON turns (session, place);
 CREATE TABLE blocks (id INTEGER PRIMARY KEY, session INTEGER NOT NULL, kind TEXT NOT NULL, data BLOB NOT NULL);
 CREATE INDEX blocks_of ON blocks (session, kind);
+CREATE TABLE commits (session INTEGER NOT NULL, turn INTEGER NOT NULL, hash TEXT NOT NULL, subject TEXT NOT NULL);
+CREATE INDEX commits_of ON commits (session);
 CREATE TABLE totals (passages INTEGER NOT NULL, chars INTEGER NOT NULL);
 INSERT INTO totals VALUES (0, 0);
 CREATE VIRTUAL TABLE passages USING fts5 (text, content='', tokenize="porter unicode61 remove_diacritics 2");

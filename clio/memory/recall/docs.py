@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.messages import Commit
+
 Role = Literal["user", "assistant", "tool"]
 
 
@@ -13,6 +15,7 @@ class TurnDoc(Struct, frozen=True, kw_only=True):
     text: what was said; for an assistant also one summary line per tool call. Never a system prompt, never what clio
         put there itself, never an earlier recall.
     output: the whole output of a tool, found only by a query with `in:output`.
+    commits: those its tool calls made.
     """
 
     message_id: str
@@ -20,6 +23,7 @@ class TurnDoc(Struct, frozen=True, kw_only=True):
     created: float
     text: str
     output: str = ""
+    commits: tuple[Commit, ...] = ()
 
 
 class SessionDoc(Struct, frozen=True, kw_only=True):
@@ -47,8 +51,22 @@ class Signals(Struct, frozen=True, kw_only=True):
     title: float = 0.0
 
 
+class Said(Struct, frozen=True, kw_only=True):
+    """A message near a passage: who said it when, and how it begins."""
+
+    message_id: str
+    role: str
+    created: float
+    text: str
+
+
 class Recalled(Struct, frozen=True, kw_only=True):
-    """A passage of an earlier session: the snippet around the hit, and where it stands."""
+    """A passage of an earlier session: the snippet around the hit, and where it stands.
+
+    asked: the user's message that began its turn; None where the passage is that one. concluded: the last message of
+        its turn; None where the passage is that one. between: the answers of its turn that are nearest to it.
+    is_older: a newer passage of the same answer is about the same things.
+    """
 
     session_id: str
     session_name: str
@@ -58,10 +76,18 @@ class Recalled(Struct, frozen=True, kw_only=True):
     snippet: str
     score: float
     signals: Signals = Signals()
+    asked: Said | None = None
+    between: tuple[Said, ...] = ()
+    concluded: Said | None = None
+    is_older: bool = False
 
 
 class SessionHit(Struct, frozen=True, kw_only=True):
-    """A session that answers a query: its best passages, the best first."""
+    """A session that answers a query: its best passages, the best first; of those as good, the newest first.
+
+    handle: the end of its id, long enough to name it alone. commits: those made in it, the oldest first, around the
+        passages where there are many; more_commits: how many others there are.
+    """
 
     session_id: str
     session_name: str
@@ -69,6 +95,9 @@ class SessionHit(Struct, frozen=True, kw_only=True):
     score: float
     passages: tuple[Recalled, ...]
     current: bool = False
+    handle: str = ""
+    commits: tuple[Commit, ...] = ()
+    more_commits: int = 0
 
 
 class Having(Struct, frozen=True, kw_only=True):

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, Self, overload
 
+from msgspec import structs
+
 from clio.memory.recall.candidates import PASSAGE_BITS, ROLES, Candidates, ref_at, short_id
 from clio.memory.recall.database import Database
 from clio.memory.recall.docs import Having, Recalled, SessionDoc, SessionHit, TurnDoc
@@ -12,6 +14,9 @@ from clio.memory.recall.passages import passages
 from clio.memory.recall.searching import Search
 from clio.memory.recall.text_blocks import Ref, TextBlocks
 from clio.memory.recall.words import indexable, parse
+from clio.messages import Commit
+
+COMMITS_SHOWN = 5
 
 
 class RecallIndex:
@@ -103,6 +108,7 @@ class RecallIndex:
         passages: int = ...,
         total: int | None = ...,
         until: float = ...,
+        for_reading: bool = ...,
     ) -> tuple[SessionHit, ...]: ...
     def search(
         self,
@@ -114,6 +120,7 @@ class RecallIndex:
         passages: int = 5,
         total: int | None = None,
         until: float = math.inf,
+        for_reading: bool = False,
     ) -> tuple[Recalled, ...] | tuple[SessionHit, ...]:
         """What answers a query, best first: sessions with their best passages, or single turns of all sessions.
 
@@ -121,11 +128,24 @@ class RecallIndex:
         stand together; `in:output` searches the outputs of tools, `in:title` the titles.
         limit: how many sessions, or turns. passages: how many of each session. total: how many of all
         sessions, the best of each first. exclude: ids of sessions left out. until: nothing said later is found.
+        for_reading: sessions and their passages in the order a reader needs, as `Search.for_reading` has it.
         """
         search = Search(Candidates(self._database), parse(query), exclude, until)
         if mode == "turns":
             return search.turns(max(limit, 0))
-        return search.sessions(max(limit, 0), max(passages, 0), max(limit * passages if total is None else total, 0))
+        total = max(limit * passages if total is None else total, 0)
+        find = search.for_reading if for_reading else search.sessions
+        return find(max(limit, 0), max(passages, 0), total)
+
+    def with_commits(self, hit: SessionHit) -> SessionHit:
+        """The session with the commits made in it, of many those made nearest to its passages."""
+        ((key,),) = self._database.rows("SELECT coalesce(max(id), -1) FROM sessions WHERE name = ?", (hit.session_id,))
+        made = Candidates(self._database).commits(int(str(key)))
+        times = [passage.created for passage in hit.passages] or [hit.updated]
+        nearest = sorted(range(len(made)), key=lambda place: min(abs(made[place][0] - time) for time in times))
+        shown = [made[place] for place in sorted(nearest[:COMMITS_SHOWN])]
+        commits = tuple(Commit(hash=name, subject=subject) for _, name, subject in shown)
+        return structs.replace(hit, commits=commits, more_commits=len(made) - len(commits))
 
     def having(self, query: str) -> Having:
         """In how many passages each word of a query stands, in any of its forms."""
@@ -155,6 +175,11 @@ class RecallIndex:
             )
             self._put_text(key, text)
             self._put_output(key, output)
+            self._put_commits(session, key, turn)
+
+    def _put_commits(self, session: int, key: int, turn: TurnDoc) -> None:
+        rows = ((session, key, _clean(one.hash), _clean(one.subject)) for one in turn.commits)
+        self._database.run_many("INSERT INTO commits (session, turn, hash, subject) VALUES (?, ?, ?, ?)", rows)
 
     def _change_turn(self, session: int, turn: TurnDoc) -> bool:
         """Give a turn that is there what it says now; False where none of that message is there."""
@@ -180,6 +205,8 @@ class RecallIndex:
                 " output_block = ?, output_start = ?, output_size = ? WHERE id = ?",
                 (ROLES.index(turn.role), turn.created, *_row(text_at), *_row(output_at), key),
             )
+            self._database.run("DELETE FROM commits WHERE session = ? AND turn = ?", (session, key))
+            self._put_commits(session, int(str(key)), turn)
         return bool(rows)
 
     def _put_text(self, key: int, text: str) -> None:
@@ -202,6 +229,7 @@ class RecallIndex:
                 self._forget_output(int(str(key)), blocks.text(ref_at(refs[3:])))
             blocks.remove(int(str(session)))
             self._database.run("DELETE FROM turns WHERE session = ?", (session,))
+            self._database.run("DELETE FROM commits WHERE session = ?", (session,))
             self._forget("titles", [(int(str(session)), indexable(str(title)))])
             self._database.run("DELETE FROM sessions WHERE id = ?", (session,))
 

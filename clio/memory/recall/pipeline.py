@@ -4,15 +4,30 @@ Sources: Robertson and Zaragoza, BM25 (k1 0.9, b 0.3). docs/decisions/0017 says 
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice, zip_longest
 from operator import attrgetter
 
 from msgspec import Struct, structs
 
+from clio.algorithms.porter import porter
 from clio.memory.recall.words import Query
 
 K1, B = 0.9, 0.3
+Exchange = tuple[int, int]
+"""A session, and how many times the user had spoken in it: those words and all that was answered to them."""
+SAME_SUBJECT = 0.8
+"""Of the share of the query that the best has: two passages above it are about the same thing, and the newer counts."""
+CHANGED_SUBJECT = 0.45
+"""The same for a passage that says that something changed."""
+CHANGES = frozenset(
+    map(
+        porter,
+        "moved switched changed replaced renamed instead now longer anymore migrated dropped removed raise lower "
+        "increase decrease back gone became belongs upgraded bumped swapped reverted correction actually".split(),
+    )
+)
+"""Stems of words that tell of a change of state."""
 
 
 class Weights(Struct, frozen=True, kw_only=True):
@@ -58,7 +73,7 @@ class Scored(Struct, frozen=True, kw_only=True):
     """A turn and how well it answers.
 
     passage: the number of its best one. exact: it has the query as it was typed. found: the places of the query's
-    terms that it has.
+    terms that it has. tells_change: it says that something is other than before.
     """
 
     turn: Turn
@@ -66,6 +81,7 @@ class Scored(Struct, frozen=True, kw_only=True):
     passage: int = 0
     exact: bool = False
     found: frozenset[int] = frozenset()
+    tells_change: bool = False
 
 
 class Weighing(Struct, frozen=True, kw_only=True):
@@ -74,6 +90,7 @@ class Weighing(Struct, frozen=True, kw_only=True):
     score: float
     exact: bool
     found: frozenset[int]
+    tells_change: bool = False
 
 
 def idf(total: int, having: int) -> float:
@@ -115,6 +132,7 @@ def weigher(
             score=score * (1.0 - weights.cover + weights.cover * share),
             exact=len(counts) == len(query.terms) and has_phrase(stems, query.words),
             found=frozenset(counts),
+            tells_change=not CHANGES.isdisjoint(stems),
         )
 
     return weigh
@@ -199,6 +217,49 @@ def folded(ranked: Sequence[Scored], limit: int) -> list[Scored]:
             kept.append(item)
             taken.add((session, place))
     return kept
+
+
+def coverages(
+    scored: Sequence[Scored], rarities: Sequence[float], exchange_of: Mapping[int, Exchange]
+) -> dict[int, float]:
+    """Of each turn in an exchange, 0.0 to 1.0: the share of the query, by weight, that its exchange has."""
+    found: dict[Exchange, set[int]] = {}
+    inside = [(item, exchange_of[item.turn.key]) for item in scored if item.turn.key in exchange_of]
+    for item, exchange in inside:
+        found.setdefault(exchange, set()).update(item.found)
+    possible = sum(rarities) or 1.0
+    return {item.turn.key: sum(rarities[term] for term in found[exchange]) / possible for item, exchange in inside}
+
+
+def one_of_each_exchange(ranked: Iterable[Scored], exchange_of: Mapping[int, Exchange], limit: int) -> list[Scored]:
+    """The first `limit` turns that are of different exchanges."""
+    kept: dict[Exchange, Scored] = {}
+    for item in ranked:
+        if len(kept) == limit:
+            break
+        kept.setdefault(exchange_of[item.turn.key], item)
+    return list(kept.values())
+
+
+def about_the_same(items: Iterable[Scored], covered: Mapping[int, float]) -> set[int]:
+    """The keys of the turns that have nearly as much of the query as the best one: of those the newest counts.
+
+    Who says that something changed seldom says again all that was said of it, so half as much is enough there.
+    """
+    known = [item for item in items if item.turn.key in covered]
+    best = max((covered[item.turn.key] for item in known), default=0.0)
+    return {
+        item.turn.key
+        for item in known
+        if covered[item.turn.key] >= (CHANGED_SUBJECT if item.tells_change else SAME_SUBJECT) * best > 0
+    }
+
+
+def newest_first(items: Sequence[Scored], same: Collection[int]) -> list[Scored]:
+    """The turns about the same thing, the newest first, then the others in their order."""
+    of_subject = [item for item in items if item.turn.key in same]
+    of_subject.sort(key=lambda item: (item.turn.created, item.turn.place), reverse=True)
+    return of_subject + [item for item in items if item.turn.key not in same]
 
 
 def by_turns(lists: Sequence[Sequence[Scored]], limit: int) -> list[Scored]:

@@ -4,7 +4,7 @@ import math
 import threading
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -27,6 +27,7 @@ T = TypeVar("T")
 QUIET_STEP_CHARS = 20_000
 """How much is indexed at once behind somebody's back: a few milliseconds."""
 PAUSE_S = 0.003
+HANDLE_CHARS = 8
 _BUSY_TRIES = 10
 _BUSY_PAUSE_S = 0.2
 
@@ -59,6 +60,7 @@ class SessionRecall:
         max_results: int = 5,
         deadline_s: float = 2.0,
         until: float = math.inf,
+        for_reading: bool = False,
     ) -> Recall:
         """The sessions that answer a query, the best first, each with its best passages.
 
@@ -70,12 +72,15 @@ class SessionRecall:
             then, and `unsearched` says how many sessions are not. The search itself comes on top. The outputs of
             tools are indexed by `refresh`, and by a search that asks for them with `in:output`.
         until: nothing said later is found; seconds since the epoch.
+        for_reading: what is about the same thing comes newest first, each passage with what was asked and what came of
+            it, each session with its handle and its commits.
         Sessions that came with the project are left out.
         Raises RecallIndexBusy where another process keeps the index to itself; OSError where the sessions' folder
         cannot be read; StorageError where this Python cannot search.
         """
         skip = frozenset({current}) if current and not include_current else frozenset[str]()
-        skip |= self._foreign()
+        ids = session_ids(file_names(self._store.folder))
+        skip |= frozenset(self._store.foreign(ids))  # what came with the project is not the user's
         outputs = parse(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:
@@ -85,18 +90,21 @@ class SessionRecall:
             def act(index: RecallIndex) -> tuple[SessionHit, ...]:
                 self._catch_up(index, end, skip, outputs=outputs)
                 out = skip | self._sync.gone
-                return index.search(
+                found = index.search(
                     query,
                     exclude=out,
                     limit=max(max_sessions, 0),
                     passages=max(max_results, 0),
                     total=max_results,
                     until=until,
+                    for_reading=for_reading,
                 )
+                found = _shared_out(found, current, max_results)
+                return _with_handles(map(index.with_commits, found), ids) if for_reading else found
 
             hits = self._healed(act)
             return Recall(
-                sessions=_shared_out(hits, current, max_results),
+                sessions=hits,
                 unreadable=tuple(id for id in self._sync.unreadable if id not in skip),
                 unsearched=self._sync.waiting(skip, outputs=outputs),
             )
@@ -146,10 +154,6 @@ class SessionRecall:
                 self._index.close()
                 self._index = None
 
-    def _foreign(self) -> frozenset[str]:
-        """The sessions that came with the project: what they say is not the user's."""
-        return frozenset(self._store.foreign(session_ids(file_names(self._store.folder))))
-
     def _nothing_there(self) -> bool:
         """Whether there is no session and no index: then none is made."""
         return self._index is None and not self._file.exists and self._sync.is_empty()
@@ -193,6 +197,20 @@ class SessionRecall:
             raise
         self._index = index
         return index
+
+
+def _with_handles(hits: Iterable[SessionHit], ids: Iterable[str]) -> tuple[SessionHit, ...]:
+    """The hits, each with the shortest end of its id from eight characters on that no other session's id has."""
+    found = list(hits)
+    ends = {hit.session_id[-HANDLE_CHARS:] for hit in found}
+    like = [id for id in ids if id[-HANDLE_CHARS:] in ends]
+    return tuple(structs.replace(hit, handle=_handle(hit.session_id, like)) for hit in found)
+
+
+def _handle(id: str, others: Iterable[str]) -> str:
+    rivals = [other for other in others if other != id]
+    lengths = range(HANDLE_CHARS, len(id))
+    return next((id[-chars:] for chars in lengths if not any(one.endswith(id[-chars:]) for one in rivals)), id)
 
 
 def _shared_out(hits: Sequence[SessionHit], current: str | None, max_results: int) -> tuple[SessionHit, ...]:

@@ -1,37 +1,54 @@
 """One search: candidates from the index, weighed by the pipeline, with the snippets and points people see."""
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+
+from msgspec import structs
 
 from clio.algorithms.porter import porter
 from clio.memory.recall.candidates import Candidates
-from clio.memory.recall.docs import Recalled, SessionHit, Signals
+from clio.memory.recall.docs import Recalled, Said, SessionHit, Signals
 from clio.memory.recall.passages import passages
 from clio.memory.recall.pipeline import (
     SESSIONS,
     TURNS,
+    Exchange,
     Scored,
     Turn,
     Weighing,
     Weights,
+    about_the_same,
     by_rank,
     by_session,
     by_turns,
+    coverages,
     folded,
     grouped,
     has_phrase,
     idf,
     in_context,
+    newest_first,
+    one_of_each_exchange,
     weigher,
 )
 from clio.memory.recall.snippet import snippet
-from clio.memory.recall.words import Query, stems
+from clio.memory.recall.words import Query, Term, stems
 
 WEIGHED = 80
 """How many passages are weighed word for word; the others keep what FTS5 gave them."""
 NEIGHBOURS_OF = 20
 """Of how many of the best turns the neighbours may be an answer too."""
 WEIGHED_OUTPUTS = 60
+LEAST_SCORE = 0.5
+"""Of the best session's: what stands below is no newer state of what was asked for."""
+LEAST_SHARE = 0.35
+"""Of the query, as a share of what the best passage has: what has less only shares a word with it."""
+RANKED_FOR_EACH = 3
+"""So many sessions are ranked for each that is shown: some only say again what another says."""
+SAID_CHARS = 400
+EXCHANGE_TURNS = 60
+BETWEEN = 3
 MAX_OUTPUT_CHARS = 100_000
 
 
@@ -58,16 +75,45 @@ class Search:
 
         total: how many turns at most, the best of each session first, then the second best ones.
         """
+        _, ranked, inside = self._by_session(limit)
+        kept = {session: folded(inside[session], passages) for session, _ in ranked}
+        turns = by_turns(list(kept.values()), total)
+        shown = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
+        return self._hits(ranked, kept, shown)
+
+    def for_reading(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
+        """The same for a reader: of what is about the same thing the newest first, each turn with what led to it and
+        what came of it, one of each exchange; what only shares a word with the query, or was said again, is left out.
+        """
+        scored, ranked, inside = self._by_session(limit * RANKED_FOR_EACH)
+        inside = {session: inside[session] for session, _ in ranked}
+        exchange_of = self._exchanges(item for items in inside.values() for item in items)
+        covered = coverages(scored, self._rarities, exchange_of)
+        scores = dict(ranked)
+        kept = {session: one_of_each_exchange(items, exchange_of, passages) for session, items in inside.items()}
+        kept, older = self._newest_first(kept, scores, covered, limit, total)
+        turns = by_turns(list(kept.values()), total)
+        hits = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
+        places = {item.turn.key: item for items in inside.values() for item in items}
+        shown = {
+            key: structs.replace(self._with_exchange(places[key].turn, hit), is_older=key in older)
+            for key, hit in hits.items()
+        }
+        return self._hits([(session, scores[session]) for session in kept], kept, shown)
+
+    def _by_session(self, limit: int) -> tuple[list[Scored], list[tuple[int, float]], dict[int, list[Scored]]]:
+        """All turns weighed; the best sessions with their scores; the turns of each, the best first."""
         scored = self._scored(SESSIONS)
         titles = self._titles()
         known = {item.turn.session for item in scored}
         firsts = self._candidates.first_turns(titles.keys() - known)
         scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
         ranked = by_session(in_context(scored, titles, SESSIONS), self._rarities, SESSIONS)[:limit]
-        inside = grouped(in_context(scored, titles, TURNS))
-        kept = {session: folded(inside[session], passages) for session, _ in ranked}
-        turns = by_turns(list(kept.values()), total)
-        shown = dict(zip((item.turn.key for item in turns), self._shown(turns), strict=True))
+        return scored, ranked, grouped(in_context(scored, titles, TURNS))
+
+    def _hits(
+        self, ranked: Sequence[tuple[int, float]], kept: Mapping[int, list[Scored]], shown: Mapping[int, Recalled]
+    ) -> tuple[SessionHit, ...]:
         about = self._candidates.sessions(kept)
         return tuple(
             SessionHit(
@@ -78,6 +124,71 @@ class Search:
                 passages=tuple(shown[item.turn.key] for item in kept[session] if item.turn.key in shown),
             )
             for session, score in ranked
+        )
+
+    def _exchanges(self, items: Iterable[Scored]) -> dict[int, Exchange]:
+        """Which exchange each turn is of."""
+        places: dict[int, list[int]] = {}
+        found: dict[int, Exchange] = {}
+        for item in items:
+            session = item.turn.session
+            if session not in places:
+                places[session] = self._candidates.user_places(session)
+            found[item.turn.key] = (session, bisect_right(places[session], item.turn.place))
+        return found
+
+    def _newest_first(
+        self,
+        kept: Mapping[int, list[Scored]],
+        scores: Mapping[int, float],
+        covered: Mapping[int, float],
+        limit: int,
+        total: int,
+    ) -> tuple[dict[int, list[Scored]], set[int]]:
+        """The sessions and their turns in reading order, and the keys of the turns that a newer one about the same
+        thing makes older.
+        """
+        best = max(scores.values(), default=0.0)
+        leading = [item for session, items in kept.items() if scores[session] >= LEAST_SCORE * best for item in items]
+        same = about_the_same(leading, covered)
+        least = LEAST_SHARE * max((covered[item.turn.key] for item in leading), default=0.0)
+        fitting = [item for items in kept.values() for item in items if covered[item.turn.key] >= least]
+        texts = self._candidates.texts(item.turn.key for item in fitting)
+        newest: dict[str, Scored] = {}
+        for item in fitting:
+            text = " ".join(texts[item.turn.key].split())
+            other = newest.get(text)
+            newest[text] = item if other is None or item.turn.created > other.turn.created else other
+        ordered: dict[int, list[Scored]] = {}
+        for item in newest_first(list(newest.values()), same):
+            ordered.setdefault(item.turn.session, []).append(item)
+        ordered = dict(list(ordered.items())[:limit])
+        shown = [item for item in by_turns(list(ordered.values()), total) if item.turn.key in same]
+        last = max((item.turn.created for item in shown), default=0.0)
+        return ordered, {item.turn.key for item in shown if item.turn.created < last}
+
+    def _with_exchange(self, turn: Turn, hit: Recalled) -> Recalled:
+        """The passage with the words of the user's it belongs to, and what came of them."""
+        exchange = self._candidates.exchange(turn, EXCHANGE_TURNS)
+        others = [one for one in exchange if one.key != turn.key]
+        asked = next((one for one in others if one.role == "user" and one.place < turn.place), None)
+        answers = [one for one in others if one.role == "assistant"]
+        concluded = answers[-1] if answers and answers[-1].place > turn.place else None
+        between = [one for one in answers if one is not concluded]
+        between.sort(key=lambda one: (abs(one.place - turn.place), -one.place))
+        between = sorted(between[:BETWEEN], key=lambda one: one.place)
+        keys = [one.key for one in (asked, concluded, *between) if one is not None]
+        texts, messages = self._candidates.texts(keys), self._candidates.messages(keys)
+
+        def said(one: Turn) -> Said:
+            text = " ".join(texts[one.key][:SAID_CHARS].split())
+            return Said(message_id=messages[one.key], role=one.role, created=one.created, text=text)
+
+        return structs.replace(
+            hit,
+            asked=said(asked) if asked else None,
+            between=tuple(map(said, between)),
+            concluded=said(concluded) if concluded else None,
         )
 
     def _neighbours(self, scored: Sequence[Scored]) -> list[Scored]:
@@ -92,6 +203,9 @@ class Search:
             return []
         totals = self._candidates.totals()
         counts = self._candidates.counts(query.terms)
+        if 0 in counts and query.scope == "text":
+            query = self._query = self._spelt(query, counts)
+            counts = self._candidates.counts(query.terms)
         self._rarities = [idf(totals.passages, count) for count in counts]
         weigh = weigher(query, self._rarities, totals.mean_words, weights)
         if query.scope == "output":
@@ -117,6 +231,15 @@ class Search:
         for candidate in tail:
             _keep(best, Scored(turn=candidate.turn, score=candidate.score * ratio, passage=candidate.number))
         return list(best.values())
+
+    def _spelt(self, query: Query, counts: Sequence[int]) -> Query:
+        """The query, where a word of it is nowhere also with the word it may have been meant as."""
+        terms: list[Term] = []
+        for term, count in zip(query.terms, counts, strict=True):
+            meant = "" if count else self._candidates.spelt_like(term.stems[0])
+            with_meant = Term(forms=(*term.forms, meant), stems=(*term.stems, meant)) if meant else term
+            terms.append(with_meant)
+        return structs.replace(query, terms=tuple(terms))
 
     def _titles(self) -> dict[int, float]:
         if not self._query.terms or self._query.scope == "output":
@@ -169,7 +292,14 @@ class Search:
 
 
 def _scored(turn: Turn, weighing: Weighing, passage: int = 0) -> Scored:
-    return Scored(turn=turn, score=weighing.score, passage=passage, exact=weighing.exact, found=weighing.found)
+    return Scored(
+        turn=turn,
+        score=weighing.score,
+        passage=passage,
+        exact=weighing.exact,
+        found=weighing.found,
+        tells_change=weighing.tells_change,
+    )
 
 
 def _keep(best: dict[int, Scored], item: Scored) -> None:

@@ -11,10 +11,12 @@ from typing import assert_never
 
 from msgspec import Struct
 
+from clio.algorithms.commit_lines import runs_commit
 from clio.memory.recall.call_lines import SILENT, call_line
 from clio.memory.recall.docs import TurnDoc
-from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Commit, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import HANDLE
+from clio.sessions.deeds import commits_in, deeds_of
 from clio.sessions.state import SessionState, first_words
 from clio.storage.reading import open_regular
 
@@ -80,7 +82,12 @@ def turns_of(messages: Sequence[Message], output_of: Callable[[ToolMessage], str
             case AssistantMessage():
                 answered = [(call, results.get((place, n))) for n, call in enumerate(message.tool_calls)]
                 text = _said(message.content, answered)
-                turns.append(TurnDoc(message_id=message.id, role="assistant", created=message.created, text=text))
+                commits = tuple(commit for call, result in answered if result for commit in _commits(call, result))
+                turns.append(
+                    TurnDoc(
+                        message_id=message.id, role="assistant", created=message.created, text=text, commits=commits
+                    )
+                )
             case ToolMessage():
                 output = "" if place in silent or message.name in SILENT else output_of(message)
                 turns.append(
@@ -112,6 +119,12 @@ def searchable_text(message: Message) -> str:
 def _said(content: str, answered: Iterable[tuple[ToolCall, ToolMessage | None]]) -> str:
     lines = [content.strip(), *(call_line(call, result) for call, result in answered)]
     return "\n".join(line for line in lines if line)
+
+
+def _commits(call: ToolCall, result: ToolMessage) -> tuple[Commit, ...]:
+    """The commits a call made: as its tool noted them, else as git reported them."""
+    deeds = deeds_of(call, result)
+    return deeds.commits or (commits_in(result.content) if deeds.command and runs_commit(deeds.command) else ())
 
 
 def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, int], ToolMessage], set[int]]:

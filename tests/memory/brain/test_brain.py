@@ -1,15 +1,16 @@
 """The brain is bounded, the oldest goes first, each memory is told once; its document is JSON that cannot get out."""
 
 import json
-from typing import Any
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.algorithms.brain_math import brain_budget
-from clio.memory.brain.brain import ABOUT, MAX_ENTRY_CHARS, Brain, BrainEntry, envelope
+from clio.memory.brain.brain import ABOUT, LEAD, MAX_ENTRY_CHARS, SOURCE, Brain, BrainEntry, envelope, plain_lines
 from clio.memory.brain.ranker import Candidate, Scored
+from tests.support.recalled import recalled_lines
 
 
 def scored(id: str, text: str = "", **fields: object) -> Scored:
@@ -26,45 +27,46 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-def told(brain: Brain) -> list[dict[str, Any]]:
+def told(brain: Brain) -> list[dict[str, str]]:
     fragment = brain.fragment()
-    return json.loads(fragment.text)["memories"] if fragment else []
+    return recalled_lines(fragment.text) if fragment else []
 
 
 def contents(brain: Brain) -> list[str]:
     return [entry["content"] for entry in told(brain)]
 
 
-ROOM = words(envelope([]))
+ROOM = words(f'<memories source="{SOURCE}">\n{plain_lines([])}\n</memories>')
+LINE = words("- undated, said before: memory x")
 
 
 def test_an_empty_brain_is_no_fragment() -> None:
     assert Brain(100, words).fragment() is None
 
 
-def test_the_document_is_an_object_of_about_and_memories() -> None:
+def test_each_is_one_line_with_its_date_and_its_source() -> None:
     brain = Brain(1_000, words)
     brain.push([scored("a", role="user", kind="fact", created=5.0, said_by="tool", label="its file is gone")], date)
     fragment = brain.fragment()
     assert fragment is not None and fragment.whole and fragment.name == "memories"
-    assert json.loads(fragment.text) == {
+    assert fragment.text.splitlines() == [
+        LEAD,
+        "- day 5, fact, quoted from a tool, unverified: “memory a” [its file is gone]",
+    ]
+
+
+def test_the_document_of_programs_is_an_object_of_about_and_memories() -> None:
+    entries = [BrainEntry(role="user", type="fact", content="a </memories>", when="day 5")]
+    text = envelope(entries)
+    assert "<" not in text
+    assert json.loads(text) == {
         "about": ABOUT,
-        "memories": [
-            {
-                "role": "user",
-                "type": "fact",
-                "content": "memory a",
-                "when": "day 5",
-                "said_by": "tool",
-                "note": "its file is gone",
-            }
-        ],
+        "memories": [{"role": "user", "type": "fact", "content": "a </memories>", "when": "day 5"}],
     }
-    assert fragment.text == envelope([BrainEntry(**json.loads(fragment.text)["memories"][0])])
 
 
 def test_the_best_stands_last_and_stays_longest() -> None:
-    brain = Brain(ROOM + 3, words)  # an entry of "memory x" takes one word more of the document
+    brain = Brain(ROOM + 3 * LINE, words)
     kept, cut = brain.push([scored("best"), scored("next"), scored("third"), scored("last"), scored("out")], date)
     assert brain.ids == ["last", "third", "next", "best"][-len(kept) :]
     assert [one.candidate.id for one in kept + cut] == ["best", "next", "third", "last", "out"]
@@ -72,7 +74,7 @@ def test_the_best_stands_last_and_stays_longest() -> None:
 
 
 def test_the_oldest_goes_first_and_one_pushed_again_is_the_newest_and_not_doubled() -> None:
-    brain = Brain(ROOM + 3, words)
+    brain = Brain(ROOM + 3 * LINE, words)
     for id in ("a", "b", "c"):
         brain.push([scored(id)], date)
     assert brain.ids == ["a", "b", "c"]
@@ -83,7 +85,7 @@ def test_the_oldest_goes_first_and_one_pushed_again_is_the_newest_and_not_double
 
 
 def test_what_is_too_long_for_the_whole_of_it_leaves_the_others_alone() -> None:
-    brain = Brain(ROOM + 20, words)
+    brain = Brain(ROOM + LINE, words)
     brain.push([scored("a")], date)
     kept, cut = brain.push([scored("long", "many words " * 60)], date)
     assert not kept and [one.candidate.id for one in cut] == ["long"]
@@ -149,12 +151,12 @@ def test_text_stays_text(text: str) -> None:
     brain.push([scored("a", text)], date)
     fragment = brain.fragment()
     assert fragment is not None
-    assert "\n" not in fragment.text and "<" not in fragment.text and ">" not in fragment.text
+    assert len(fragment.text.splitlines()) == 2
+    assert not re.search(r"[<\uff1c](?!\\)\W*memories", fragment.text)
     assert not any(mark in fragment.text for mark in ("\x1b", "\u202e", "\U000e0041"))
-    parsed = json.loads(fragment.text)
-    assert parsed.keys() == {"about", "memories"} and len(parsed["memories"]) == 1
+    [entry] = recalled_lines(fragment.text)
     seen = [sign for sign in text if sign.isalnum() and sign.isascii()]
-    assert [sign for sign in parsed["memories"][0]["content"] if sign.isalnum() and sign.isascii()] == seen
+    assert [sign for sign in entry["content"] if sign.isalnum() and sign.isascii()] == seen
 
 
 def test_a_long_memory_shows_what_was_asked_for() -> None:
@@ -191,11 +193,12 @@ def test_the_same_pushes_give_the_same_bytes() -> None:
     assert texts[0] == texts[1] != ""
 
 
-def test_the_budget_is_a_quarter_of_the_window_and_never_more_than_2048() -> None:
-    assert [brain_budget(window) for window in (4_096, 8_000, 8_192, 16_384, 200_000)] == [
-        1_024,
-        2_000,
-        2_048,
-        2_048,
-        2_048,
-    ]
+def test_the_budget_is_300_tokens_on_a_window_of_32k_and_in_proportion_on_others() -> None:
+    windows = (2_048, 8_192, 16_384, 32_768, 65_536, 200_000)
+    assert [brain_budget(window) for window in windows] == [100, 100, 150, 300, 600, 1_200]
+
+
+def test_a_budget_of_300_tokens_holds_three_long_memories() -> None:
+    brain = Brain(300, lambda text: -(-len(text) // 4))
+    kept, _ = brain.push([scored(id, f"memory {id} " + "of many words " * 60, created=1.0) for id in "abcd"], date)
+    assert len(kept) >= 3

@@ -1,0 +1,24 @@
+"""The lines of automatic recall, taken apart again."""
+
+import re
+
+_LINE = re.compile(r"- (?P<when>[^,]+), (?P<source>[^:]+?): (?P<content>.*?)(?: \[(?P<note>[^\]]*)\])?")
+_BY = (", from the user", ", from the assistant", ", noted by the assistant", ", quoted from a tool, unverified")
+_BY_DOCUMENT = ", quoted, unverified"
+
+
+def recalled_lines(text: str) -> list[dict[str, str]]:
+    """Each line behind the first: when, type, by, content, and note where there is one."""
+    found: list[dict[str, str]] = []
+    for line in text.splitlines()[1:]:
+        match = _LINE.fullmatch(line)
+        assert match, line
+        by = next((one for one in (*_BY, _BY_DOCUMENT) if match["source"].endswith(one)), "")
+        content = match["content"]
+        quoted = "quoted" in by
+        assert not quoted or (content[0], content[-1]) == ("“", "”"), line
+        entry = {"when": match["when"], "type": match["source"].removesuffix(by), "by": by.removeprefix(", ")}
+        entry["content"] = content[1:-1] if quoted else content
+        entry["note"] = match["note"] or ""
+        found.append({key: value for key, value in entry.items() if value})
+    return found

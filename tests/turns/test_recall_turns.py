@@ -1,0 +1,79 @@
+"""What the model receives of earlier work, in whole turns over HTTP."""
+
+import asyncio
+import re
+from typing import Any
+
+from clio.memory.recall.search import HANDLE_CHARS
+from tests.support.chat_server import text, tool_calls
+from tests.support.desk import Desk
+from tests.support.recalled import recalled_lines
+from tests.turns.conftest import MakeDesk
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-")
+
+
+def call(operation: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
+    return "memory_operations", {"operation": operation, **arguments}
+
+
+async def session_of(desk: Desk, *turns: str) -> None:
+    for words in turns:
+        await desk.turn(words)
+    await desk.app.close()
+
+
+def sent(desk: Desk, request: int = -1) -> str:
+    """The last message of a request."""
+    return desk.server.requests[request].body["messages"][-1]["content"]
+
+
+def test_the_newest_state_comes_first_with_its_time_and_a_handle_that_is_taken_back(make_desk: MakeDesk) -> None:
+    asyncio.run(session_of(make_desk([text("Noted: 8080.")]), "the dev server listens on port 8080"))
+    asyncio.run(session_of(make_desk([text("Noted: 9000.")]), "we moved the dev server to port 9000"))
+    seen: list[str] = []
+
+    def expand(body: dict[str, Any]) -> Any:
+        seen.append(body["messages"][-1]["content"])
+        way = re.search(r'session="([^"]+)", from="([^"]+)"', seen[-1])
+        assert way and len(way[1]) == HANDLE_CHARS
+        return tool_calls([call("recall_messages", session=way[1], query="port", **{"from": way[2]})])
+
+    asking = tool_calls([call("recall_sessions", query="which port does the dev server use")])
+    desk = make_desk([asking, expand, text("9000")])
+    asyncio.run(session_of(desk, "where does it listen?"))
+    found = seen[0]
+    assert found.index("9000") < found.index("8080")
+    assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d user, older, \w+: the dev server listens on port 8080", found)
+    assert not _UUID.search(found) and "keywords +" not in found
+    assert "we moved the dev server to port 9000" in sent(desk)
+
+
+def test_automatic_recall_is_plain_lines_that_are_told_once(make_desk: MakeDesk) -> None:
+    first = make_desk([tool_calls([call("remember", content="staging listens on port 8443", type="fact")]), text("ok")])
+    asyncio.run(session_of(first, "note where staging listens"))
+    second = make_desk([text("8443"), text("still 8443")])
+    asyncio.run(session_of(second, "which port does staging use?", "and again, which port does staging use?"))
+    told = re.search(r"<memories[^>]*>\n(.*?)\n</memories>", sent(second, 0), re.DOTALL)
+    assert told
+    [line] = recalled_lines(told[1])
+    assert (line["type"], line["content"]) == ("fact", "staging listens on port 8443")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", line["when"])
+    assert "<memories" not in sent(second, 1)
+
+
+def test_what_the_model_stored_in_this_session_is_not_told_back_to_it(make_desk: MakeDesk) -> None:
+    desk = make_desk(
+        [
+            tool_calls(
+                [
+                    call("add_discovery", fact="releases leave on Thursdays"),
+                    call("remember", content="the release train is called heron", type="fact"),
+                ]
+            ),
+            text("stored"),
+            text("heron"),
+        ]
+    )
+    asyncio.run(session_of(desk, "note when releases leave", "what is the release train called?"))
+    assert "Thursdays" not in sent(desk) and "heron" not in sent(desk)
