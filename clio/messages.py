@@ -121,11 +121,15 @@ class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class FileDeed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file a tool changed. Paths as they are shown; `moved_to` is set for a move."""
+    """A file a tool changed. Paths as they are shown; `moved_to` is set for a move.
+
+    lines: first and last line of each place that changed, as they are numbered after the change; none for a whole file.
+    """
 
     path: str
     kind: Literal["add", "update", "delete", "move"]
     moved_to: str = ""
+    lines: tuple[tuple[int, int], ...] = ()
 
 
 class Commit(Struct, frozen=True, kw_only=True):

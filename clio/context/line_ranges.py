@@ -8,6 +8,7 @@ LineRange = tuple[int, int]
 """First and last line, counted from 1, both included."""
 
 _ROW = LatePattern(r"^[ \t]*(\d{1,9})(?:\||\t|→|: )", 8)  # re.MULTILINE
+_PARTIAL = LatePattern(r"^\[.*go on with |^\[… [\d,]+ (?:lines|characters)", 8)
 _MOST_SHOWN = 4
 
 
@@ -17,6 +18,11 @@ def shown_ranges(text: str) -> tuple[LineRange, ...]:
     if len(rows) * 2 < text.count("\n"):
         return ()
     return join_ranges((row, row) for row in rows)
+
+
+def is_whole_file(listing: str) -> bool:
+    """Whether a numbered listing shows a file from its first line on and says nothing of more."""
+    return not _PARTIAL.search(listing) and shown_ranges(listing)[:1] != () and shown_ranges(listing)[0][0] == 1
 
 
 def join_ranges(ranges: Iterable[LineRange]) -> tuple[LineRange, ...]:

@@ -1,16 +1,28 @@
 """A thread summary as the text the model reads: the same bytes for the same data, never more than its budget.
 
-What must be said shares the budget first: the task, the requests, the commits, the files changed, the decisions, the
-last command, the open todos. Spans, tool counts and files that were only read get what is left.
+What must be said shares the budget first: the requests, the answers, what was decided, committed, changed, what fails and
+what was tried, the commands, the open todos. Spans, tool counts and files that were only read get what is left.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
 from clio.context.fitting import within
-from clio.context.inert import cut, one_line, quoted, weight
-from clio.context.summary import Decision, FileState, SpanInfo, ThreadSummary
+from clio.context.inert import cut, one_line, quoted, shorten_line, weight
+from clio.context.line_ranges import describe_ranges
+from clio.context.shell_lines import selectors
+from clio.context.summary import (
+    Ask,
+    Decision,
+    FailedTest,
+    FileState,
+    Outcome,
+    Said,
+    SpanInfo,
+    TestRun,
+    ThreadSummary,
+)
 from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
@@ -21,8 +33,10 @@ ASKS_TOKENS = 1_500
 _OPEN, _CLOSE = "<thread_summary>", "</thread_summary>"
 _LEAST_ASK, _MOST_ASK = 48, 2_000
 _FIRST_ASK_SHARES = 3  # how much longer the first request may be than the others: it says what the work is for
-_LEAST_TASK, _LEAST_FILES, _LEAST_TODOS, _LEAST_OUTCOME = 200.0, 160.0, 140.0, 120.0
-_SUBJECT = 120
+_LEAST_ASKS, _LEAST_FILES, _LEAST_TODOS, _LEAST_COMMANDS = 200.0, 160.0, 140.0, 120.0
+_LEAST_WORDS, _LEAST_TESTS, _LEAST_ATTEMPTS = 160.0, 160.0, 80.0
+_LAST_WORDS_SHARES = 4  # how much longer the newest words of the assistant may be: they say where the work is
+_SUBJECT, _COMMAND = 120, 160
 _HASH_NOTE = 24.0
 _SHOWN_SPANS = 12
 _ITEM = 7.0  # what surrounds one item of a list: the longest mark and the line break, in units
@@ -48,34 +62,53 @@ def render_summary(
     estimator: TokenEstimator,
     todos: Sequence[Todo] = (),
     spans: Sequence[SpanInfo] = (),
-    task: str = "",
+    shown: Collection[str] = (),
+    archived: int | None = None,
 ) -> str:
     """The summary between its tags, at most `budget_tokens` by the estimator; empty if not even the frame fits.
 
-    task: the words of the message that says what is being worked on; shortened, as that message itself is sent too.
+    shown: ids of messages the reader sees whole behind the summary; their words are not repeated. archived: how many
+    messages are not shown, where those are fewer than it sums up.
     """
-    asks = ASKS_TOKENS * estimator.ratio
-    return within(budget_tokens, estimator, lambda room: _render(summary, room, asks, todos, spans, task))
+    if archived is None:
+        extent = f"It sums up {_count(summary.messages, 'message')}."
+    else:
+        extent = f"{_count(archived, 'message')} left the conversation for the archive; the current request is below."
+    asks = tuple(ask for ask in summary.asks if ask.id not in shown)
+    most = ASKS_TOKENS * estimator.ratio
+    return within(budget_tokens, estimator, lambda room: _render(summary, asks, extent, room, most, todos, spans))
 
 
 def _render(
-    summary: ThreadSummary, room: float, asks: float, todos: Sequence[Todo], spans: Sequence[SpanInfo], task: str
+    summary: ThreadSummary,
+    asks: Sequence[Ask],
+    extent: str,
+    room: float,
+    most_asks: float,
+    todos: Sequence[Todo],
+    spans: Sequence[SpanInfo],
 ) -> str:
-    """The text of at most this weight, empty if not even the frame fits. asks: the most the requests may weigh."""
-    frame = fill_prompt("context/thread_summary", messages=f"{summary.messages:,}")
+    """The text of at most this weight, empty if not even the frame fits. most_asks: what the requests may weigh."""
+    frame = fill_prompt("context/thread_summary", messages=extent)
     left = room - weight(f"{_OPEN}\n{frame}\n{_CLOSE}")
     if left < 0:
         return ""
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
+    failing = _still_failing(summary.runs)
     must = (
-        _Section(
-            fit=lambda units: _one("Task at that point:", quoted(task[:_MOST_ASK]), units), share=2, least=_LEAST_TASK
-        ),
-        _Section(fit=lambda units: _asks(summary, min(units, asks)), share=6, least=_LEAST_TASK),
+        _Section(fit=lambda units: _asks(asks, min(units, most_asks)), share=6, least=_LEAST_ASKS),
         _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
+        _Section(fit=lambda units: _words("Answers of the assistant:", summary.answers, units), share=3),
+        _Section(
+            fit=lambda units: _words("What the assistant said while it worked:", summary.notes, units),
+            share=3,
+            least=_LEAST_WORDS,
+        ),
         _Section(fit=lambda units: _commits(summary.commits, units), share=4, least=min(hashes, left / 2)),
-        _Section(fit=lambda units: _files(summary.files, units), share=6, least=_LEAST_FILES),
-        _Section(fit=lambda units: _outcome(summary, units), share=2, least=_LEAST_OUTCOME),
+        _Section(fit=lambda units: _files(summary, units), share=6, least=_LEAST_FILES),
+        _Section(fit=lambda units: _failing(failing, units), share=3, least=_LEAST_TESTS),
+        _Section(fit=lambda units: _attempts(summary.attempts, units), share=2, least=_LEAST_ATTEMPTS),
+        _Section(fit=lambda units: _commands(summary, units), share=3, least=_LEAST_COMMANDS),
         _Section(fit=lambda units: _todos(todos, units), share=3, least=_LEAST_TODOS),
     )
     # The handles are what brings the rest back: their shortest form comes before anything that can be shortened.
@@ -85,11 +118,15 @@ def _render(
     rest = (
         _Section(fit=lambda units: _spans(spans, units), share=3, least=handles),
         _Section(fit=lambda units: _tools(summary, units), share=1),
-        _Section(fit=lambda units: _read(summary.read, units), share=1),
+        _Section(fit=lambda units: _read(summary, units), share=1),
     )
     said = _share_out(must, left - handles)
     said += _share_out(rest, left - sum(weight(text) + 1 for text in said))
     return "\n".join([_OPEN, frame, *said, _CLOSE])
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
@@ -113,24 +150,27 @@ def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
     return [text for text in texts if text]
 
 
-def _one(title: str, text: str, units: float) -> str:
-    short = cut(text, units - len(title) - 3) if text else ""
-    return f"{title}\n- {short}" if short else ""
-
-
-def _asks(summary: ThreadSummary, units: float) -> str:
-    """All requests, each cut to the longest length that lets all stand; the oldest after the first go if none does."""
+def _asks(asks: Sequence[Ask], units: float) -> str:
+    """All requests, each cut to the longest length at which all fit; the oldest after the first go if none does."""
     title = "Requests of the user:"
-    if not summary.asks:
+    if not asks:
         return ""
     room = units - len(title) - 1 - _NOTE
-    first = quoted(summary.asks[0].text)
-    later = (quoted(ask.text) for ask in reversed(summary.asks[1:]))
+    first = quoted(asks[0].text)
+    later = (quoted(ask.text) for ask in reversed(asks[1:]))
     texts = [first, *_that_fit(later, room - _ITEM - min(weight(first), _FIRST_ASK_SHARES * _LEAST_ASK))]
-    missing = len(summary.asks) - len(texts)
+    missing = len(asks) - len(texts)
     lines = _evenly(texts, room, first=_FIRST_ASK_SHARES)
     if missing and lines:
         lines.insert(1, f"- ({missing:,} more in the archive)")
+    return "\n".join([title, *lines]) if lines else ""
+
+
+def _words(title: str, said: Sequence[Said], units: float) -> str:
+    """The newest words of the assistant, oldest first, cut evenly; the last is the longest."""
+    room = units - len(title) - 1
+    texts = _that_fit((quoted(each.text) for each in reversed(said)), room)
+    lines = _evenly(texts[::-1], room, first=_LAST_WORDS_SHARES)[::-1]
     return "\n".join([title, *lines]) if lines else ""
 
 
@@ -207,24 +247,39 @@ def _commit_range(hashes: Sequence[str], units: float) -> str:
     return f"{line}; the last: {' '.join(reversed(last))}" if last else line
 
 
-def _files(files: dict[str, FileState], units: float) -> str:
-    lines = (f"- {_file(path, state)}" for path, state in reversed(files.items()))
-    return _newest("Files changed:", lines, len(files), units)
+def _files(summary: ThreadSummary, units: float) -> str:
+    lines = (
+        f"- {_file(path, state)}{_also_read(summary, path)}" for path, state in reversed(summary.files.items())
+    )
+    return _newest("Files changed:", lines, len(summary.files), units)
 
 
 def _file(path: str, state: FileState) -> str:
     name = one_line(path)
+    if state.is_reverted and not state.kept:
+        return f"{name} (changes reverted)"
     match state.kind:
         case "written":
-            return name
+            later = "; later changes reverted" if state.is_reverted else ""
+            lines = describe_ranges(tuple(sorted({*state.kept, *state.lines})))
+            return f"{name}{f', {lines}' if lines else ''}{later}"
         case "deleted":
             return f"{name} (deleted)"
         case "moved":
             return f"{name} (moved to {one_line(state.moved_to)})" if state.moved_to else f"{name} (moved away)"
 
 
-def _read(paths: Sequence[str], units: float) -> str:
-    return _newest("Files only read:", (f"- {one_line(path)}" for path in reversed(paths)), len(paths), units)
+def _also_read(summary: ThreadSummary, path: str) -> str:
+    lines = describe_ranges(summary.read.get(path, ()))
+    return f"; read {lines}" if lines else ""
+
+
+def _read(summary: ThreadSummary, units: float) -> str:
+    read = [(path, ranges) for path, ranges in summary.read.items() if path not in summary.files]
+    lines = (
+        f"- {one_line(path)}{f', {describe_ranges(ranges)}' if ranges else ''}" for path, ranges in reversed(read)
+    )
+    return _newest("Files only read:", lines, len(read), units)
 
 
 def _newest(title: str, newest_first: Iterator[str], total: int, units: float) -> str:
@@ -246,17 +301,68 @@ def _newest(title: str, newest_first: Iterator[str], total: int, units: float) -
     return "\n".join([title, *more, *reversed(lines)])
 
 
-def _outcome(summary: ThreadSummary, units: float) -> str:
+def _still_failing(runs: dict[str, TestRun]) -> list[FailedTest]:
+    """The tests that failed when they last ran, newest run last; each once."""
+    failing: dict[str, FailedTest] = {}
+    for command, run in runs.items():
+        chosen = selectors(command)
+        again = [name for name in failing if _was_run(name, chosen)]
+        for name in again:
+            del failing[name]
+        failing |= {test.name: test for test in run.failing}
+    return list(failing.values())
+
+
+def _was_run(name: str, chosen: Sequence[str]) -> bool:
+    """Whether a run of what was chosen, everything where nothing was, ran a test of this name."""
+    return not chosen or any(each in name or name.partition("::")[0] in each for each in chosen)
+
+
+def _failing(failing: Sequence[FailedTest], units: float) -> str:
+    lines = (f"- {_failed_test(test)}" for test in reversed(failing))
+    return _newest("Failing tests:", lines, len(failing), units)
+
+
+def _failed_test(test: FailedTest) -> str:
+    return one_line(test.name) + (f": {one_line(test.error)}" if test.error else "")
+
+
+def _attempts(attempts: dict[str, str], units: float) -> str:
+    failed = [(what, why) for what, why in attempts.items() if why]
+    lines = (f"- {one_line(what)}: {one_line(why)}" for what, why in reversed(failed))
+    return _newest("Tried without success:", lines, len(failed), units)
+
+
+def _commands(summary: ThreadSummary, units: float) -> str:
+    """The last command with the last line it printed, those before it as far as there is room."""
     outcome = summary.outcome
     if outcome is None:
         return ""
     head = f"Last command: exit {outcome.exit_code}: "
     command = cut(one_line(outcome.command), (units - len(head)) * (0.7 if outcome.last_line else 1.0))
+    if not command:
+        return ""
     text = head + command
     if outcome.last_line:
         said = cut(one_line(outcome.last_line), units - weight(text) - 5)
         text += f"\n  | {said}" if said else ""
-    return text if command else ""
+    before = list(summary.commands.values())[:-1]
+    earlier = _earlier_commands(before, units - weight(text) - 1) if before else ""
+    return f"{earlier}\n{text}" if earlier else text
+
+
+def _earlier_commands(commands: Sequence[Outcome], units: float) -> str:
+    title = "Commands before it:"
+    room = units - len(title)
+    lines: list[str] = []
+    for outcome in reversed(commands):
+        said = f": {one_line(outcome.last_line)}" if outcome.last_line and outcome.exit_code else ""
+        line = f"- exit {outcome.exit_code}: {shorten_line(one_line(outcome.command), _COMMAND)}{said}"
+        room -= weight(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return "\n".join([title, *reversed(lines)]) if lines else ""
 
 
 def _todos(todos: Sequence[Todo], units: float) -> str:
@@ -280,8 +386,14 @@ def _todo(todo: Todo) -> str:
 
 def _tools(summary: ThreadSummary, units: float) -> str:
     used = sorted(summary.tools.items(), key=lambda item: (-item[1], item[0]))
-    text = "Tool calls: " + ", ".join(f"{one_line(name)[:60]} {count:,}" for name, count in used)
-    return text if used and weight(text) <= units else ""
+    text = "Tool calls: " + (_tool_counts(used) or "none that worked")
+    failed = sorted(summary.failed.items(), key=lambda item: (-item[1], item[0]))
+    text += f"; failed: {_tool_counts(failed)}" if failed else ""
+    return text if (used or failed) and weight(text) <= units else ""
+
+
+def _tool_counts(counts: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{shorten_line(one_line(name), 60)} {count:,}" for name, count in counts)
 
 
 def _spans(spans: Sequence[SpanInfo], units: float) -> str:
@@ -290,12 +402,13 @@ def _spans(spans: Sequence[SpanInfo], units: float) -> str:
         return ""
     names = spans[0].handle if len(spans) == 1 else f"{spans[0].handle} to {spans[-1].handle}"
     how = f'memory_operations(operation="recall_messages", handle="{spans[-1].handle}")'
-    head = f"Archived: {names}; {how} gives the messages word for word"
+    head = f"Archived as {names}: {how} gives the messages word for word"
     room = units - weight(head)
     lines: list[str] = []
     for span in reversed(spans[-_SHOWN_SPANS:]):
-        words = one_line(span.first_words)[:80]
-        line = f"- {span.handle}: {span.messages:,} messages" + (f", from: {words}" if words else "")
+        words = shorten_line(one_line(span.first_words), 80)
+        again = f", {span.again:,} of them listed before" if span.again else ""
+        line = f"- {span.handle}: {_count(span.messages, 'message')}{again}" + (f", from: {words}" if words else "")
         room -= weight(line) + 1
         if room < 0:
             break

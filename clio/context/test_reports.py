@@ -11,28 +11,11 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.context.inert import shorten_line
+from clio.context.summary import FailedTest, TestRun
 
 _NAME_CHARS, _LINE_CHARS, _MOST = 200, 240, 200
 _COLOURS = LatePattern(r"\x1b\[[0-9;]*m", needs="\x1b")
 _ERROR = LatePattern(r"^(?:[\w.$]+\.)?\w*(?:Error|Exception|Failure|Failed|Warning|Interrupt|Exit)\b|^assert\b|^Failed:")
-
-
-class FailedTest(Struct, frozen=True, kw_only=True):
-    """One failing test. error: the line that says why, "" where none was found."""
-
-    name: str
-    error: str = ""
-
-
-class TestReport(Struct, frozen=True, kw_only=True):
-    """One run. counts: the runner's own closing line."""
-
-    __test__ = False
-
-    runner: str
-    counts: str
-    passed: bool
-    failing: tuple[FailedTest, ...] = ()
 
 
 class _Runner(Struct, frozen=True, kw_only=True):
@@ -44,7 +27,7 @@ class _Runner(Struct, frozen=True, kw_only=True):
     find: Callable[[str], Iterator[tuple[str, str]]]
 
 
-def read_report(output: str) -> TestReport | None:
+def read_report(output: str) -> TestRun | None:
     """The report in the output of a command; None where it holds none."""
     text = _COLOURS.sub("", output).replace("\r\n", "\n")
     for runner in _RUNNERS:
@@ -59,7 +42,7 @@ def read_report(output: str) -> TestReport | None:
         failing = tuple(FailedTest(name=name, error=error) for name, error in found.items())
         is_bad = any(runner.bad.search(each[0]) for each in closings)
         counts = shorten_line(closings[-1][0].strip("= \n"), _LINE_CHARS)
-        return TestReport(runner=runner.name, counts=counts, passed=not failing and not is_bad, failing=failing)
+        return TestRun(runner=runner.name, counts=counts, passed=not failing and not is_bad, failing=failing)
     return None
 
 

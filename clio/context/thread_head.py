@@ -1,5 +1,6 @@
 """What stands for the messages that left the window: one message with their summary, written once a trim."""
 
+from collections.abc import Sequence
 from itertools import accumulate
 
 from msgspec.structs import replace
@@ -47,6 +48,7 @@ class ThreadHead:
         self._covered = 0
         self._summary = ThreadSummary()
         self._spans: list[SpanInfo] = []
+        self._listed: set[str] = set()
         self._message: UserMessage | None = None
         self._is_stale = True
 
@@ -82,7 +84,7 @@ class ThreadHead:
         """Weight of the summary if everything left the window now."""
         self._catch_up()
         whole = merge(self._summary, self._summarise_until(len(self._session.messages)))
-        return message_units(self._as_message(self._render(whole, most_tokens)))
+        return message_units(self._as_message(self._render(whole, most_tokens, kept=())))
 
     def _write(self, cap_tokens: int, most_tokens: int) -> UserMessage:
         """Summary and note within the cap; where they are too long for both, the summary alone.
@@ -104,9 +106,11 @@ class ThreadHead:
         left = budget_tokens - self._tokens(self._as_message(note))
         if not self._covered or left < _LEAST_TOKENS:
             return note.strip()
-        return (self._render(self._summary, left) + note).strip()
+        kept = [place for place in self._short_term.places() if place < self._covered]
+        return (self._render(self._summary, left, kept) + note).strip()
 
-    def _render(self, summary: ThreadSummary, budget_tokens: int) -> str:
+    def _render(self, summary: ThreadSummary, budget_tokens: int, kept: Sequence[int]) -> str:
+        """kept: places of messages that it sums up and that are in the window as well."""
         from clio.context.summary_text import render_summary
 
         return render_summary(
@@ -115,7 +119,8 @@ class ThreadHead:
             estimator=self._estimator,
             todos=self._session.todos,
             spans=self._spans,
-            task=self._kept_task(),
+            shown={self._session.messages[place].id for place in kept},
+            archived=max(summary.messages - len(kept), 0),
         )
 
     def _as_message(self, text: str) -> UserMessage:
@@ -123,18 +128,6 @@ class ThreadHead:
 
     def _tokens(self, message: UserMessage) -> int:
         return self._estimator.tokens(message_units(message))
-
-    def _kept_task(self) -> str:
-        """The task's message where it stands before what left the window; later ones stand in the window behind it."""
-        for place in self._short_term.places():
-            message = self._session.messages[place]
-            if (
-                self._session.own_from <= place < self._covered
-                and isinstance(message, UserMessage)
-                and is_substantive(message.content)
-            ):
-                return message.content
-        return ""
 
     def whole(self, coming: Trim) -> ThreadSummary:
         """The summary of the session so far, the window included; what the coming trim drops is looked at once."""
@@ -169,7 +162,10 @@ class ThreadHead:
             places = (self._short_term.place_of(id) for id in trim.dropped)
             own = [self._session.messages[one] for one in places if one is not None and one >= self._session.own_from]
             words = first_user_words(own)
-            self._spans.append(SpanInfo(handle=trim.handle, messages=len(trim.dropped), first_words=words))
+            again = sum(id in self._listed for id in trim.dropped)
+            self._listed.update(trim.dropped)
+            span = SpanInfo(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=words)
+            self._spans.append(span)
 
     def _end_of(self, trim: Trim) -> int:
         places = map(self._short_term.place_of, trim.dropped)
@@ -185,4 +181,4 @@ class ThreadHead:
         messages = self._session.messages
         own_from = max(self._covered, min(self._session.own_from, end))
         theirs = summarise(messages[self._covered : own_from])
-        return merge(replace(theirs, asks=(), decisions=()), summarise(messages[own_from:end]))
+        return merge(replace(theirs, asks=(), decisions=(), answers=(), notes=()), summarise(messages[own_from:end]))

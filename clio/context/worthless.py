@@ -5,19 +5,18 @@ well, earlier searches, and what was recalled. Each is shown as one line that sa
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
-from clio.context.line_ranges import LineRange, common_ranges, count_lines, join_ranges, shown_ranges
+from clio.context.line_ranges import LineRange, common_ranges, count_lines, is_whole_file, join_ranges, shown_ranges
 from clio.context.shell_lines import is_search, read_lines
 from clio.context.shrink import MENDED, OLD_RECALL, OLD_SEARCH, ROUTINE, STALE, WORTHWHILE, call_key
 from clio.context.units import Unit
 from clio.messages import AssistantMessage, ToolCall, ToolMessage
-from clio.sessions.deeds import EDITORS, READERS, RUNNERS, tool_of
+from clio.sessions.deeds import EDITORS, READERS, RUNNERS, call_arguments, path_of, tool_of
 
 _SEARCHERS = frozenset(
     "search_text search_files search grep rg find_files find_file search_file search_dir glob list_files list_dir ls "
@@ -31,12 +30,10 @@ _REPEATED = (
     | _SEARCHERS
     | {"git", "version_control", "web_fetch", "fetch", "read_output", "todo_operations", "file_operations"}
 )
-_PATHS = ("path", "file_path", "notebook_path", "filename", "file")
 _IRRELEVANT = ("timeout_s", "timeout", "description", "background")
 _COVERED = 0.9  # share of an earlier reading's lines that later ones must repeat to make it stale
 _ENDLESS = 10**9
 _PATCHED = LatePattern(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", 8)  # re.MULTILINE
-_PARTIAL = LatePattern(r"^\[.*go on with |^\[… [\d,]+ (?:lines|characters)", 8)
 _ROUTINE_SHARE = 0.6  # of the lines
 _TROUBLE = LatePattern(r"\b(?:error|warning|warn|fatal|failed|failure|exception|traceback|denied|deprecated)\b", 2)
 _NO_TROUBLE = LatePattern(r"\b(?:0|no) (?:error|warning|failure|failed|vulnerabilit)", 2)
@@ -85,7 +82,7 @@ class _Exchange(Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        return next((self.arguments[key] for key in _PATHS if isinstance(self.arguments.get(key), str)), "")
+        return path_of(self.arguments)
 
     @property
     def command(self) -> str:
@@ -171,7 +168,7 @@ def _reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
     if each.name in READERS:
         ranges = shown_ranges(each.result.content)
         offset, limit = each.arguments.get("offset"), each.arguments.get("limit")
-        if ranges and ranges[0][0] == 1 and not offset and not limit and not _PARTIAL.search(each.result.content):
+        if not offset and not limit and is_whole_file(each.result.content):
             ranges = ((1, _ENDLESS),)
         return each.path, ranges
     lines = read_lines(each.command) if each.command else None
@@ -277,7 +274,7 @@ def _exchanges(units: Sequence[Unit]) -> Iterator[_Exchange]:
         by_id = {result.tool_call_id: result for result in results if isinstance(result, ToolMessage)}
         for call in head.tool_calls:
             if call.id in by_id:
-                arguments = _arguments(call)
+                arguments = call_arguments(call)
                 yield _Exchange(
                     unit=number,
                     message=head.id,
@@ -286,11 +283,3 @@ def _exchanges(units: Sequence[Unit]) -> Iterator[_Exchange]:
                     name=tool_of(call.name, arguments),
                     arguments=arguments,
                 )
-
-
-def _arguments(call: ToolCall) -> dict[str, Any]:
-    try:
-        arguments = decode_json(call.arguments)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return {}
-    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

@@ -46,7 +46,7 @@ def deeds_of(call: ToolCall, result: ToolMessage) -> Deeds:
     """The deeds of one call: its own account, else what can be told for certain. A failed call has done nothing."""
     if result.deeds is not None:
         return result.deeds
-    arguments = _arguments(call)
+    arguments = call_arguments(call)
     name = tool_of(call.name, arguments)
     if name in RUNNERS:
         return _of_command(_word(arguments, ("command",)), result)
@@ -102,13 +102,19 @@ def commits_in(output: str) -> tuple[Commit, ...]:
     return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
 
 
+def path_of(arguments: dict[str, Any]) -> str:
+    """The file the arguments of a call name; "" where they name none."""
+    return _word(arguments, _PATHS)
+
+
 def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
 
 
-def _arguments(call: ToolCall) -> dict[str, Any]:
+def call_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call; none where they are no JSON object."""
     try:
         arguments = decode_json(call.arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return {}  # the call itself failed for it, and its result says so
     return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

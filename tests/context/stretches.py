@@ -11,7 +11,12 @@ PATHS = st.sampled_from(["a.py", "b.py", "src/ü.py", "src/c d.md", "漢字.txt"
 HASHES = st.text("0123456789abcdef", min_size=7, max_size=12)
 COMMITS = st.builds(Commit, hash=HASHES, subject=WORDS)
 FILE_DEEDS = st.one_of(
-    st.builds(FileDeed, path=PATHS, kind=st.sampled_from(["add", "update", "delete"])),
+    st.builds(
+        FileDeed,
+        path=PATHS,
+        kind=st.sampled_from(["add", "update", "update", "delete"]),
+        lines=st.sampled_from([(), ((1, 4),), ((3, 9), (20, 20))]),
+    ),
     st.builds(FileDeed, path=PATHS, kind=st.just("move"), moved_to=PATHS),
 )
 DEEDS = st.builds(
@@ -19,19 +24,33 @@ DEEDS = st.builds(
     changed=st.lists(FILE_DEEDS, max_size=2).map(tuple),
     read=st.lists(PATHS, max_size=2).map(tuple),
     commits=st.lists(COMMITS, max_size=2).map(tuple),
-    command=st.sampled_from(["", "pytest -q", "git commit -m x"]),
+    command=st.sampled_from(["", "pytest -q", "git commit -m x", "git checkout -- a.py", "git checkout .", "git restore src"]),
     exit_code=st.sampled_from([None, 0, 1, 130]),
     question=st.sampled_from(["", "Which one?"]),
     answer=WORDS,
 )
 ARGUMENTS = st.one_of(
     st.builds(lambda path: json.dumps({"path": path}), PATHS),
-    st.builds(lambda command: json.dumps({"command": command}), st.sampled_from(["git commit -m x", "ls", ""])),
+    st.builds(
+        lambda command: json.dumps({"command": command}),
+        st.sampled_from(["git commit -m x", "ls", "", "git reset --hard", "git checkout a.py"]),
+    ),
+    st.builds(
+        lambda path, words: json.dumps({"path": path, "old_string": words[0], "new_string": words[1]}),
+        PATHS,
+        st.sampled_from([("a", "b"), ("b", "a"), ("b", "c")]),
+    ),
     st.builds(lambda question: json.dumps({"question": question}), WORDS),
     st.just("not JSON"),
 )
-NAMES = st.sampled_from(["read_file", "write_file", "run_command", "ask_user", "delete_file", "search_text"])
-OUTPUTS = st.one_of(WORDS, st.just("[main 1a2b3c4] a subject"), st.just("exit code 3\n"))
+NAMES = st.sampled_from(["read_file", "write_file", "edit_file", "run_command", "ask_user", "delete_file", "search_text"])
+OUTPUTS = st.one_of(
+    WORDS,
+    st.just("[main 1a2b3c4] a subject"),
+    st.just("exit code 3\n"),
+    st.just(" 1|import a\n 2|import b\n"),
+    st.just("FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed, 2 passed in 0.10s"),
+)
 ASKS = st.one_of(
     WORDS, st.sampled_from(["yes, go on", "Fix the parser\nand its tests", "</thread_summary>\n## Commits"])
 )

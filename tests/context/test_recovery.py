@@ -23,7 +23,7 @@ SUMMARY = ThreadSummary(
     files={"a.py": FileState(), "b.py": FileState(kind="deleted")},
     commits=(Commit(hash="1a2b3c4", subject="feat: one"),),
     tools={"read_file": 2},
-    outcome=Outcome(command="pytest -q", exit_code=1),
+    commands={"pytest -q": Outcome(command="pytest -q", exit_code=1)},
 )
 TODOS = (Todo(id=1, title="one", status="completed"), Todo(id=2, title="two", status="in_progress", note="half"))
 

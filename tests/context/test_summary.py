@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, shorten, summarise
+from clio.context.inert import shorten
+from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, summarise
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 from tests.context.stretches import HISTORIES, flat
 from tests.support.examples import examples
@@ -70,15 +71,16 @@ def test_a_session_by_hand() -> None:
         decisions=(Decision(id=answered.id, question="Blue or red?", answer="blue"),),
         commits=(Commit(hash="1a2b3c4", subject="feat: parser"),),
         files={
-            "a.py": FileState(),
-            "c.py": FileState(kind="deleted"),
-            "old.py": FileState(kind="moved", moved_to="new.py"),
-            "new.py": FileState(),
+            "a.py": FileState(is_open=False),
+            "c.py": FileState(kind="deleted", is_open=False),
+            "old.py": FileState(kind="moved", moved_to="new.py", is_open=False),
+            "new.py": FileState(is_open=False),
         },
-        read=("b.py",),
+        read={"a.py": (), "b.py": ()},
         tools={"tool": 7},
-        outcome=Outcome(command="pytest -q", exit_code=1, last_line="ok"),
+        commands={"pytest -q": Outcome(command="pytest -q", exit_code=1, last_line="ok")},
     )
+    assert summary.outcome == summary.commands["pytest -q"]
 
 
 def test_a_commit_told_twice_is_one_and_a_file_touched_again_stands_last() -> None:
@@ -88,7 +90,8 @@ def test_a_commit_told_twice_is_one_and_a_file_touched_again_stands_last() -> No
     two = summarise(did(2, commits=(again,), changed=(FileDeed(path="a", kind="delete"),)))
     both = merge(one, two)
     assert both.commits == (commit,)
-    assert list(both.files.items()) == [("b", FileState()), ("a", FileState(kind="deleted"))]
+    assert list(both.files) == ["b", "a"]
+    assert both.files["a"].kind == "deleted"
 
 
 @pytest.mark.parametrize("chars", [20, 300, 2_000])
