@@ -73,7 +73,7 @@ def render_summary(
     if archived is None:
         extent = f"It sums up {_count(summary.messages, 'message')}."
     else:
-        extent = f"{_count(archived, 'message')} left the conversation for the archive; the current request is below."
+        extent = f"{_count(archived, 'message')} left for the archive; the current request is below."
     asks = tuple(ask for ask in summary.asks if ask.id not in shown)
     most = ASKS_TOKENS * estimator.ratio
     return within(budget_tokens, estimator, lambda room: _render(summary, asks, extent, room, most, todos, spans))
@@ -402,7 +402,7 @@ def _spans(spans: Sequence[SpanInfo], units: float) -> str:
         return ""
     names = spans[0].handle if len(spans) == 1 else f"{spans[0].handle} to {spans[-1].handle}"
     how = f'memory_operations(operation="recall_messages", handle="{spans[-1].handle}")'
-    head = f"Archived as {names}: {how} gives the messages word for word"
+    head = f"Archived: {names}; {how} gives the messages word for word"
     room = units - weight(head)
     lines: list[str] = []
     for span in reversed(spans[-_SHOWN_SPANS:]):

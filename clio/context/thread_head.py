@@ -14,7 +14,7 @@ from clio.sessions.state import Trim
 from clio.tokens import TokenEstimator, message_units
 
 _NOTE_SHARE = 0.5  # of the tokens for both
-_BUDGETS = (1.0, 0.7, 0.5, 0.35, 0.25, 0.17, 0.12, 0.08)  # of the most a summary may take
+_SMALLER = 0.7  # how much less it is given where it is too long
 _LEAST_TOKENS = 60
 """A shorter summary would be a frame around nothing."""
 
@@ -92,11 +92,12 @@ class ThreadHead:
         The budget goes down in fixed steps until the text fits, so that one that fits a later, smaller cap is the one
         that was written before.
         """
-        text = ""
-        for share in _BUDGETS:
-            text = self._written(int(most_tokens * share))
-            if self._tokens(self._as_message(text)) <= cap_tokens:
-                return self._as_message(text)
+        budget = max(most_tokens, _LEAST_TOKENS)
+        while budget >= _LEAST_TOKENS:
+            message = self._as_message(self._written(budget))
+            if self._tokens(message) <= cap_tokens:
+                return message
+            budget = int(budget * _SMALLER)
         return self._as_message("")
 
     def _written(self, budget_tokens: int) -> str:

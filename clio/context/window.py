@@ -40,7 +40,7 @@ _LARGE = 0.2  # of the window; local servers often run with a quarter of what a 
 _LEAST_TAIL = 0.125  # of the room, where one message of the user's takes most of it
 _VERBATIM = 0.4  # of the room: the newest units of so much together stay as they are
 _LEAST_GAP = 0.125  # of the room, left free beside them: the next step must not bring the next trim
-_LEAST_SUMMARY_TOKENS = 100  # what the results of the last steps leave the summary in any case
+_LEAST_SUMMARY_TOKENS = 120  # what the results of the last steps leave the summary in any case
 
 
 async def _no_note(budget_tokens: int) -> str:
@@ -301,8 +301,8 @@ class ContextWindow:
         goal = self._goal(units, keep, hard)
         if stage == "manual":
             goal = structs.replace(goal, steps=steps, verbatim=0.0)
-        elif least:
-            goal = structs.replace(goal, least=True)
+        elif stage == "reactive":
+            goal = structs.replace(goal, least=least, least_summary=min(goal.summary, hard / 4))
         smaller = make_smaller(units, goal, self._sent.shrunk, self._sent.whole)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
@@ -321,7 +321,7 @@ class ContextWindow:
             hard=hard,
             head=self._total(units) - _weight(units),
             summary=summary,
-            least_summary=min(self._room.summary, _LEAST_SUMMARY_TOKENS * self._estimator.ratio, hard / 8),
+            least_summary=min(self._room.summary, _LEAST_SUMMARY_TOKENS * self._estimator.ratio),
             tail=tail,
             steps=RECENT_STEPS,
             verbatim=max(min(_VERBATIM * size, most), 0.0),
