@@ -80,11 +80,13 @@ class ThreadHead:
             known = self.message(cap_tokens, most_tokens)
         return message_units(known) if known and known.content else 0.0
 
-    def foresee_weight(self, most_tokens: int) -> float:
-        """Weight of the summary if everything left the window now."""
+    def foresee_weight(self, most_tokens: int, first_id: str) -> float:
+        """Weight of the summary if everything before this message left the window now, but for the task."""
         self._catch_up()
-        whole = merge(self._summary, self._summarise_until(len(self._session.messages)))
-        return message_units(self._as_message(self._render(whole, most_tokens, kept=())))
+        end = max(self._short_term.place_of(first_id) or 0, self._covered)
+        whole = merge(self._summary, self._summarise_until(end))
+        kept = [place for place in self._short_term.places() if place < end][:1]
+        return message_units(self._as_message(self._render(whole, most_tokens, kept)))
 
     def _write(self, cap_tokens: int, most_tokens: int) -> UserMessage:
         """Summary and note within the cap; where they are too long for both, the summary alone.

@@ -27,7 +27,8 @@ class Goal(Struct, frozen=True, kw_only=True):
     head: of the summary now. summary: the most it may take once something left; least_summary: what it must be left.
     tail: what the contiguous tail may weigh in any case, however large the task's message is.
     steps: so many last steps stay as they are as long as they do not exceed `hard`.
-    verbatim: the newest units stay as they are that weigh at most this together.
+    verbatim: the newest units stay as they are that weigh at most this together; where it is 0, nothing is cut to fill
+        what is left free.
     least: leave only the task's message and the newest unit.
     """
 
@@ -172,7 +173,7 @@ def _with_edge(
     """The plan with one unit more, its outputs cut to what is left free of what may stay, where that is worth it."""
     edge = plan.start - 1
     free = goal.keep - goal.summary - _weight(plan.kept(units))
-    if edge < 0 or _is_user(units[edge]) or free < _EDGE_SHARE * goal.keep:
+    if not goal.verbatim or edge < 0 or _is_user(units[edge]) or free < _EDGE_SHARE * goal.keep:
         return plan, units
     cuts = fit_units([units[edge]], free, whole, floor=TOOL_FLOOR)
     unit = _cut(units[edge], cuts, whole)

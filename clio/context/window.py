@@ -21,7 +21,7 @@ from clio.context.sent_messages import SentMessages
 from clio.context.summary import ThreadSummary
 from clio.context.thread_head import ThreadHead
 from clio.context.trim import Goal, Plan, make_smaller, must_weigh
-from clio.context.units import Unit, split_units, task_index
+from clio.context.units import Unit, split_units, tail_start, task_index
 from clio.context.window_room import RECENT_STEPS, WindowRoom
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
@@ -39,6 +39,7 @@ _NOTE_SHARE = 0.4  # of the summary's tokens
 _LARGE = 0.2  # of the window; local servers often run with a quarter of what a model could take
 _LEAST_TAIL = 0.125  # of the room, where one message of the user's takes most of it
 _VERBATIM = 0.4  # of the room: the newest units of so much together stay as they are
+_FORESEEN_TAIL = 0.85  # of what is to stay: what is before that leaves
 _LEAST_GAP = 0.125  # of the room, left free beside them: the next step must not bring the next trim
 _LEAST_SUMMARY_TOKENS = 120  # what the results of the last steps leave the summary in any case
 
@@ -302,7 +303,7 @@ class ContextWindow:
         if stage == "manual":
             goal = structs.replace(goal, steps=steps, verbatim=0.0)
         elif stage == "reactive":
-            goal = structs.replace(goal, least=least, least_summary=min(goal.summary, hard / 4))
+            goal = structs.replace(goal, least=least, least_summary=min(goal.summary, hard / 4), verbatim=0.0)
         smaller = make_smaller(units, goal, self._sent.shrunk, self._sent.whole)
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
@@ -312,9 +313,9 @@ class ContextWindow:
 
     def _goal(self, units: Sequence[Unit], keep: float, hard: float) -> Goal:
         size, must = self._room.size, must_weigh(units)
-        # What the summary will take: a trim makes it longer, but rarely as long as it may be.
-        summary = min(self._room.summary, keep / 4, self._head.foresee_weight(self._room.summary_tokens))
-        tail = max(min(_LEAST_TAIL * size, hard - must - summary), 0.0)
+        tail = units[tail_start(units, _FORESEEN_TAIL * keep)].first_id if units else ""
+        foreseen = self._head.foresee_weight(self._room.summary_tokens, tail)
+        summary = min(self._room.summary, keep / 4, foreseen)
         most = hard - must - summary - _LEAST_GAP * size
         return Goal(
             keep=keep,
@@ -322,7 +323,7 @@ class ContextWindow:
             head=self._total(units) - _weight(units),
             summary=summary,
             least_summary=min(self._room.summary, _LEAST_SUMMARY_TOKENS * self._estimator.ratio),
-            tail=tail,
+            tail=max(min(_LEAST_TAIL * size, hard - must - summary), 0.0),
             steps=RECENT_STEPS,
             verbatim=max(min(_VERBATIM * size, most), 0.0),
         )
