@@ -17,7 +17,7 @@ _NEAR = 4.0  # worthless results are looked for in so many times what is to stay
 _NEWEST_SHARE = 0.4  # of `hard`: what the newest step gets at least, where it has to be cut
 _OLDER_SHARE = 0.08  # of `hard`: what each of the last steps before it gets at least, where they have to be cut
 _FILLED_SHARE = 0.85  # of `hard`: how far steps that have to be cut fill it; the next one must not cut them again
-_EDGE_SHARE = 0.08  # of `keep`: where less is left free, the oldest unit is not cut to fill it
+_EDGE_SHARE = 0.04  # of `keep`: where less is left free, the oldest unit is not cut to fill it
 
 
 class Goal(Struct, frozen=True, kw_only=True):

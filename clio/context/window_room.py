@@ -17,7 +17,7 @@ from clio.errors import ContextOverflow
 from clio.providers.base import NAMED, REFUSED, SMALLEST_WINDOW, Limits
 
 _SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
-_LEAST_GAP = 0.35  # of the room, where the user's words or the last steps take most of it
+_LEAST_GAP = 0.4  # of the room, where the user's words or the last steps take most of it
 RECENT_STEPS = 3
 """The results of so many last steps stay in the window as they are, as long as they fit."""
 
