@@ -31,7 +31,7 @@ from clio.errors import ContextOverflow
 from clio.messages import AssistantMessage, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 from clio.providers.chat_requests import ChatProtocol
 from clio.sessions.session import Session
-from clio.tokens import TokenEstimator, message_units
+from clio.tokens import message_units
 
 ROOT = Path(__file__).parent.parent
 WINDOWS = (8_192, 16_384, 24_000, 32_768)
@@ -229,7 +229,10 @@ class Agent:
         return f"m{next(self._numbers)}"
 
     def _do(self, *calls: tuple[str, dict[str, object], str, bool, Deeds]) -> list[ToolMessage]:
-        made = [ToolCall(id=f"c{place}", name=name, arguments=json.dumps(given)) for place, (name, given, *_) in enumerate(calls)]
+        made = [
+            ToolCall(id=f"c{place}", name=name, arguments=json.dumps(given))
+            for place, (name, given, *_) in enumerate(calls)
+        ]
         head = AssistantMessage(id=self._id(), content="I look at what comes next.", tool_calls=tuple(made))
         results = [
             ToolMessage(id=self._id(), tool_call_id=call.id, name=call.name, content=output, ok=ok, deeds=deeds)
@@ -240,7 +243,10 @@ class Agent:
 
     def _lines(self, count: int) -> list[str]:
         words = "value parser order error input state token reader field limit".split()
-        return [f"    {self._rng.choice(words)}_{self._rng.randint(0, 999)} = {self._rng.choice(words)}(item, {n})" for n in range(count)]
+        return [
+            f"    {self._rng.choice(words)}_{self._rng.randint(0, 999)} = {self._rng.choice(words)}(item, {n})"
+            for n in range(count)
+        ]
 
     def _reading(self, path: str) -> tuple[str, dict[str, object], str, bool, Deeds]:
         count = int(self._rng.randint(60, 200) * self._size)
@@ -264,7 +270,9 @@ class Agent:
         self._read_files([path])
 
     def _look(self) -> None:
-        rows = "\n".join(f"{self._path()}:{self._rng.randint(1, 300)}:{line}" for line in self._lines(int(30 * self._size)))
+        rows = "\n".join(
+            f"{self._path()}:{self._rng.randint(1, 300)}:{line}" for line in self._lines(int(30 * self._size))
+        )
         self._do(("search_text", {"pattern": f"value_{self._rng.randint(0, 999)}"}, rows, True, Deeds()))
         self._read_files(sorted({self._path() for _ in range(self._rng.randint(1, 3))}))
 
@@ -284,7 +292,9 @@ class Agent:
         path = self._path()
         self._need(path)
         given: dict[str, object] = {"path": path, "old_string": "x" * 900, "new_string": "y" * 900}
-        error = f"'{path}' is unchanged: old_string is not in the file.\n" + "\n".join(self._lines(int(25 * self._size)))
+        error = f"'{path}' is unchanged: old_string is not in the file.\n" + "\n".join(
+            self._lines(int(25 * self._size))
+        )
         self._do(("edit_file", given, error, False, Deeds()))
         self._change_known(path)
 
@@ -294,7 +304,9 @@ class Agent:
         self._do(("edit_file", given, f"edited {path}", True, Deeds(changed=(FileDeed(path=path, kind="update"),))))
 
     def _install(self) -> None:
-        rows = "\n".join(f"Downloading package_{n}-1.{n}.0-py3-none-any.whl ({n * 7} kB)" for n in range(int(50 * self._size)))
+        rows = "\n".join(
+            f"Downloading package_{n}-1.{n}.0-py3-none-any.whl ({n * 7} kB)" for n in range(int(50 * self._size))
+        )
         self._ran("pip install -e .", f"[exit 0 in 9.1 s]\n{rows}\nSuccessfully installed package_1-1.1.0", 0)
 
     def _recall(self) -> None:
@@ -357,7 +369,15 @@ def row(measured: Sequence[Measured]) -> list[str]:
     ]
 
 
-HEAD = ("trims in requests", "lost though they fit", "too large", "reads repeated", "use", "prefix kept", "shared, median and mean")
+HEAD = (
+    "trims in requests",
+    "lost though they fit",
+    "too large",
+    "reads repeated",
+    "use",
+    "prefix kept",
+    "shared, median and mean",
+)
 
 
 def show(found: dict[str, list[Measured]], before: dict[str, list[Measured]] | None) -> None:
@@ -372,7 +392,9 @@ def show(found: dict[str, list[Measured]], before: dict[str, list[Measured]] | N
 def run_before(commit: str, folder: Path | None, sessions: int) -> dict[str, list[Measured]]:
     """The same measurement with clio as it was at a commit."""
     with tempfile.TemporaryDirectory() as place:
-        archive = subprocess.run(["git", "archive", commit, "clio", "prompts", "share"], cwd=ROOT, check=True, capture_output=True)
+        archive = subprocess.run(
+            ["git", "archive", commit, "clio", "prompts", "share"], cwd=ROOT, check=True, capture_output=True
+        )
         TarFile(fileobj=BytesIO(archive.stdout)).extractall(place, filter="data")
         program = (
             f"import sys; sys.path[:0] = [{place!r}, {str(ROOT)!r}]\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 from clio.messages import Commit, Deeds, FileDeed
 from clio.security.actions import FileChange
 from clio.tools.base import ToolOutput
+from clio.tools.files.diff import changed_lines
 
 
 def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Callable[[str], str]) -> Deeds:
@@ -27,4 +28,5 @@ def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Calla
 
 def _note(change: FileChange, display: Callable[[Path], str]) -> FileDeed:
     moved_to = display(change.moved_to) if change.moved_to else ""
-    return FileDeed(path=display(change.path), kind=change.kind, moved_to=moved_to)
+    lines = changed_lines(change.before, change.after) if change.before is not None and change.after else ()
+    return FileDeed(path=display(change.path), kind=change.kind, moved_to=moved_to, lines=lines)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.context.inert import cut, one_line, quoted
-from clio.context.summary import ThreadSummary
+from clio.context.summary import FileState, ThreadSummary
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
 
@@ -37,7 +37,15 @@ def checkpoint_text(
     sections = (
         ("Task", cut(quoted(task), _TASK_UNITS)),
         ("Todos", "\n".join(f"- [{_MARKS.get(todo.status, ' ')}] {todo.id}. {_todo(todo)}" for todo in todos)),
-        ("Files changed", _listed([f"{one_line(path)} ({'reverted' if state.is_reverted else state.kind})" for path, state in summary.files.items()])),
+        (
+            "Files changed",
+            _listed(
+                [
+                    f"{one_line(path)} ({'reverted' if state.is_reverted else state.kind})"
+                    for path, state in summary.files.items()
+                ]
+            ),
+        ),
         ("Commits", _listed([f"{commit.hash} {one_line(commit.subject)}" for commit in summary.commits])),
         ("Last command", _outcome(summary)),
         ("Tool calls", ", ".join(f"{one_line(name)} {count}" for name, count in summary.tools.items())),
@@ -58,6 +66,10 @@ def fresh_progress(page: str, *, session: str, now: float) -> tuple[str, float] 
     except ValueError:
         return None
     return (head["rest"].strip(), max(age, 0.0)) if -_CLOCK_SLACK_S <= age < FRESH_S else None
+
+
+def _changed(path: str, state: FileState) -> str:
+    return f"{one_line(path)} ({'reverted' if state.is_reverted else state.kind})"
 
 
 def _todo(todo: Todo) -> str:

@@ -101,8 +101,8 @@ def fit_units(
 
     Returns characters by message id. Every text longer than a common length gives way, tool outputs first; so the
     largest give the most, and what is short stays whole.
-    whole: a message as it is stored, where the units hold a view of it. floor: no text gets shorter. most: what they may
-    weigh where that leaves another text whole.
+    whole: a message as it is stored, where the units hold a view of it. floor: no text gets shorter. most: what
+    they may weigh where that leaves another text whole.
     """
     messages = [message for unit in units for message in unit.messages]
     weights = {message.id: message_units(message) for message in messages}

@@ -7,17 +7,20 @@ words only the newest are kept; what else must give way for a window is decided 
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 from zlib import crc32
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.context.inert import shorten, shorten_line
-from clio.context.line_ranges import LineRange, join_ranges
+from clio.context.line_ranges import LineRange, is_whole_file, join_ranges, shown_ranges
 from clio.context.units import is_substantive
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Commit, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.deeds import EDITORS, READERS, call_arguments, deeds_of, path_of, tool_of
+
+if TYPE_CHECKING:
+    from clio.context.runner_reports import TestRun
 
 TEXT_CHARS = 2_000
 """A longer request, question or answer keeps its beginning and its end; the archive has the whole."""
@@ -73,24 +76,6 @@ class Outcome(Struct, frozen=True, kw_only=True):
     last_line: str = ""
 
 
-class FailedTest(Struct, frozen=True, kw_only=True):
-    """A test that failed, and the line that says why."""
-
-    name: str
-    error: str = ""
-
-
-class TestRun(Struct, frozen=True, kw_only=True):
-    """One run of a project's tests. counts: the runner's closing line."""
-
-    __test__ = False
-
-    runner: str
-    counts: str
-    passed: bool = True
-    failing: tuple[FailedTest, ...] = ()
-
-
 class Said(Struct, frozen=True, kw_only=True):
     """Words of the assistant, by the id of the message."""
 
@@ -113,7 +98,7 @@ class SpanInfo(Struct, frozen=True, kw_only=True):
 class ThreadSummary(Struct, frozen=True, kw_only=True):
     """A stretch of conversation; all in the order of time, what was touched last is last.
 
-    messages: how many there were. answers: with which the assistant ended a turn; notes: what it said since, with calls.
+    messages: how many there were. answers: the last words of each turn; notes: what the assistant said since.
     files: path → what became of it; read: path → the lines read of it, none for all. put_back: paths whose changes were
     thrown away before the first commit of the stretch, "." for all. tools: calls that did their work; failed: the
     others. attempts: what failed, by tool and target → why; "" where it worked later. runs: of tests, by command.
@@ -132,7 +117,7 @@ class ThreadSummary(Struct, frozen=True, kw_only=True):
     failed: dict[str, int] = {}
     attempts: dict[str, str] = {}
     commands: dict[str, Outcome] = {}
-    runs: dict[str, TestRun] = {}
+    runs: "dict[str, TestRun]" = {}
 
     @property
     def outcome(self) -> Outcome | None:
@@ -318,19 +303,15 @@ class _Gathered:
             self._decisions.append(Decision(id=message.id, question=question, answer=answer))
 
     def _take_reading(self, path: str, output: str) -> None:
-        from clio.context.line_ranges import is_whole_file, shown_ranges
-
         ranges = () if is_whole_file(output) else shown_ranges(output)
         before = self._read.get(path, ranges)
         _put_last(self._read, path, join_ranges(before + ranges) if before and ranges else ())
 
     def _take_command(self, command: str, exit_code: int, output: str) -> None:
         key = shorten(command, _COMMAND_CHARS)
-        _put_last(
-            self._commands, key, Outcome(command=key, exit_code=exit_code, last_line=_last_line(output))
-        )
+        _put_last(self._commands, key, Outcome(command=key, exit_code=exit_code, last_line=_last_line(output)))
         if len(output) > _LINE_CHARS // 8:
-            from clio.context.test_reports import read_report
+            from clio.context.runner_reports import read_report
 
             report = read_report(output)
             if report is not None:

@@ -1,7 +1,7 @@
 """A thread summary as the text the model reads: the same bytes for the same data, never more than its budget.
 
-What must be said shares the budget first: the requests, the answers, what was decided, committed, changed, what fails and
-what was tried, the commands, the open todos. Spans, tool counts and files that were only read get what is left.
+What must be said shares the budget first: the requests, the answers, what was decided, committed and changed, what
+fails and what was tried, the commands, the open todos. Spans, tool counts and files that were only read get what is left.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -11,18 +11,9 @@ from msgspec import Struct
 from clio.context.fitting import within
 from clio.context.inert import cut, one_line, quoted, shorten_line, weight
 from clio.context.line_ranges import describe_ranges
+from clio.context.runner_reports import FailedTest, TestRun
 from clio.context.shell_lines import selectors
-from clio.context.summary import (
-    Ask,
-    Decision,
-    FailedTest,
-    FileState,
-    Outcome,
-    Said,
-    SpanInfo,
-    TestRun,
-    ThreadSummary,
-)
+from clio.context.summary import Ask, Decision, FileState, Outcome, Said, SpanInfo, ThreadSummary
 from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
@@ -248,9 +239,7 @@ def _commit_range(hashes: Sequence[str], units: float) -> str:
 
 
 def _files(summary: ThreadSummary, units: float) -> str:
-    lines = (
-        f"- {_file(path, state)}{_also_read(summary, path)}" for path, state in reversed(summary.files.items())
-    )
+    lines = (f"- {_file(path, state)}{_also_read(summary, path)}" for path, state in reversed(summary.files.items()))
     return _newest("Files changed:", lines, len(summary.files), units)
 
 
@@ -276,9 +265,7 @@ def _also_read(summary: ThreadSummary, path: str) -> str:
 
 def _read(summary: ThreadSummary, units: float) -> str:
     read = [(path, ranges) for path, ranges in summary.read.items() if path not in summary.files]
-    lines = (
-        f"- {one_line(path)}{f', {describe_ranges(ranges)}' if ranges else ''}" for path, ranges in reversed(read)
-    )
+    lines = (f"- {one_line(path)}{f', {describe_ranges(ranges)}' if ranges else ''}" for path, ranges in reversed(read))
     return _newest("Files only read:", lines, len(read), units)
 
 
@@ -352,7 +339,7 @@ def _commands(summary: ThreadSummary, units: float) -> str:
 
 
 def _earlier_commands(commands: Sequence[Outcome], units: float) -> str:
-    title = "Commands before it:"
+    title = "Earlier commands:"
     room = units - len(title)
     lines: list[str] = []
     for outcome in reversed(commands):

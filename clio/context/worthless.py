@@ -23,7 +23,9 @@ _SEARCHERS = frozenset(
     "list_directory file_search codebase_search grep_search web_search".split()
 )
 _RECALLERS = frozenset({"recall", "recall_sessions", "recall_messages", "recall_memory"})
-_RECALLING = frozenset({"retrieve", "search", "list", "recall_sessions", "recall_messages", "ltm_stats", "recall", "history"})
+_RECALLING = frozenset(
+    {"retrieve", "search", "list", "recall_sessions", "recall_messages", "ltm_stats", "recall", "history"}
+)
 _REPEATED = (
     READERS
     | RUNNERS
@@ -40,11 +42,11 @@ _NO_TROUBLE = LatePattern(r"\b(?:0|no) (?:error|warning|failure|failed|vulnerabi
 # How installers, compilers, downloads and test runners say that they go on; one alternative a family.
 _ROUTINE = LatePattern(
     r"^\s*(?:"
-    r"\S*.*?\b\d{1,3}(?:\.\d+)?\s?%"
+    r"(?:.*[\s(\[])?\d{1,3}(?:\.\d+)?%(?: *$|\]| *[|\[(]| +(?:done|complete|of|eta)\b)"
     r"|.*[#=█▏▎▍▌▋▊▉━⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]{8}"
-    r"|(?:Collecting|Downloading|Downloaded|Installing|Installed|Using cached|Requirement already satisfied|Building|Built"
-    r"|Successfully|Preparing|Prepared|Created wheel|Stored in|Obtaining|Attempting uninstall|Found existing|Uninstall"
-    r"|Looking in|Resolved|Resolving|Audited|Updated|Updating|Locking|Adding|Added|Fetching|Fetched|Linking|Extracting)\b"
+    r"|(?:Collecting|Download(?:ing|ed)|Install(?:ing|ed)|Using cached|Requirement already satisfied|Building|Built"
+    r"|Successfully|Prepar(?:ing|ed)|Created wheel|Stored in|Obtaining|Attempting uninstall|Found existing|Uninstall"
+    r"|Looking in|Resolv(?:ing|ed)|Audited|Updat(?:ing|ed)|Locking|Add(?:ing|ed)|Fetch(?:ing|ed)|Linking|Extracting)\b"
     r"|[+~-] [\w.-]+==\S"
     r"|(?:Compiling|Checking|Finished|Fresh|Documenting|Running|Blocking|Generating|Copying|Processing) "
     r"|(?:added|removed|changed|audited|up to date|found 0 vulnerabilities)\b|npm (?:notice|http)|➤ |Progress: "
@@ -243,7 +245,7 @@ def _is_routine(each: _Exchange) -> bool:
     code = result.deeds.exit_code if result.deeds is not None else 0
     if each.name not in RUNNERS or not result.ok or code or len(result.content) < WORTHWHILE:
         return False
-    from clio.context.test_reports import read_report
+    from clio.context.runner_reports import read_report
 
     report = read_report(result.content)
     if report is not None:

@@ -24,7 +24,9 @@ DEEDS = st.builds(
     changed=st.lists(FILE_DEEDS, max_size=2).map(tuple),
     read=st.lists(PATHS, max_size=2).map(tuple),
     commits=st.lists(COMMITS, max_size=2).map(tuple),
-    command=st.sampled_from(["", "pytest -q", "git commit -m x", "git checkout -- a.py", "git checkout .", "git restore src"]),
+    command=st.sampled_from(
+        ["", "pytest -q", "git commit -m x", "git checkout -- a.py", "git checkout .", "git restore src"]
+    ),
     exit_code=st.sampled_from([None, 0, 1, 130]),
     question=st.sampled_from(["", "Which one?"]),
     answer=WORDS,
@@ -43,7 +45,9 @@ ARGUMENTS = st.one_of(
     st.builds(lambda question: json.dumps({"question": question}), WORDS),
     st.just("not JSON"),
 )
-NAMES = st.sampled_from(["read_file", "write_file", "edit_file", "run_command", "ask_user", "delete_file", "search_text"])
+NAMES = st.sampled_from(
+    ["read_file", "write_file", "edit_file", "run_command", "ask_user", "delete_file", "search_text"]
+)
 OUTPUTS = st.one_of(
     WORDS,
     st.just("[main 1a2b3c4] a subject"),

@@ -8,15 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.context.inert import cut, one_line, quoted, weight
+from clio.context.runner_reports import FailedTest, TestRun
 from clio.context.summary import (
     Ask,
     Decision,
-    FailedTest,
     FileState,
     Outcome,
     Said,
     SpanInfo,
-    TestRun,
     ThreadSummary,
     merge,
     summarise,
@@ -33,7 +32,7 @@ TITLES = {
     "What the assistant said while it worked:",
     "Failing tests:",
     "Tried without success:",
-    "Commands before it:",
+    "Earlier commands:",
     "Requests of the user:",
     "Questions to the user, with the answers:",
     "Commits, oldest first:",
@@ -100,9 +99,7 @@ def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
     budget = window * 8 // 100
     todos = [Todo(id=n, title=f"todo {n}", status="in_progress" if n == 3 else "pending") for n in range(1, 8)]
     spans = [SpanInfo(handle=f"t{n}", messages=40, first_words="and now") for n in range(1, 501)]
-    text = render_summary(
-        long_session, budget_tokens=budget, estimator=estimator, todos=todos, spans=spans
-    )
+    text = render_summary(long_session, budget_tokens=budget, estimator=estimator, todos=todos, spans=spans)
     assert estimator.text(text) <= budget
     assert "request 0.0" in text, "the first request"
     for n in (0, 490):
@@ -146,7 +143,9 @@ def check_frame(text: str) -> None:
     assert lines[-1] == "</thread_summary>"
     for line in lines[2:-1]:
         ours = (
-            line in TITLES or line.startswith(CONTENT) or re.match(r"(Commits|Files changed|Files only read|Failing tests|Tried without success): \d", line)
+            line in TITLES
+            or line.startswith(CONTENT)
+            or re.match(r"(Commits|Files changed|Files only read|Failing tests|Tried without success): \d", line)
         )
         assert ours, line
     for title in TITLES:
@@ -167,7 +166,7 @@ def test_nothing_quoted_forges_structure(evil: str) -> None:
         tools={evil: 1},
         failed={evil: 2},
         attempts={evil: evil},
-        runs={evil: TestRun(runner="pytest", counts=evil, failing=(FailedTest(name=evil, error=evil),))},
+        runs={evil: TestRun(runner="pytest", counts=evil, passed=False, failing=(FailedTest(name=evil, error=evil),))},
         commands=ran("make", 1, evil) | ran(evil, 0, evil),
     )
     more = {"todos": [Todo(id=1, title=evil, note=evil)]}

@@ -16,6 +16,7 @@ Block = tuple[int, int, int, int]
 _MAX_PAIRS = 250_000
 """Old × new lines difflib is given at once; a larger stretch without anchors counts as replaced."""
 _CONTEXT = 3
+_MOST_PLACES = 40
 
 
 class FileDiff(Struct, frozen=True, kw_only=True):
@@ -51,6 +52,12 @@ def diff_texts(before: str, after: str, old_name: str, new_name: str) -> FileDif
     for group in grouped_blocks(blocks):
         rows += block_rows(group, old, new, crlf)
     return FileDiff(text="\n".join(rows) + "\n", added=added, removed=removed)
+
+
+def changed_lines(before: str, after: str) -> tuple[tuple[int, int], ...]:
+    """First and last line, counted from 1, of each place of `after` that differs; where lines only went, that line."""
+    blocks = changed_blocks(text_lines(before), text_lines(after))
+    return tuple((first + 1, max(last, first + 1)) for _, _, first, last in blocks)[:_MOST_PLACES]
 
 
 def changed_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[Block]:

@@ -11,11 +11,30 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.context.inert import shorten_line
-from clio.context.summary import FailedTest, TestRun
 
 _NAME_CHARS, _LINE_CHARS, _MOST = 200, 240, 200
 _COLOURS = LatePattern(r"\x1b\[[0-9;]*m", needs="\x1b")
-_ERROR = LatePattern(r"^(?:[\w.$]+\.)?\w*(?:Error|Exception|Failure|Failed|Warning|Interrupt|Exit)\b|^assert\b|^Failed:")
+_ERROR = LatePattern(
+    r"^(?:[\w.$]+\.)?\w*(?:Error|Exception|Failure|Failed|Warning|Interrupt|Exit)\b|^assert\b|^Failed:"
+)
+
+
+class FailedTest(Struct, frozen=True, kw_only=True):
+    """One failing test. error: the line that says why, "" where none was found."""
+
+    name: str
+    error: str = ""
+
+
+class TestRun(Struct, frozen=True, kw_only=True):
+    """One run of a project's tests. counts: the runner's closing line."""
+
+    __test__ = False
+
+    runner: str
+    counts: str
+    passed: bool
+    failing: tuple[FailedTest, ...] = ()
 
 
 class _Runner(Struct, frozen=True, kw_only=True):
