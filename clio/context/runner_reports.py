@@ -70,21 +70,24 @@ def read_report(output: str) -> TestRun | None:
 _PY_LISTED = LatePattern(r"^(?:FAILED|ERROR) (?P<name>\S+?\.py(?:::\S.*?)?)(?: - (?P<error>.*))?$", re.M)
 _PY_VERBOSE = LatePattern(r"^(?P<name>\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", re.M)
 _PY_HEAD = LatePattern(r"^_{3,} (?:ERROR (?:at \w+ of |collecting ))?(?P<name>\S.*?) _{3,}$", re.M)
-_PY_ERROR = LatePattern(r"^E {1,7}(?P<error>\S.*)$", re.M)
+_PY_PLACE = LatePattern(r"^(?P<file>\S+\.py):\d+: ", re.M)
+_PY_ERROR = LatePattern(r"^E +(?P<error>\S.*)$", re.M)
 
 
 def _pytest(text: str) -> Iterator[tuple[str, str]]:
     heads = list(_PY_HEAD.finditer(text))
     reasons: dict[str, str] = {}
-    for place, head in enumerate(heads):
-        end = heads[place + 1].start() if place + 1 < len(heads) else len(text)
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
         lines = [match["error"] for match in _PY_ERROR.finditer(text, head.end(), end)]
         told = [line for line in lines if _ERROR.search(line)]
-        reasons[head["name"]] = (told or lines or [""])[-1]
+        place = _PY_PLACE.search(text, head.end(), end)
+        name = head["name"].replace(".", "::") if place else head["name"]
+        reasons[f"{place['file']}::{name}" if place else name] = (told or lines or [""])[-1]
     listed = [(match["name"], match["error"] or "") for match in _PY_LISTED.finditer(text)]
     listed = listed or [(match["name"], "") for match in _PY_VERBOSE.finditer(text)]
     for name, error in listed:
-        own = reasons.get(".".join(name.split("::")[1:]), "") or reasons.get(name, "")
+        own = next((why for each, why in reasons.items() if each == name or name.endswith(f"::{each}")), "")
         yield name, error if error and not error.endswith("...") else own or error
     if not listed:
         yield from reasons.items()
@@ -136,14 +139,24 @@ def _mocha(text: str) -> Iterator[tuple[str, str]]:
 
 
 _TAP_HEAD = LatePattern(r"^ *not ok \d+ *-? *(?P<name>\S.*)$", re.M)
-_TAP_ERROR = LatePattern(r"^ *(?:error|message): *(?P<error>['\"]?\S.*)$", re.M)
+_TAP_ERROR = LatePattern(r"^ *(?:error|message): *(?P<error>[^|>\s].*|[|>]-?\n(?: +(?! |\w+:).*\n|\n)+)", re.M)
+_NODE_HEAD = LatePattern(r"^✖ (?P<name>\S.*?) \([\d.]+ms\)$", re.M)
+_PARENT = LatePattern(r"^\d+ subtests? failed$")
 
 
 def _tap(text: str) -> Iterator[tuple[str, str]]:
     for head, section in _sections(_TAP_HEAD, text):
         error = _TAP_ERROR.search(section)
-        if not head["name"].upper().endswith(("# TODO", "# SKIP")):
-            yield head["name"], error["error"].strip("'\" |-") if error else ""
+        told = " ".join(error["error"].lstrip("|>-").split()).strip("'\"") if error else ""
+        if not head["name"].upper().endswith(("# TODO", "# SKIP")) and not _PARENT.match(told):
+            yield head["name"], told
+
+
+def _node(text: str) -> Iterator[tuple[str, str]]:
+    _, _, details = text.rpartition("failing tests:")
+    for head, section in _sections(_NODE_HEAD, details):
+        lines = [line.strip() for line in section.partition("\n      at ")[0].splitlines() if line.strip()]
+        yield head["name"], " ".join(lines)
 
 
 # go
@@ -335,6 +348,12 @@ _RUNNERS: Sequence[_Runner] = (
         closing=LatePattern(r"^(?:Passed|Failed)! +- Failed: +\d+, Passed: +\d+.*$", re.M),
         bad=LatePattern(r"^Failed!"),
         find=_dotnet,
+    ),
+    _Runner(
+        name="node --test",
+        closing=LatePattern(r"^ℹ (?:fail|pass) \d+$", re.M),
+        bad=LatePattern(r"fail [1-9]"),
+        find=_node,
     ),
     _Runner(
         name="TAP",

@@ -1,7 +1,7 @@
 """A thread summary as the text the model reads: the same bytes for the same data, never more than its budget.
 
 What must be said shares the budget first: the requests, the answers, what was decided, committed and changed, what
-fails and what was tried, the commands, the open todos. Spans, tool counts and files that were only read get what is left.
+fails and what was tried, the commands, the open todos. Spans, tool counts and files only read get the rest.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence

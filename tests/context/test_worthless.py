@@ -1,0 +1,148 @@
+"""What gives way before whole units do, in which order, and what a line in its place says."""
+
+import json
+from typing import Any
+
+import pytest
+
+from clio.context.shrink import MENDED, OLD_RECALL, OLD_SEARCH, ROUTINE, STALE, apply_cuts, call_key
+from clio.context.units import Unit, split_units
+from clio.context.worthless import find_worthless
+from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage
+from clio.tokens import message_units
+
+ROWS = "".join(f"{number:>4}|line {number} of the file\n" for number in range(1, 101))
+LONG = "some line that says something\n" * 40
+TESTS = "".join(f"tests/test_{n}.py ........ [{n}%]\n" for n in range(60))
+PROGRESS = "".join(f"Downloading package_{n}-1.0.whl (17 kB)\n" for n in range(40))
+
+
+def rows(first: int, last: int) -> str:
+    return "".join(f"{number:>4}|line {number} of the file\n" for number in range(first, last + 1))
+
+
+def did(name: str, output: str, *, ok: bool = True, code: int | None = None, **arguments: Any) -> list[Message]:
+    """A call and its result."""
+    call = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
+    deeds = Deeds(command=str(arguments["command"]), exit_code=code) if code is not None else None
+    result = ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, deeds=deeds)
+    return [AssistantMessage(tool_calls=(call,)), result]
+
+
+def units_of(*rounds: list[Message]) -> list[Unit]:
+    return split_units([message for each in rounds for message in each], message_units)
+
+
+def found(*rounds: list[Message], before: int | None = None) -> list[tuple[int, int]]:
+    """The rounds that give way, in that order, and why."""
+    units = units_of(*rounds)
+    worthless = find_worthless(units, len(units) if before is None else before)
+    return [(each.unit, next(iter(each.cuts.values()))) for each in worthless]
+
+
+def test_the_order_in_which_they_give_way() -> None:
+    given = [
+        did("memory_operations", LONG, operation="recall_sessions", query="x"),
+        did("search_text", LONG, pattern="x"),
+        did("run_command", f"[exit 0 in 3 s]\n{TESTS}=== 60 passed in 2.00s ===", code=0, command="pytest"),
+        did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 500, new_string="n"),
+        did("read_file", ROWS, path="a.py"),
+        did("edit_file", "edited", path="a.py", old_string="o", new_string="n"),
+        did("read_file", ROWS, path="a.py"),
+    ]
+    assert found(*given) == [(4, STALE), (3, MENDED), (2, ROUTINE), (1, OLD_SEARCH), (0, OLD_RECALL)]
+    assert found(*given, before=3) == [(2, ROUTINE), (1, OLD_SEARCH), (0, OLD_RECALL)]
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        (did("read_file", rows(20, 60), path="a.py", offset=20, limit=41), did("read_file", ROWS, path="a.py")),
+        (did("read_file", ROWS, path="a.py"), did("read_file", ROWS.replace("line", "row"), path="a.py")),
+        (did("read_file", ROWS, path="a.py"), did("run_command", LONG, command="cat a.py")),
+        (did("run_command", LONG, command="sed -n 1,40p a.py"), did("read_file", ROWS, path="a.py")),
+    ],
+    ids=["a part", "changed meanwhile", "by another tool", "a part by a command"],
+)
+def test_a_later_reading_of_the_same_lines_supersedes(earlier: list[Message], later: list[Message]) -> None:
+    assert found(earlier, later) == [(0, STALE)]
+    assert found(later) == []
+
+
+def test_two_later_readings_supersede_together_and_other_lines_do_not() -> None:
+    whole = did("read_file", rows(1, 80), path="a.py", offset=1, limit=80)
+    first, second = (
+        did("read_file", rows(1, 40), path="a.py", limit=40),
+        did("read_file", rows(41, 80), path="a.py", offset=41, limit=40),
+    )
+    assert found(whole, first, second) == [(0, STALE)]
+    assert found(whole, second) == []
+    assert found(whole, did("read_file", ROWS, path="b.py")) == []
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        did("edit_file", "edited", path="a.py", old_string="o", new_string="n"),
+        did("edit_file", "no such text", ok=False, path="a.py", old_string="p", new_string="n"),
+        did("write_file", "wrote", path="a.py", content="x"),
+        did("apply_patch", "patched", patch="*** Begin Patch\n*** Update File: a.py\n@@\n-o\n+n\n*** End Patch"),
+    ],
+    ids=["made", "tried again", "written anew", "patched"],
+)
+def test_a_failed_edit_gives_way_once_it_was_made_or_tried_again(later: list[Message]) -> None:
+    failed = did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 900, new_string="n" * 900)
+    assert found(failed, later) == [(0, MENDED)]
+    assert found(failed) == []
+    assert found(failed, did("edit_file", "edited", path="b.py", old_string="o", new_string="n")) == []
+
+
+def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:
+    failed = did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 900, new_string="n" * 900)
+    units = units_of(failed, did("edit_file", "edited", path="a.py", old_string="o", new_string="n"))
+    (only,) = find_worthless(units, 1)
+    head, result = (apply_cuts(message, only.cuts) for message in units[0].messages)
+    assert call_key(failed[0].id, "c") in only.cuts
+    assert isinstance(head, AssistantMessage)
+    assert json.loads(head.tool_calls[0].arguments)["path"] == "a.py"
+    assert len(head.tool_calls[0].arguments) < 200
+    assert "made good later" in result.content
+    assert f'from="{failed[1].id}"' in result.content
+    assert "\n" not in result.content
+
+
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [
+        ("pip install -e .", f"{PROGRESS}Successfully installed package_1-1.0"),
+        ("cargo build", "".join(f"   Compiling crate_{n} v0.{n}.0\n" for n in range(40)) + "    Finished dev in 9s"),
+        (
+            "git clone x",
+            "Cloning into 'x'...\n" + "".join(f"Receiving objects: {n}% ({n}/100)\n" for n in range(1, 60)),
+        ),
+        (
+            "npm ci",
+            "".join(f"[{n}/40] fetching package {n} of the tree\n" for n in range(40)) + "added 40 packages in 3s",
+        ),
+        ("pytest -v", "".join(f"tests/test_a.py::test_{n} PASSED [{n}%]\n" for n in range(40)) + "40 passed in 1.00s"),
+        ("go test ./...", "".join(f"ok  \texample.com/pkg{n}\t0.0{n}s\n" for n in range(30))),
+    ],
+)
+def test_output_that_only_says_that_all_went_well(command: str, output: str) -> None:
+    assert found(did("run_command", f"[exit 0 in 9 s]\n{output}", code=0, command=command)) == [(0, ROUTINE)]
+    assert found(did("run_command", f"[exit 1 in 9 s]\n{output}", ok=False, code=1, command=command)) == []
+
+
+@pytest.mark.parametrize(
+    "output",
+    [LONG, ROWS, f"{PROGRESS}WARNING: package_3 is deprecated", f"{TESTS}3 failed, 57 passed in 2.00s"],
+    ids=["words", "a listing", "a warning", "failing tests"],
+)
+def test_output_that_says_something(output: str) -> None:
+    assert found(did("run_command", output, code=0, command="make report")) == []
+
+
+def test_only_recalls_of_the_memory_tool_give_way() -> None:
+    assert found(did("memory_operations", LONG, operation="store", key="x")) == []
+    assert found(did("recall_messages", LONG, query="x")) == [(0, OLD_RECALL)]
+    assert found(did("ask_user", LONG, question="x")) == []
