@@ -27,7 +27,8 @@ def _tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
 _NOISE = LatePattern("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _BREAKS = LatePattern("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
 _TWO_ENDS = 160  # characters; below, the beginning alone says more
-_LEAST_WORDS = 16  # characters; of less, whole words would leave nothing
+_LEAST_WORDS, _LONGEST_WORD = 8, 32
+"""Characters. Of less, whole words would leave nothing; what is longer is no word, and is cut."""
 _PREFIX = "\n  | "
 _BRACKETS = ("<", "\uff1c", "\ufe64")
 
@@ -105,7 +106,7 @@ def take_start(text: str, chars: int) -> str:
     start = text[:chars]
     if len(text) > chars >= _LEAST_WORDS and not text[chars].isspace() and not _stands_alone(text[chars]):
         end = max((start.rfind(blank) for blank in " \n\t"), default=-1)
-        start = start[: end + 1] if end >= chars // 2 else start
+        start = start[: end + 1] if 0 < end and chars - end <= _LONGEST_WORD else start
     return start.rstrip()
 
 
@@ -113,7 +114,7 @@ def take_end(text: str, chars: int) -> str:
     """The end of a text, at most `chars` characters; it begins with a whole word unless that is very long."""
     end = text[len(text) - chars :] if chars > 0 else ""
     if len(text) > chars >= _LEAST_WORDS and not text[-chars - 1].isspace() and not _stands_alone(end[0]):
-        places = [place for blank in " \n\t" if 0 <= (place := end.find(blank)) < chars // 2]
+        places = [place for blank in " \n\t" if 0 <= (place := end.find(blank)) < _LONGEST_WORD]
         end = end[min(places) + 1 :] if places else end
     return end.lstrip()
 

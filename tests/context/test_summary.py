@@ -1,5 +1,6 @@
 """Summaries merge: what was said of the parts is what is said of the whole."""
 
+import json
 import random
 
 import pytest
@@ -102,3 +103,115 @@ def test_shortened_texts_keep_both_ends(chars: int) -> None:
     assert short[:8] == text[:8]
     assert short[-4:] == text[-4:]
     assert shorten(text[:chars], chars) == text[:chars].strip()
+
+
+def call(
+    name: str, output: str = "ok", *, ok: bool = True, deeds: Deeds | None = None, **arguments: object
+) -> list[Message]:
+    """A call with these arguments and its result."""
+    made = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
+    return [
+        AssistantMessage(tool_calls=(made,)),
+        ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, deeds=deeds),
+    ]
+
+
+def ran(command: str, output: str = "", code: int = 0) -> list[Message]:
+    return call("run_command", output, ok=not code, deeds=Deeds(command=command, exit_code=code), command=command)
+
+
+def edited(path: str, old: str, new: str) -> list[Message]:
+    deeds = Deeds(changed=(FileDeed(path=path, kind="update", lines=((3, 5),)),))
+    return call("edit_file", deeds=deeds, path=path, old_string=old, new_string=new)
+
+
+COMMITTED = call("git", deeds=Deeds(commits=(Commit(hash="1a2b3c4", subject="one"),)))
+
+
+@pytest.mark.parametrize(
+    ("messages", "reverted"),
+    [
+        ([*edited("a.py", "x", "y"), *ran("git checkout -- a.py")], True),
+        ([*edited("src/a.py", "x", "y"), *ran("git restore src")], True),
+        ([*edited("a.py", "x", "y"), *ran("git stash")], True),
+        ([*edited("a.py", "x", "y"), *edited("a.py", "y", "x")], True),
+        (
+            [
+                *edited("a.py", "x", "y"),
+                *edited("a.py", "p", "q"),
+                *edited("a.py", "q", "p"),
+                *edited("a.py", "y", "x"),
+            ],
+            True,
+        ),
+        ([*edited("a.py", "x", "y"), *edited("a.py", "y", "z")], False),
+        ([*edited("a.py", "x", "y"), *ran("git checkout -- b.py")], False),
+        ([*edited("a.py", "x", "y"), *ran("git checkout a.py", "error: pathspec", 1)], False),
+        ([*edited("a.py", "x", "y"), *ran("git reset --hard"), *edited("a.py", "x", "z")], False),
+        ([*edited("a.py", "x", "y"), *COMMITTED, *ran("git reset --hard")], False),
+    ],
+)
+def test_changes_that_were_taken_back(messages: list[Message], reverted: bool) -> None:
+    for at in range(0, len(messages) + 1, 2):
+        (state,) = merge(summarise(messages[:at]), summarise(messages[at:])).files.values()
+        assert state.is_reverted is reverted
+
+
+def test_lines_read_and_changed() -> None:
+    rows = "".join(f"{number:>3}|x\n" for number in range(10, 41))
+    messages = [*call("read_file", rows, deeds=Deeds(read=("a.py",)), path="a.py", offset=10, limit=31)]
+    messages += [*call("read_file", "1|a\n2|b", deeds=Deeds(read=("b.py",)), path="b.py"), *edited("a.py", "x", "y")]
+    summary = summarise(messages)
+    assert summary.read == {"a.py": ((10, 40),), "b.py": ()}
+    assert summary.files["a.py"].lines == ((3, 5),)
+
+
+def test_failed_calls_are_no_work_and_what_worked_later_is_no_failure() -> None:
+    messages = [
+        *call("edit_file", "old_string is not in a.py", ok=False, path="a.py", old_string="x", new_string="y"),
+        *call(
+            "edit_file",
+            "old_string is not in b.py\nnearest lines: 3",
+            ok=False,
+            path="b.py",
+            old_string="x",
+            new_string="y",
+        ),
+        *edited("a.py", "x", "y"),
+        *ran("pytest -q", "1 failed in 0.10s", 1),
+    ]
+    summary = summarise(messages)
+    assert (summary.tools, summary.failed) == ({"edit_file": 1, "run_command": 1}, {"edit_file": 2})
+    assert {what: why for what, why in summary.attempts.items() if why} == {
+        "edit_file b.py": "old_string is not in b.py"
+    }
+
+
+def test_the_last_words_of_each_turn_and_what_was_said_since() -> None:
+    told = "The parser drops the last token; the fix belongs in read_token."
+    summary = summarise(
+        [
+            AssistantMessage(
+                content="Let me look at the parser and all of its tests first.",
+                tool_calls=(ToolCall(id="1", name="ls"),),
+            ),
+            AssistantMessage(content="The parser is fixed."),
+            UserMessage(content="Now the printer"),
+            AssistantMessage(content=told, tool_calls=(ToolCall(id="2", name="ls"),)),
+        ]
+    )
+    assert [said.text for said in summary.answers] == ["The parser is fixed."]
+    assert [said.text for said in summary.notes] == [told]
+
+
+def test_commands_with_their_exit_codes_and_the_tests_that_fail() -> None:
+    failing = "FAILED tests/test_a.py::test_b - AssertionError: no\n1 failed, 2 passed in 0.10s"
+    summary = summarise(
+        [*ran("pytest -q", failing, 1), *ran("ruff check .", "All checks passed!"), *ran("pytest -q", failing, 1)]
+    )
+    assert [(each.command, each.exit_code) for each in summary.commands.values()] == [
+        ("ruff check .", 0),
+        ("pytest -q", 1),
+    ]
+    (run,) = summary.runs.values()
+    assert [(test.name, test.error) for test in run.failing] == [("tests/test_a.py::test_b", "AssertionError: no")]

@@ -248,3 +248,74 @@ def test_an_empty_session() -> None:
 def test_nothing_is_cut_to_less_than_nothing(units: float) -> None:
     assert cut("", units) == ""
     assert len(cut("words that do not fit", units)) <= max(units, 0)
+
+
+def test_a_request_shown_below_is_not_repeated() -> None:
+    asks = (Ask(id="u1", text="port the parser"), Ask(id="u2", text="now the printer"))
+    text = rendered(ThreadSummary(messages=12, asks=asks), shown={"u2"}, archived=11)
+    assert "port the parser" in text
+    assert "now the printer" not in text
+    assert "11 messages left" in text
+
+
+def test_files_say_what_was_read_changed_and_taken_back() -> None:
+    summary = ThreadSummary(
+        files={
+            "a.py": FileState(lines=((10, 20), (31, 31))),
+            "b.py": FileState(is_back=True, is_open=False),
+            "c.py": FileState(kept=((1, 2),), is_back=True, is_open=False),
+        },
+        read={"a.py": ((1, 200),), "d.py": ((5, 9),), "e.py": ()},
+    )
+    text = rendered(summary)
+    assert "- a.py, lines 10-20 and 31; read lines 1-200\n- b.py (changes reverted)\n" in text
+    assert "- c.py, lines 1-2; later changes reverted\n" in text
+    assert "Files only read:\n- d.py, lines 5-9\n- e.py\n" in text
+
+
+def test_a_test_fails_until_a_run_that_includes_it_passes() -> None:
+    failed = FailedTest(name="tests/test_a.py::test_b", error="assert 1 == 2")
+    other = FailedTest(name="tests/test_c.py::test_d", error="KeyError: 'x'")
+    first = TestRun(runner="pytest", counts="2 failed", passed=False, failing=(failed, other))
+    passed = TestRun(runner="pytest", counts="1 passed", passed=True)
+    text = rendered(ThreadSummary(runs={"pytest -q": first}))
+    assert (
+        "Failing tests:\n- tests/test_a.py::test_b: assert 1 == 2\n- tests/test_c.py::test_d: KeyError: 'x'\n" in text
+    )
+    text = rendered(ThreadSummary(runs={"pytest -q": first, "pytest tests/test_a.py": passed}))
+    assert "Failing tests:\n- tests/test_c.py::test_d: KeyError: 'x'\n" in text
+    assert "Failing tests" not in rendered(ThreadSummary(runs={"pytest tests": first, "pytest": passed}))
+
+
+def test_what_was_tried_and_the_commands() -> None:
+    summary = ThreadSummary(
+        attempts={"edit_file a.py": "", "edit_file b.py": "old_string is not in b.py"},
+        commands=ran("make", 2, "no rule for all")
+        | ran("ruff check .", 0, "All good")
+        | ran("pytest -q", 1, "1 failed"),
+        tools={"edit_file": 3},
+        failed={"edit_file": 1},
+    )
+    text = rendered(summary)
+    assert "Tried without success:\n- edit_file b.py: old_string is not in b.py\n" in text
+    assert "Earlier commands:\n- exit 2: make: no rule for all\n- exit 0: ruff check .\n" in text
+    assert "Last command: exit 1: pytest -q\n  | 1 failed\n" in text
+    assert "Tool calls: edit_file 3; failed: edit_file 1\n" in text
+
+
+@pytest.mark.parametrize("tokens", range(150, 500, 25))
+def test_no_word_is_cut(tokens: int) -> None:
+    words = "several ordinary english words stand here without any number".split()
+    said = " ".join(words * 9)
+    summary = ThreadSummary(
+        messages=3,
+        asks=(Ask(id="1", text=said), Ask(id="2", text=said)),
+        notes=(Said(id="n", text=said),),
+        commands=ran(said, 1, said),
+        commits=(Commit(hash="1a2b3c4", subject=said),),
+    )
+    spans = [SpanInfo(handle="t1", messages=3, first_words=said)]
+    for line in rendered(summary, tokens, spans=spans).splitlines()[2:-1]:
+        if line.startswith(("- several", "  | several", "- 1a2b3c4")):
+            shown = line.removeprefix("- ").removeprefix("  | ").removeprefix("1a2b3c4").replace("…", " ").split()
+            assert set(shown) <= set(words), line
