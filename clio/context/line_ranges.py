@@ -9,20 +9,22 @@ LineRange = tuple[int, int]
 
 _ROW = LatePattern(r"^[ \t]*(\d{1,9})(?:\||\t|→|: )", 8)  # re.MULTILINE
 _PARTIAL = LatePattern(r"^\[.*go on with |^\[… [\d,]+ (?:lines|characters)", 8)
-_MOST_SHOWN = 4
+_MOST_SHOWN, _HEAD_CHARS = 4, 400
 
 
 def shown_ranges(text: str) -> tuple[LineRange, ...]:
     """The lines a listing with numbers shows, such as `  12|text`; empty for a text that is not one."""
+    if not _ROW.search(text, 0, _HEAD_CHARS):
+        return ()
     rows = [int(number) for number in _ROW.findall(text)]
     if len(rows) * 2 < text.count("\n"):
         return ()
     return join_ranges((row, row) for row in rows)
 
 
-def is_whole_file(listing: str) -> bool:
-    """Whether a numbered listing shows a file from its first line on and says nothing of more."""
-    return not _PARTIAL.search(listing) and shown_ranges(listing)[:1] != () and shown_ranges(listing)[0][0] == 1
+def is_whole_file(listing: str, shown: Sequence[LineRange]) -> bool:
+    """Whether a listing that shows these lines begins with the first line and says nothing of more."""
+    return bool(shown) and shown[0][0] == 1 and not _PARTIAL.search(listing)
 
 
 def join_ranges(ranges: Iterable[LineRange]) -> tuple[LineRange, ...]:

@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from clio.context.inert import shorten, shorten_line
 from clio.context.line_ranges import LineRange, is_whole_file, join_ranges, shown_ranges
 from clio.context.units import is_substantive
-from clio.messages import AssistantMessage, Commit, FileDeed, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.deeds import EDITORS, READERS, call_arguments, deeds_of, path_of, tool_of
+from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.sessions.deeds import EDITORS, call_arguments, deeds_of, path_of, tool_of
 
 if TYPE_CHECKING:
     from clio.context.runner_reports import TestRun
@@ -283,15 +283,8 @@ class _Gathered:
         has_worked = message.ok or (bool(deeds.command) and deeds.exit_code is not None)
         count = self._tools if has_worked else self._failed
         count[call.name] = count.get(call.name, 0) + 1
-        arguments = call_arguments(call)
-        name = tool_of(call.name, arguments)
-        if name in READERS | EDITORS or not has_worked:
-            target = path_of(arguments) or next((each for each in arguments.values() if isinstance(each, str)), "")
-            key = shorten_line(f"{call.name} {target}", _LINE_CHARS)
-            _put_last(self._attempts, key, "" if has_worked else _reason(message))
-        edit = _replacement(arguments) if name in EDITORS and len(deeds.changed) == 1 else None
-        for deed in deeds.changed:
-            self._change(deed, edit)
+        if not has_worked or deeds.changed or deeds.read:
+            self._take_attempt(call, message, deeds, has_worked=has_worked)
         for path in deeds.read:
             self._take_reading(path, message.content)
         if deeds.command and deeds.exit_code is not None:
@@ -302,15 +295,28 @@ class _Gathered:
             question, answer = shorten(deeds.question, TEXT_CHARS), shorten(deeds.answer, TEXT_CHARS)
             self._decisions.append(Decision(id=message.id, question=question, answer=answer))
 
+    def _take_attempt(self, call: ToolCall, message: ToolMessage, deeds: Deeds, *, has_worked: bool) -> None:
+        """Note a call that failed, one that may make an earlier failure good, and what it changed."""
+        arguments = call_arguments(call)
+        target = path_of(arguments) or next((each for each in arguments.values() if isinstance(each, str)), "")
+        key = shorten_line(f"{call.name} {target}", _LINE_CHARS)
+        _put_last(self._attempts, key, "" if has_worked else _reason(message))
+        edit = None
+        if len(deeds.changed) == 1 and tool_of(call.name, arguments) in EDITORS:
+            edit = _replacement(arguments)
+        for deed in deeds.changed:
+            self._change(deed, edit)
+
     def _take_reading(self, path: str, output: str) -> None:
-        ranges = () if is_whole_file(output) else shown_ranges(output)
+        shown = shown_ranges(output)
+        ranges = () if is_whole_file(output, shown) else shown
         before = self._read.get(path, ranges)
         _put_last(self._read, path, join_ranges(before + ranges) if before and ranges else ())
 
     def _take_command(self, command: str, exit_code: int, output: str) -> None:
         key = shorten(command, _COMMAND_CHARS)
         _put_last(self._commands, key, Outcome(command=key, exit_code=exit_code, last_line=_last_line(output)))
-        if len(output) > _LINE_CHARS // 8:
+        if output.strip():
             from clio.context.runner_reports import read_report
 
             report = read_report(output)

@@ -15,6 +15,7 @@ from clio.tokens import TokenEstimator, message_units
 
 _NOTE_SHARE = 0.5  # of the tokens for both
 _SMALLER = 0.7  # how much less it is given where it is too long
+_GROWTH, _GROWN_UNITS, _FEW_MESSAGES = 1.1, 300.0, 300
 _LEAST_TOKENS = 60
 """A shorter summary would be a frame around nothing."""
 
@@ -81,9 +82,17 @@ class ThreadHead:
         return message_units(known) if known and known.content else 0.0
 
     def foresee_weight(self, most_tokens: int, first_id: str) -> float:
-        """Weight of the summary if everything before this message left the window now, but for the task."""
+        """Weight of the summary if everything before this message left the window now, but for the task; about.
+
+        Rendered only where it is the first and sums up little: what is there already tells how long the next one gets.
+        """
+        known, most = self._message, most_tokens * self._estimator.ratio
+        if known is not None and known.content:
+            return min(message_units(known) * _GROWTH + _GROWN_UNITS, most)
         self._catch_up()
         end = max(self._short_term.place_of(first_id) or 0, self._covered)
+        if end - self._covered > _FEW_MESSAGES:
+            return most
         whole = merge(self._summary, self._summarise_until(end))
         kept = [place for place in self._short_term.places() if place < end][:1]
         return message_units(self._as_message(self._render(whole, most_tokens, kept)))

@@ -170,7 +170,7 @@ def _reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
     if each.name in READERS:
         ranges = shown_ranges(each.result.content)
         offset, limit = each.arguments.get("offset"), each.arguments.get("limit")
-        if not offset and not limit and is_whole_file(each.result.content):
+        if not offset and not limit and is_whole_file(each.result.content, ranges):
             ranges = ((1, _ENDLESS),)
         return each.path, ranges
     lines = read_lines(each.command) if each.command else None
