@@ -106,7 +106,7 @@ def take_start(text: str, chars: int) -> str:
     start = text[:chars]
     if len(text) > chars >= _LEAST_WORDS and not text[chars].isspace() and not _stands_alone(text[chars]):
         end = max((start.rfind(blank) for blank in " \n\t"), default=-1)
-        start = start[: end + 1] if 0 < end and chars - end <= _LONGEST_WORD else start
+        start = start[: end + 1] if end > 0 and chars - end <= _LONGEST_WORD else start
     return start.rstrip()
 
 

@@ -299,8 +299,9 @@ class _Gathered:
         """Note a call that failed, one that may make an earlier failure good, and what it changed."""
         arguments = call_arguments(call)
         target = path_of(arguments) or next((each for each in arguments.values() if isinstance(each, str)), "")
-        key = shorten_line(f"{call.name} {target}", _LINE_CHARS)
-        _put_last(self._attempts, key, "" if has_worked else _reason(message))
+        if target or not has_worked:
+            key = shorten_line(f"{call.name} {target}", _LINE_CHARS)
+            _put_last(self._attempts, key, "" if has_worked else _reason(message))
         edit = None
         if len(deeds.changed) == 1 and tool_of(call.name, arguments) in EDITORS:
             edit = _replacement(arguments)

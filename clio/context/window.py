@@ -180,11 +180,11 @@ class ContextWindow:
     def trim_now(self) -> Trimmed | None:
         """Trim to the target, or to half of what there is where that is less; None where nothing can go.
 
-        The last steps' results leave only where nothing else can.
+        The user asked for it, so the last steps go as well, except for the newest unit.
         """
         units = self._units()
-        keep, size = min(self._room.target, self._total(units) / 2), self._room.size
-        return self._trim("manual", units, keep, size)[0] or self._trim("manual", units, keep, size, steps=0)[0]
+        keep = min(self._room.target, self._total(units) / 2)
+        return self._trim("manual", units, keep, self._room.size)[0]
 
     def undo(self) -> Trim:
         """Reverse the last trim. Raises UserError where there is none, or its messages do not fit any more."""
@@ -286,14 +286,7 @@ class ContextWindow:
         return self._room.size if self._may_fill else self._room.trigger(units)
 
     def _trim(
-        self,
-        stage: Stage,
-        units: Sequence[Unit],
-        keep: float,
-        hard: float,
-        *,
-        steps: int = RECENT_STEPS,
-        least: bool = False,
+        self, stage: Stage, units: Sequence[Unit], keep: float, hard: float, *, least: bool = False
     ) -> tuple[Trimmed | None, Sequence[Unit]]:
         """Make the window, now `units`, smaller (see `Goal`) and write down how; None where nothing could go.
 
@@ -301,7 +294,7 @@ class ContextWindow:
         """
         goal = self._goal(units, keep, hard)
         if stage == "manual":
-            goal = structs.replace(goal, steps=steps, verbatim=0.0)
+            goal = structs.replace(goal, steps=0, verbatim=0.0)
         elif stage == "reactive":
             goal = structs.replace(goal, least=least, least_summary=min(goal.summary, hard / 4), verbatim=0.0)
         smaller = make_smaller(units, goal, self._sent.shrunk, self._sent.whole)
