@@ -193,7 +193,7 @@ def _summary(message: ToolMessage) -> str:
 
 
 def _gist(text: str) -> str:
-    return shorten_line(text, _GIST_CHARS)
+    return shorten_line(text.strip("=- "), _GIST_CHARS)
 
 
 def _bare_call(call: ToolCall) -> ToolCall:

@@ -317,7 +317,7 @@ def _failed_test(test: FailedTest) -> str:
 def _attempts(attempts: dict[str, str], units: float) -> str:
     failed = [(what, why) for what, why in attempts.items() if why]
     lines = (f"- {one_line(what)}: {one_line(why)}" for what, why in reversed(failed))
-    return _newest("Tried without success:", lines, len(failed), units)
+    return _newest("Failed and not made good in this part:", lines, len(failed), units)
 
 
 def _commands(summary: ThreadSummary, units: float) -> str:

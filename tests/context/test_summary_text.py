@@ -31,7 +31,7 @@ TITLES = {
     "Answers of the assistant:",
     "What the assistant said while it worked:",
     "Failing tests:",
-    "Tried without success:",
+    "Failed and not made good in this part:",
     "Earlier commands:",
     "Requests of the user:",
     "Questions to the user, with the answers:",
@@ -145,7 +145,7 @@ def check_frame(text: str) -> None:
         ours = (
             line in TITLES
             or line.startswith(CONTENT)
-            or re.match(r"(Commits|Files changed|Files only read|Failing tests|Tried without success): \d", line)
+            or re.match(r"(Commits|Files changed|Files only read|Failing tests|Failed and not made good in this part): \d", line)
         )
         assert ours, line
     for title in TITLES:
@@ -297,7 +297,7 @@ def test_what_was_tried_and_the_commands() -> None:
         failed={"edit_file": 1},
     )
     text = rendered(summary)
-    assert "Tried without success:\n- edit_file b.py: old_string is not in b.py\n" in text
+    assert "Failed and not made good in this part:\n- edit_file b.py: old_string is not in b.py\n" in text
     assert "Earlier commands:\n- exit 2: make: no rule for all\n- exit 0: ruff check .\n" in text
     assert "Last command: exit 1: pytest -q\n  | 1 failed\n" in text
     assert "Tool calls: edit_file 3; failed: edit_file 1\n" in text

@@ -1,0 +1,109 @@
+"""One real trim: the request before it and the one after it, as a whole clio sent them.
+
+    python -m bench.trim_example
+
+A scripted model works in a made-up project through clio's own tools: it reads, edits wrongly, edits, runs the tests,
+searches. The window has 10,000 tokens. Each message is printed as one line, the summary whole.
+"""
+
+import asyncio
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from clio.agent.events import ContextTrimmed
+from tests.support.chat_server import ChatServer, text, tool_calls
+from tests.support.desk import Desk, make_repository
+
+WINDOW = 10_000
+ASK = "Make read_number accept a sign, and run the tests."
+_SHOWN = 96
+_READER = "".join(
+    f"def read_{name}(text, start):\n    '''Read one {name}.'''\n    end = start\n"
+    f"    while end < len(text) and text[end].is{kind}():\n        end += 1\n    return text[start:end], end\n\n\n"
+    for name, kind in [("number", "digit"), ("word", "alpha"), ("blank", "space")]
+    + [(f"form_{n}", "alnum") for n in range(24)]
+)
+_TESTS = """\
+import pytest, reader
+
+def test_sign():
+    assert reader.read_number("-12 x", 0) == ("-12", 3)
+
+@pytest.mark.parametrize("n", range(60))
+def test_form(n):
+    assert reader.read_word("abc 1", 0) == ("abc", 3)
+"""
+_OLD = "    '''Read one number.'''\n    end = start\n"
+_NEW = "    '''Read one number.'''\n    end = start + (text[start : start + 1] in '+-')\n"
+_RUN = ("run_command", {"command": f"{sys.executable} -m pytest -v -p no:cacheprovider test_reader.py"})
+_EDIT = ("edit_file", {"path": "reader.py", "old_string": _OLD, "new_string": _NEW})
+_WRONG = {"path": "reader.py", "old_string": "def read_number(text):\n    sign = 1\n" * 9, "new_string": "pass\n"}
+STEPS: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
+    ("I read the module.", [("read_file", {"path": "reader.py"})]),
+    ("I edit it.", [("edit_file", _WRONG)]),
+    ("The quoted lines were wrong: the sign belongs before the loop over the digits.", [_EDIT]),
+    ("Now the tests.", [_RUN]),
+    ("Who else calls it?", [("search_text", {"pattern": "def read_form"})]),
+    ("I look at the result.", [("read_file", {"path": "reader.py"})]),
+    ("And at the tests.", [("read_file", {"path": "test_reader.py"})]),
+    ("Once more, all of them.", [_RUN]),
+]
+
+
+def messages_of(body: dict[str, Any]) -> list[str]:
+    """Each message as a line: who, how many characters, how it begins."""
+    rows: list[str] = []
+    for message in body["messages"]:
+        words = str(message["content"] or "")
+        calls = [
+            f"{call['function']['name']} {call['function']['arguments']}" for call in message.get("tool_calls") or []
+        ]
+        shown = " ".join("; ".join(filter(None, [words, *calls])).split()).replace(sys.executable, "python")
+        size = len(words) + sum(map(len, calls))
+        rows.append(f"{message['role']:<9} {size:>6,}  {shown[:_SHOWN]}{'…' if len(shown) > _SHOWN else ''}")
+    return rows
+
+
+def run(folder: Path) -> tuple[list[dict[str, Any]], int]:
+    """The bodies of all requests, and the place of the first that was built with a trim."""
+    home = folder / "home"
+    home.mkdir()
+    make_repository(folder / "project", {"reader.py": _READER, "test_reader.py": _TESTS})
+    replies = [tool_calls(calls, words=words) for words, calls in STEPS]
+    with ChatServer([*replies, text("read_number accepts a sign; 61 tests pass.")]) as server:
+        desk = Desk(folder / "project", home, server, context_window=WINDOW, approve="all")
+        trimmed: list[int] = []
+
+        def emit(event: object) -> None:
+            if isinstance(event, ContextTrimmed):
+                trimmed.append(len(server.requests))
+
+        desk.events = type("Events", (list,), {"append": lambda self, event: emit(event)})()
+        desk.app = desk.build()
+
+        async def talk() -> None:
+            await desk.turn(ASK)
+            await desk.app.close()
+
+        asyncio.run(talk())
+        return [request.body for request in server.requests], trimmed[0] if trimmed else 0
+
+
+def main() -> None:
+    """Print both requests."""
+    with tempfile.TemporaryDirectory() as name:
+        bodies, place = run(Path(name))
+    if not place:
+        raise SystemExit("nothing was trimmed")
+    for title, body in (("before", bodies[place - 1]), ("after", bodies[place])):
+        print(f"{title}: {len(json.dumps(body['messages'], ensure_ascii=False)):,} characters")
+        print("\n".join(messages_of(body)) + "\n")
+    summary = str(bodies[place]["messages"][1]["content"])
+    print(summary.partition("</thread_summary>")[0].replace(sys.executable, "python") + "</thread_summary>")
+
+
+if __name__ == "__main__":
+    main()
