@@ -37,15 +37,7 @@ def checkpoint_text(
     sections = (
         ("Task", cut(quoted(task), _TASK_UNITS)),
         ("Todos", "\n".join(f"- [{_MARKS.get(todo.status, ' ')}] {todo.id}. {_todo(todo)}" for todo in todos)),
-        (
-            "Files changed",
-            _listed(
-                [
-                    f"{one_line(path)} ({'reverted' if state.is_reverted else state.kind})"
-                    for path, state in summary.files.items()
-                ]
-            ),
-        ),
+        ("Files changed", _listed([_changed(path, state) for path, state in summary.files.items()])),
         ("Commits", _listed([f"{commit.hash} {one_line(commit.subject)}" for commit in summary.commits])),
         ("Last command", _outcome(summary)),
         ("Tool calls", ", ".join(f"{one_line(name)} {count}" for name, count in summary.tools.items())),

@@ -87,7 +87,7 @@ def _render(
     hashes = _HASH_NOTE + _NOTE + sum(len(commit.hash[:8]) + 1 for commit in summary.commits)
     failing = _still_failing(summary.runs)
     must = (
-        _Section(fit=lambda units: _asks(asks, min(units, most_asks)), share=6, least=_LEAST_ASKS),
+        _Section(fit=lambda units: _asks(asks, min(units, most_asks)), share=9, least=_LEAST_ASKS),
         _Section(fit=lambda units: _decisions(summary.decisions, units), share=3),
         _Section(fit=lambda units: _words("Answers of the assistant:", summary.answers, units), share=3),
         _Section(

@@ -145,7 +145,9 @@ def check_frame(text: str) -> None:
         ours = (
             line in TITLES
             or line.startswith(CONTENT)
-            or re.match(r"(Commits|Files changed|Files only read|Failing tests|Failed and not made good in this part): \d", line)
+            or re.match(
+                r"(Commits|Files changed|Files only read|Failing tests|Failed and not made good in this part): \d", line
+            )
         )
         assert ours, line
     for title in TITLES:
