@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from clio.algorithms.lexical import coverage, has_phrase, rarity, terms, words
+from clio.algorithms.misspelling import is_misspelling
+from clio.algorithms.synonyms import of_its_kind, other_words
 from clio.messages import Message, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -129,9 +131,6 @@ def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
 
 def meant_terms(wanted: set[str], known: set[str]) -> set[str]:
     """The stems asked for; in the place of one that is not known other words for it, else what it was misspelt for."""
-    from clio.algorithms.misspelling import is_misspelling
-    from clio.algorithms.synonyms import of_its_kind, other_words
-
     meant: set[str] = set()
     for term in wanted:
         same = {term} & known or (other_words(term) | of_its_kind(term)) & known

@@ -13,6 +13,7 @@ from itertools import combinations
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.algorithms.misspelling import LEAST_LETTERS, is_misspelling
 from clio.memory.recall.database import Database
 from clio.memory.recall.docs import Role
 from clio.memory.recall.pipeline import Turn
@@ -191,8 +192,6 @@ class Candidates:
 
     def spelt_like(self, word: str) -> str:
         """The most common stem of the index that is one letter away from a stem it has not; empty without one."""
-        from clio.algorithms.misspelling import LEAST_LETTERS, is_misspelling
-
         if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()):
             return ""
         self._database.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, row)")
