@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 from clio.ids import new_id
 
-Origin = Literal["user", "continue", "recovery", "hook"]
+Origin = Literal["user", "continue", "recovery", "hook", "interrupt"]
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):

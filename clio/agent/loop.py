@@ -9,7 +9,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.agent.asking import Asking
 from clio.agent.events import (
@@ -35,7 +35,7 @@ from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.hooks.hooks import Hooks
-from clio.messages import AssistantMessage, ImagePart, ToolCall, Usage, UserMessage
+from clio.messages import AssistantMessage, ImagePart, ToolCall, ToolMessage, Usage, UserMessage
 from clio.prompt_files import load_prompt
 from clio.providers.base import AUTO, Provider
 from clio.providers.price_book import PriceBook
@@ -65,6 +65,7 @@ class _Turn(Struct):
     text: str = ""
     continuations: int = 0
     approval_missing: str = ""
+    begun: bool = False
 
     def count(self, usage: Usage | None, bill: Bill | None) -> None:
         """One more request; None where its server sent no bill."""
@@ -149,9 +150,14 @@ class Loop:
         turn = _Turn(started=time.perf_counter())
         try:
             await self._begin(text)
+            turn.begun = True
             await self._run_steps(turn)
         except asyncio.CancelledError:
-            self._keeping.broken_off(self._asking.take_partial())
+            partial = self._asking.take_partial()
+            if turn.begun:
+                self._keeping.interrupted(partial)
+            else:
+                self._keeping.broken_off(partial)
             self._finish(turn, "interrupted", "interrupted")
             raise
         except _Stop as stop:
@@ -287,14 +293,17 @@ class Loop:
         """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""
         for batch in self._batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
-            for outcome in outcomes:
-                self._keeping.add(outcome.message)
+            stop = ""
+            for call, outcome in zip(batch, outcomes, strict=True):
+                changes = not self._runner.is_read_only(call)
+                judged = guard.judge(call, outcome.message, step=turn.steps, changes=changes)
+                self._keeping.add(_with_hint(outcome.message, judged.hint))
                 if outcome.approval_missing:
                     turn.approval_missing = outcome.message.content
-            for call, outcome in zip(batch, outcomes, strict=True):
-                if guard.stuck(call, outcome.message):
-                    self._keeping.close_calls("not run: the turn was stopped")
-                    raise _Stop("failed", f"{call.name} failed three times in a row: {outcome.message.summary}")
+                stop = stop or judged.stop
+            if stop:
+                self._keeping.close_calls("not run: the turn was stopped")
+                raise _Stop("failed", stop)
 
     def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
         for read_only, group in itertools.groupby(calls, key=self._runner.is_read_only):
@@ -324,3 +333,7 @@ class Loop:
         )
         self._emit(finished)
         return finished
+
+
+def _with_hint(message: ToolMessage, hint: str) -> ToolMessage:
+    return structs.replace(message, content=f"{message.content}\n\n{hint}") if hint else message
