@@ -56,6 +56,7 @@ from clio.tools.ask import Asker
 from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
+from clio.tools.page_size import PageSize
 from clio.tools.schema import tool_spec
 from clio.tools.shell.jobs import JobTable
 from clio.tools.work_tools import run_command_tool, server_tools, use_skill_tool, work_tools
@@ -124,8 +125,10 @@ class Assembly(Struct, kw_only=True, frozen=True):
         skills = self._usable_skills()
         delegate = self.delegate_tool(config, provider, limits, estimator)
 
+        page = PageSize(COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS)
+
         def tools(compact: bool) -> list[Tool]:
-            own = self._tools(config, read_log, compact, skills)
+            own = self._tools(config, read_log, compact, skills, page)
             return [*own, *([] if compact else [delegate]), *self._server_tools(limits, compact)]
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
@@ -133,12 +136,12 @@ class Assembly(Struct, kw_only=True, frozen=True):
         hooks = TurnHooks(self.hooks, session, estimator)
         folders = self.asked.for_folders(config, limits, estimator)
         calibration = self._calibration(config, provider, builder, estimator)
-        page = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
+        progress = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
             if folders is not None:
                 folders.forget()
-            page.write(summary, task)
+            progress.write(summary, task)
 
         loop = Loop(
             provider=provider,
@@ -155,7 +158,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 limit=self.tool_limit,
                 hooks=hooks,
                 note_below=folders.note if folders else lambda action: "",
-                max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
+                max_result_chars=page,
                 takes_images=is_shown_images(config, provider),
             ),
             session=session,
@@ -164,7 +167,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 builder,
                 limits,
                 before_trim=before_trim,
-                recovery=lambda budget: page.recovery(estimator, budget),
+                recovery=lambda budget: progress.recovery(estimator, budget),
                 now=self.now,
             ),
             redactor=self.redactor,
@@ -280,9 +283,11 @@ class Assembly(Struct, kw_only=True, frozen=True):
         listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, estimator.text)
         return [structs.replace(listed, text=self.redactor.redact(listed.text).text)] if listed else []
 
-    def _tools(self, config: Config, read_log: ReadLog, compact: bool, skills: Sequence[Skill]) -> list[Tool]:
-        max_chars = COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS
-        tools = file_tools(self.workspace, read_log, max_read_chars=max_chars) + work_tools(
+    def _tools(
+        self, config: Config, read_log: ReadLog, compact: bool, skills: Sequence[Skill], page: PageSize
+    ) -> list[Tool]:
+        files = file_tools(self.workspace, read_log, max_read_chars=page, session_of=self.session_of)
+        tools = files + work_tools(
             self.workspace,
             self.session_of,
             self.asker,
@@ -291,6 +296,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
             command_timeout_s=config.command_timeout_s,
             private_network=config.private_network,
             attribution=config.attribution,
+            max_read_chars=page,
         )
         if skills:
             tools.append(use_skill_tool(self.skills, skills))

@@ -12,6 +12,10 @@ from clio.ids import new_id
 Origin = Literal["user", "continue", "recovery", "hook", "interrupt"]
 
 
+UNCHANGED = "unchanged"
+"""Summary of a result that only points at an earlier one, which it therefore does not supersede."""
+
+
 class ToolCall(Struct, frozen=True, kw_only=True):
     """One call the model asked for. `arguments` is the JSON text as the model wrote it, repaired or not."""
 

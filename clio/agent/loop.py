@@ -291,6 +291,7 @@ class Loop:
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""
+        self._runner.page.fit(*self._context.free_room(), calls=len(calls))
         for batch in self._batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
             stop = ""

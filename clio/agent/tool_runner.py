@@ -22,6 +22,7 @@ from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput, Unasked
+from clio.tools.page_size import PageSize, page_size
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
@@ -55,7 +56,7 @@ class ToolRunner:
 
     alone: held while a call changes something, by all runners that work at the same time.
     note_below: what is to be said below the result of an action; may read files.
-    takes_images: whether the model is shown the pictures of results.
+    takes_images: whether the model is shown the pictures of results. page: how many characters of a result are shown.
     """
 
     def __init__(
@@ -75,7 +76,7 @@ class ToolRunner:
         alone: asyncio.Lock | None = None,
         note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
-        max_result_chars: int = MAX_RESULT_CHARS,
+        max_result_chars: int | PageSize = MAX_RESULT_CHARS,
         takes_images: bool = False,
     ) -> None:
         self._takes_images = takes_images
@@ -93,7 +94,7 @@ class ToolRunner:
         self._alone = alone
         self._note_below = note_below
         self._now = now
-        self._max_result_chars = max_result_chars
+        self.page = page_size(max_result_chars)
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
@@ -294,11 +295,11 @@ class ToolRunner:
         unseen = f"{output.text}\n{_UNSEEN}" if output.images and not images else output.text
         safe = self._redactor.message(said_by_a_tool(unseen))
         text = safe.text
-        handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
+        handle = self._session.write_blob(text) if len(text) > self.page.chars else None
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
-            content="\n\n".join(filter(None, (preview(text, self._max_result_chars, handle), below))),
+            content="\n\n".join(filter(None, (preview(text, self.page.chars, handle), below))),
             images=images,
             ok=output.ok,
             summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
@@ -307,6 +308,8 @@ class ToolRunner:
             deeds=note_deeds(output, self._workspace.display, lambda text: self._redactor.redact(text).text),
             created=self._now(),
         )
+        if output.kept_as is not None and handle is None:
+            output.kept_as(message.id)
         self._emit(
             ToolFinished(
                 call_id=call.id,

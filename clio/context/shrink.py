@@ -11,7 +11,7 @@ import msgspec
 
 from clio.algorithms.json_data import decode_json
 from clio.context.units import Unit
-from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage
+from clio.messages import UNCHANGED, AssistantMessage, Message, ToolCall, ToolMessage
 
 STALE = 0
 """Characters shown of what a later call has superseded: a placeholder of one line."""
@@ -45,7 +45,7 @@ def stale_results(units: Sequence[Unit]) -> list[str]:
     readings: dict[str, list[ToolMessage]] = {}
     found: list[str] = []
     for call, result in reversed(list(_exchanges(units))):
-        if call.name not in _REPEATED:
+        if call.name not in _REPEATED or result.summary == UNCHANGED:
             continue
         is_reading = call.name in _READERS
         key = (call.name, _canonical(call))
