@@ -56,6 +56,7 @@ from clio.tools.ask import Asker
 from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
+from clio.tools.left_out import LeftOut
 from clio.tools.page_size import PageSize
 from clio.tools.schema import tool_spec
 from clio.tools.shell.jobs import JobTable
@@ -127,9 +128,20 @@ class Assembly(Struct, kw_only=True, frozen=True):
 
         page = PageSize(COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS)
 
-        def tools(compact: bool) -> list[Tool]:
-            own = self._tools(config, read_log, compact, skills, page)
-            return [*own, *([] if compact else [delegate]), *self._server_tools(limits, compact)]
+        told: list[tuple[str, ...]] = []
+
+        def tools(compact: bool) -> tuple[list[Tool], LeftOut]:
+            own = [*self._tools(config, read_log, skills, page), delegate]
+            servers, left_servers = server_tools(self.servers, limits.context_window // 4)
+            left = LeftOut(
+                own=tuple(tool.name for tool in own if compact and tool.name not in COMPACT_TOOLS),
+                servers=tuple(left_servers),
+                offered=len(self.servers.offered),
+            )
+            if left.names and left.names not in told:
+                told.append(left.names)
+                self.emit(Notice(text=left.sentence, level="warning" if left.servers else "info"))
+            return [*(tool for tool in own if tool.name not in left.own), *servers], left
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
@@ -143,10 +155,12 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 folders.forget()
             progress.write(summary, task)
 
+        usable, left_out = tools(compact)
         loop = Loop(
             provider=provider,
             runner=ToolRunner(
-                tools={tool.name: tool for tool in tools(compact)},
+                tools={tool.name: tool for tool in usable},
+                left_out=left_out.names,
                 session=session,
                 workspace=self.workspace,
                 policy=self.policy,
@@ -223,7 +237,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     def _builder(
         self,
         config: Config,
-        tools: Callable[[bool], list[Tool]],
+        tools: Callable[[bool], tuple[list[Tool], LeftOut]],
         limits: Limits,
         estimator: TokenEstimator,
         mentioned: Mentioned,
@@ -232,10 +246,16 @@ class Assembly(Struct, kw_only=True, frozen=True):
         self.memory.begin(window_tokens=limits.context_window, session_of=self.session_of)
 
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
-            specs = [tool_spec(tool, compact=compact) for tool in tools(compact)]
+            usable, left_out = tools(compact)
+            specs = [tool_spec(tool, compact=compact) for tool in usable]
             cap = limits.context_window // share if share else None
             asked, problems = self.asked.for_prompt(config, limits, estimator)
-            parts = [*asked, *self._skills(skills, cap, estimator), *self._knowledge(cap, estimator.ratio)]
+            parts = [
+                *left_out.fragments(),
+                *asked,
+                *self._skills(skills, cap, estimator),
+                *self._knowledge(cap, estimator.ratio),
+            ]
             parts = [part for part in parts if part.whole] if share == 0 else parts
             return make_prefix(
                 self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap, problems=problems
@@ -283,9 +303,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
         listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, estimator.text)
         return [structs.replace(listed, text=self.redactor.redact(listed.text).text)] if listed else []
 
-    def _tools(
-        self, config: Config, read_log: ReadLog, compact: bool, skills: Sequence[Skill], page: PageSize
-    ) -> list[Tool]:
+    def _tools(self, config: Config, read_log: ReadLog, skills: Sequence[Skill], page: PageSize) -> list[Tool]:
         files = file_tools(self.workspace, read_log, max_read_chars=page, session_of=self.session_of)
         tools = files + work_tools(
             self.workspace,
@@ -300,13 +318,6 @@ class Assembly(Struct, kw_only=True, frozen=True):
         )
         if skills:
             tools.append(use_skill_tool(self.skills, skills))
-        return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
-
-    def _server_tools(self, limits: Limits, compact: bool) -> list[Tool]:
-        """What MCP servers offer to this session, as much of it as a quarter of the window holds."""
-        tools, problem = server_tools(self.servers, limits.context_window // 4)
-        if problem and not compact:
-            self._warn(problem)
         return tools
 
     def _knowledge(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:

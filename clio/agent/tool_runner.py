@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -57,6 +57,7 @@ class ToolRunner:
     alone: held while a call changes something, by all runners that work at the same time.
     note_below: what is to be said below the result of an action; may read files.
     takes_images: whether the model is shown the pictures of results. page: how many characters of a result are shown.
+    left_out: names of tools the window has no space for.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class ToolRunner:
         now: Callable[[], float] = time.time,
         max_result_chars: int | PageSize = MAX_RESULT_CHARS,
         takes_images: bool = False,
+        left_out: Collection[str] = (),
     ) -> None:
+        self._left_out = left_out
         self._takes_images = takes_images
         self.tools = tools
         self._session = session
@@ -209,6 +212,8 @@ class ToolRunner:
 
     def _find(self, name: str) -> Tool:
         tool = self.tools.get(name)
+        if tool is None and name in self._left_out:
+            raise ToolFailed(f"the tool {name!r} is left out, because the window is too small for it; do without it")
         if tool is None:
             import difflib
 

@@ -117,10 +117,10 @@ def use_skill_tool(shelf: "SkillShelf", skills: "Sequence[Skill]") -> Tool:
     return LateTool("use_skill", UseSkillArgs, use_skill, read_only=True)
 
 
-def server_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], str]:
+def server_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], list[str]]:
     """The tools of MCP servers, see `fitting_tools`."""
     if not servers.offered:
-        return [], ""
+        return [], []
     from clio.tools.mcp_tool import fitting_tools
 
     return fitting_tools(servers, most_tokens)

@@ -1,4 +1,4 @@
-"""What the model knows of the files: the hash of each as it last read or wrote it, and where it was shown which lines."""
+"""What the model knows of the files: the hash of each as last read or written, and which message shows which lines."""
 
 import hashlib
 from collections.abc import Sequence
