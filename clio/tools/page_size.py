@@ -1,6 +1,6 @@
 """How much one result may hold: it follows the room that the window has left before the tool runs."""
 
-_SHARE = 0.25
+_SHARE = 0.2
 """Of the free room, for one result."""
 _STEP_SHARE = 0.6
 """Of the free room, for all results of one step."""

@@ -69,8 +69,6 @@ def _wanted(key: str, value: Any, describe: bool) -> bool:
     """Titles repeat the names, and null defaults say nothing: both are tokens in every request."""
     if key in ("title", "$defs", "default", "x-rare"):
         return isinstance(value, dict)  # a property that happens to have that name
-    if key == "additionalProperties" and value is False:
-        return False  # the arguments are checked all the same, and the error names those there are
     return describe or key != "description" or isinstance(value, dict)
 
 
