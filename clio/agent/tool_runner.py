@@ -98,6 +98,7 @@ class ToolRunner:
         self._note_below = note_below
         self._now = now
         self.page = page_size(max_result_chars)
+        self._began: dict[str, float] = {}
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
@@ -129,7 +130,9 @@ class ToolRunner:
             notes = [await self._hooks.before_tool(call, title)] if self._hooks else []
             approved = await self._approve(prepared)
             asked = approved.asked
-            started = time.perf_counter()  # a person's thinking is not the tool's time
+            started = time.perf_counter()
+            if asked:  # what shows how long a call takes begins to count here
+                self._emit(ToolProgress(call_id=call.id, text=""))
             output = await self._carry_out(call, approved.prepared, approved.unasked)
             if output.refused:
                 output, asked, missing = await self._offer_unconfined(call, output.again or prepared, output)
@@ -144,7 +147,7 @@ class ToolRunner:
             output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
         except Exception as error:  # the first of the two doors: a tool's bug must not end the turn
             output = _bug(call.name, error)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - self._began.pop(call.id, started)
         return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
 
     async def _carry_out(
@@ -186,6 +189,7 @@ class ToolRunner:
         try:
             if self._turn_files is not None:
                 await self._turn_files.before(prepared.action, may_change=may_change)
+            self._began[call.id] = time.perf_counter()  # not the time the user took to allow it
             if unasked is not None and prepared.run_confined is not None:
                 return await prepared.run_confined(tell, unasked)
             return await prepared.run(tell)

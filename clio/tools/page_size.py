@@ -6,7 +6,7 @@ _STEP_SHARE = 0.6
 """Of the free room, for all results of one step."""
 _ALWAYS_FREE = 0.25
 """Of the whole room: a trim before the next request makes at least this much."""
-_LEAST_CHARS = 1_500
+_LEAST_CHARS = 4_000
 
 
 class PageSize:

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, TurnFinished
+from clio.agent.events import Notice, ToolFinished, ToolProgress, TurnFinished
 from clio.messages import ToolMessage, UserMessage
+from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import stall, text, tool_calls
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk
@@ -172,3 +173,17 @@ def test_a_command_says_its_time_limit_and_a_clean_tree_is_called_clean(make_des
     described = {tool["function"]["name"]: tool["function"] for tool in desk.server.requests[0].body["tools"]}
     assert "default 120" in described["run_command"]["description"]
     assert "clean" in results(desk)[0]
+
+
+def test_the_clock_of_a_command_starts_when_it_is_allowed(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = make_desk([tool_calls([command("open('made', 'w').write('x')")]), text("Done.")])
+
+    async def allow_slowly(request: ApprovalRequest) -> Answer:
+        await asyncio.sleep(1.0)
+        return Answer(kind="once")
+
+    monkeypatch.setattr(desk.person, "ask", allow_slowly)
+    asyncio.run(desk.turn("do it"))
+    assert (desk.project / "made").exists()
+    assert [event.text for event in desk.seen(ToolProgress)][:1] == [""]
+    assert desk.seen(ToolFinished)[0].asked and desk.seen(ToolFinished)[0].seconds < 0.9
