@@ -21,30 +21,30 @@ class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class WriteFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of write_file."""
 
-    path: Annotated[str, Meta(description="file to write; missing folders are made")]
-    content: Annotated[str, Meta(description="the whole content")]
+    path: str
+    content: str
 
 
 class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of edit_file."""
 
-    path: Annotated[str, Meta(description="file to edit")]
+    path: str
     old_string: Annotated[str, Meta(description="text to replace, unique in the file")]
-    new_string: Annotated[str, Meta(description="text to put there")]
-    replace_all: Annotated[bool, Meta(description="replace every occurrence")] = False
+    new_string: str
+    replace_all: bool = False
 
 
 class ApplyPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of apply_patch."""
 
-    patch: Annotated[str, Meta(description="the patch, from *** Begin Patch to *** End Patch")]
+    patch: str
 
 
 class ListFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of list_files."""
 
     path: Annotated[str, Meta(description="folder; the project by default")] = "."
-    depth: Annotated[PositiveInt | None, Meta(description="levels of folders to open")] = None
+    depth: Annotated[PositiveInt | None, Meta(description="levels to open")] = None
 
 
 class FindFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

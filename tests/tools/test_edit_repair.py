@@ -472,3 +472,14 @@ def test_nothing_alike_names_the_lines_that_contain_the_first_one(tmp_path: Path
     with pytest.raises(ToolRetry, match="nor anything like it") as raised:
         bench.prepare("edit_file", path="a.txt", old_string="load_all(\n  zzzz\n", new_string="x")
     assert "2|see also" in str(raised.value)
+
+
+def test_of_a_long_line_the_closest_part_is_shown(tmp_path: Path) -> None:
+    bench = Bench(tmp_path.resolve())
+    bench.write("a.js", "let a=1\n" + "var x=" + "q" * 3_000 + ";function foo(){return 1};" + "z" * 3_000 + "\n")
+    with pytest.raises(ToolRetry) as raised:
+        bench.prepare("edit_file", path="a.js", old_string="function foo() { return 11 }", new_string="x")
+    part = str(raised.value).rpartition("2|")[2]
+    assert "function foo(){return 1};" in part and len(part) < 300
+    run(bench.prepare("edit_file", path="a.js", old_string=part, new_string="gone"))
+    assert "foo" not in (tmp_path / "a.js").read_text()

@@ -20,6 +20,8 @@ _MAX_PLACES = 10
 _MAX_BLOCKS = 6
 _MAX_LINES_COMPARED = 20_000
 _MAX_LINE = 1_000
+_MARGIN = 60
+"""Characters shown on both sides of a part of a long line."""
 _MAX_CHARS = 200
 _MAX_ADDED = 24
 """Lines around a block that are tried to make it unique."""
@@ -94,6 +96,8 @@ def show_nearest(text: str, variants: Sequence[str], new: str, first_line: int) 
         )
     searched = split_lines(old)
     bodies = [body(line) for line in lines]
+    if near.end - near.start == 1 and len(bodies[near.start]) > _MAX_LINE:
+        return _show_part(bodies[near.start], old, near.start + first_line), near.likeness
     window = _unique_block(bodies, "\n".join(bodies), near.start, near.end) or (near.start, near.end)
     rows = _rows(bodies, window[0], window[1], first_line)
     shown = len(rows)
@@ -111,6 +115,17 @@ def show_nearest(text: str, variants: Sequence[str], new: str, first_line: int) 
     message += _difference(lines, searched, near, first_line)
     message += _moved(lines, searched, window, first_line)
     return message, near.likeness
+
+
+def _show_part(line: str, old: str, number: int) -> str:
+    """The message where the closest line is too long to be shown: its part that is most like the text to find."""
+    match = SequenceMatcher(None, line, old, autojunk=False).find_longest_match()
+    start = max(0, match.a - match.b - _MARGIN)
+    part = line[start : start + len(old) + 2 * _MARGIN]
+    return (
+        f"the text to find is not there; a part of line {number}, which has {len(line):,} characters, is the closest, "
+        f"copy from here without the number:\n{number}|{part}"
+    )
 
 
 def definitions(lines: Sequence[str]) -> list[tuple[str, str]]:
