@@ -57,6 +57,8 @@ from clio.tools.ask import Asker
 from clio.tools.base import Tool
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
+from clio.tools.left_out import LeftOut
+from clio.tools.page_size import PageSize
 from clio.tools.schema import tool_spec
 from clio.tools.shell.jobs import JobTable
 from clio.tools.work_tools import run_command_tool, server_tools, use_skill_tool, work_tools
@@ -133,9 +135,22 @@ class Assembly(Struct, kw_only=True, frozen=True):
         skills = self._usable_skills()
         delegate = self.delegate_tool(config, provider, limits, estimator)
 
-        def tools(compact: bool) -> list[Tool]:
-            own = self._tools(config, read_log, compact, skills)
-            return [*own, *([] if compact else [delegate]), *self._server_tools(limits, compact)]
+        page = PageSize(COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS)
+
+        told: list[tuple[str, ...]] = []
+
+        def tools(compact: bool) -> tuple[list[Tool], LeftOut]:
+            own = [*self._tools(config, read_log, skills, page), delegate]
+            servers, left_servers = server_tools(self.servers, limits.context_window // 4)
+            left = LeftOut(
+                own=tuple(tool.name for tool in own if compact and tool.name not in COMPACT_TOOLS),
+                servers=tuple(left_servers),
+                offered=len(self.servers.offered),
+            )
+            if left.names and left.names not in told:
+                told.append(left.names)
+                self.emit(Notice(text=left.sentence, level="warning" if left.servers else "info"))
+            return [*(tool for tool in own if tool.name not in left.own), *servers], left
 
         mentioned = self._mentioned(config, provider, limits, estimator, read_log)
         builder = self._builder(config, tools, limits, estimator, mentioned, skills)
@@ -143,26 +158,28 @@ class Assembly(Struct, kw_only=True, frozen=True):
         folders = self.asked.for_folders(config, limits, estimator)
         calibration = self._calibration(config, provider, builder, estimator)
         checks = self.edit_checks(config)
-        page = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
+        progress = ProgressPage(self.project, session, self.memory, self.redactor, now=self.now, warn=self._warn)
 
         def before_trim(summary: ThreadSummary, task: str) -> None:
             if folders is not None:
                 folders.forget()
-            page.write(summary, task)
+            progress.write(summary, task)
 
         window = ContextWindow(
             session,
             builder,
             limits,
             before_trim=before_trim,
-            recovery=lambda budget: page.recovery(estimator, budget),
+            recovery=lambda budget: progress.recovery(estimator, budget),
             now=self.now,
         )
         self.memory.summary_of = lambda: window.summary
+        usable, left_out = tools(compact)
         loop = Loop(
             provider=provider,
             runner=ToolRunner(
-                tools={tool.name: tool for tool in tools(compact)},
+                tools={tool.name: tool for tool in usable},
+                left_out=left_out.names,
                 session=session,
                 workspace=self.workspace,
                 policy=self.policy,
@@ -175,7 +192,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
                 hooks=hooks,
                 checks=checks,
                 note_below=folders.note if folders else lambda action: "",
-                max_result_chars=COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS,
+                max_result_chars=page,
                 takes_images=is_shown_images(config, provider),
             ),
             session=session,
@@ -255,7 +272,7 @@ class Assembly(Struct, kw_only=True, frozen=True):
     def _builder(
         self,
         config: Config,
-        tools: Callable[[bool], list[Tool]],
+        tools: Callable[[bool], tuple[list[Tool], LeftOut]],
         limits: Limits,
         estimator: TokenEstimator,
         mentioned: Mentioned,
@@ -264,10 +281,16 @@ class Assembly(Struct, kw_only=True, frozen=True):
         self.memory.begin(window_tokens=limits.context_window, session_of=self.session_of)
 
         def prefix(*, compact: bool, share: int | None = None) -> Prefix:
-            specs = [tool_spec(tool, compact=compact) for tool in tools(compact)]
+            usable, left_out = tools(compact)
+            specs = [tool_spec(tool, compact=compact) for tool in usable]
             cap = limits.context_window // share if share else None
             asked, problems = self.asked.for_prompt(config, limits, estimator)
-            parts = [*asked, *self._skills(skills, cap, estimator), *self._knowledge(cap, estimator.ratio)]
+            parts = [
+                *left_out.fragments(),
+                *asked,
+                *self._skills(skills, cap, estimator),
+                *self._knowledge(cap, estimator.ratio),
+            ]
             parts = [part for part in parts if part.whole] if share == 0 else parts
             return make_prefix(
                 self.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap, problems=problems
@@ -314,9 +337,9 @@ class Assembly(Struct, kw_only=True, frozen=True):
         listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, estimator.text)
         return [structs.replace(listed, text=self.redactor.redact(listed.text).text)] if listed else []
 
-    def _tools(self, config: Config, read_log: ReadLog, compact: bool, skills: Sequence[Skill]) -> list[Tool]:
-        max_chars = COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS
-        tools = file_tools(self.workspace, read_log, max_read_chars=max_chars) + work_tools(
+    def _tools(self, config: Config, read_log: ReadLog, skills: Sequence[Skill], page: PageSize) -> list[Tool]:
+        files = file_tools(self.workspace, read_log, max_read_chars=page, session_of=self.session_of)
+        tools = files + work_tools(
             self.workspace,
             self.session_of,
             self.asker,
@@ -325,16 +348,10 @@ class Assembly(Struct, kw_only=True, frozen=True):
             command_timeout_s=config.command_timeout_s,
             private_network=config.private_network,
             attribution=config.attribution,
+            max_read_chars=page,
         )
         if skills:
             tools.append(use_skill_tool(self.skills, skills))
-        return [tool for tool in tools if tool.name in COMPACT_TOOLS] if compact else tools
-
-    def _server_tools(self, limits: Limits, compact: bool) -> list[Tool]:
-        """What MCP servers offer to this session, as much of it as a quarter of the window holds."""
-        tools, problem = server_tools(self.servers, limits.context_window // 4)
-        if problem and not compact:
-            self._warn(problem)
         return tools
 
     def _knowledge(self, cap_tokens: int | None, chars_per_token: float) -> list[Fragment]:

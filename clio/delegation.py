@@ -35,6 +35,8 @@ from clio.tools.base import Progress, Tool, ToolOutput
 from clio.tools.delegate import DelegateTool, Task
 from clio.tools.file_tools import file_tools
 from clio.tools.files.read_log import ReadLog
+from clio.tools.left_out import LeftOut
+from clio.tools.page_size import PageSize
 from clio.tools.schema import tool_spec
 from clio.tools.work_tools import server_tools, work_tools
 
@@ -79,7 +81,7 @@ class Delegation:
 
     def tool(self, config: Config, provider: Provider, limits: Limits, estimator: TokenEstimator) -> Tool:
         """The tool that sends them, for one loop."""
-        known = [tool.name for tool in self._tools(config, limits, self._assembly.session_of)]
+        known = [tool.name for tool in self._tools(config, limits, self._assembly.session_of)[0]]
         run = partial(self._run, config, provider, estimator)
         return DelegateTool([self._clean(agent) for agent in self._agents_of()], known, run)
 
@@ -146,14 +148,17 @@ class Delegation:
         emit: Emit,
     ) -> Loop:
         shared = self._assembly
-        tools = self._allowed(self._tools(config, limits, lambda: session), task)
+        page = PageSize(MAX_RESULT_CHARS)
+        every, left_servers = self._tools(config, limits, lambda: session, page)
+        tools = self._allowed(every, task)
+        left_out = LeftOut(servers=tuple(left_servers), offered=len(shared.servers.offered))
         folders = shared.asked.for_folders(config, limits, estimator)
         checks = shared.edit_checks(config)
         memory = shared.memory.begin_subagent(limits.context_window)
 
         def prefix() -> Prefix:
             asked, problems = shared.asked.for_prompt(config, limits, estimator)
-            own = [_own_words(task.agent)] if task.agent else []
+            own = [*([_own_words(task.agent)] if task.agent else []), *left_out.fragments()]
             specs = [tool_spec(tool) for tool in tools]
             known = memory.prefix_fragments(KNOWLEDGE_TOKENS, min(CHARS_PER_TOKEN, estimator.ratio))
             return make_prefix(
@@ -188,7 +193,8 @@ class Delegation:
                 alone=self._changing,
                 checks=checks,
                 note_below=folders.note if folders else lambda action: "",
-                max_result_chars=MAX_RESULT_CHARS,
+                max_result_chars=page,
+                left_out=left_out.names,
                 takes_images=is_shown_images(config, provider),
             ),
             session=session,
@@ -203,11 +209,15 @@ class Delegation:
             checks=checks,
         )
 
-    def _tools(self, config: Config, limits: Limits, session_of: Callable[[], Session]) -> list[Tool]:
+    def _tools(
+        self, config: Config, limits: Limits, session_of: Callable[[], Session], page: PageSize | None = None
+    ) -> tuple[list[Tool], list[str]]:
+        """The tools a sub-agent may have, and the names of those left out for want of space."""
         shared = self._assembly
-        servers, _ = server_tools(shared.servers, limits.context_window // 4)
+        size = page or PageSize(MAX_RESULT_CHARS)
+        servers, left = server_tools(shared.servers, limits.context_window // 4)
         tools = [
-            *file_tools(shared.workspace, ReadLog(), max_read_chars=MAX_RESULT_CHARS),
+            *file_tools(shared.workspace, ReadLog(), max_read_chars=size, session_of=session_of),
             *work_tools(
                 shared.workspace,
                 session_of,
@@ -217,10 +227,11 @@ class Delegation:
                 command_timeout_s=config.command_timeout_s,
                 private_network=config.private_network,
                 attribution=config.attribution,
+                max_read_chars=size,
             ),
             *servers,
         ]
-        return [tool for tool in tools if tool.name not in NOT_FOR_THEM]
+        return [tool for tool in tools if tool.name not in NOT_FOR_THEM], left
 
     @staticmethod
     def _allowed(tools: Sequence[Tool], task: Task) -> list[Tool]:

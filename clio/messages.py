@@ -9,7 +9,11 @@ from msgspec import Struct, field
 
 from clio.ids import new_id
 
-Origin = Literal["user", "continue", "recovery", "hook"]
+Origin = Literal["user", "continue", "recovery", "hook", "interrupt"]
+
+
+UNCHANGED = "unchanged"
+"""Summary of a result that only points at an earlier one, which it therefore does not supersede."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):

@@ -90,7 +90,7 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
-    """News from a running call."""
+    """News from a running call; an empty text after the user allowed it, when it begins to run."""
 
     call_id: str
     text: str

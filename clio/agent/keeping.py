@@ -4,9 +4,12 @@ from collections.abc import Callable
 
 from clio.agent.events import Emit, MessageAdded, Notice
 from clio.agent.stream import Answer, whole_message
-from clio.messages import AssistantMessage, Message, ToolCall, answer_open_calls
+from clio.messages import AssistantMessage, Message, ToolCall, UserMessage, answer_open_calls
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
+
+_RECENT = 200
+"""Messages that hold the calls of the newest step."""
 
 
 class Keeping:
@@ -55,6 +58,21 @@ class Keeping:
             )
         self.close_calls("interrupted")
 
+    def interrupted(self, partial: Answer | None) -> None:
+        """As `broken_off` by the user, and a note that tells the model so in the next request."""
+        running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
+        calls = [call for one in self._session.messages[-_RECENT:] for call in _calls_of(one)]
+        names = list(dict.fromkeys(call.name for call in calls if call.id in running))
+        self.broken_off(partial)
+        if names:
+            what = f"while {', '.join(names)} ran; what was done until then stays done"
+        elif partial is not None and partial.text.strip():
+            what = "while you were answering; your answer ends where it was cut off"
+        else:
+            what = "while you were thinking; nothing of that answer was kept"
+        text = f"[The user interrupted you {what}. Do not take up that work again unless the next message asks for it.]"
+        self.add(UserMessage(content=text, origin="interrupt", created=self._now()))
+
     def close_calls(self, reason: str) -> None:
         """Answer the calls that will not be run any more."""
         for message in answer_open_calls(self._session.messages, reason, self._now()):
@@ -70,3 +88,7 @@ class Keeping:
         for warning in self._session.warnings[self._warnings_told :]:
             self._emit(Notice(text=warning, level="warning"))
         self._warnings_told = len(self._session.warnings)
+
+
+def _calls_of(message: Message) -> tuple[ToolCall, ...]:
+    return message.tool_calls if isinstance(message, AssistantMessage) else ()

@@ -66,6 +66,7 @@ class _Turn(Struct):
     text: str = ""
     continuations: int = 0
     approval_missing: str = ""
+    begun: bool = False
 
     def count(self, usage: Usage | None, bill: Bill | None) -> None:
         """One more request; None where its server sent no bill."""
@@ -160,9 +161,14 @@ class Loop:
         turn = _Turn(started=time.perf_counter())
         try:
             await self._begin(text)
+            turn.begun = True
             await self._run_steps(turn)
         except asyncio.CancelledError:
-            self._keeping.broken_off(self._asking.take_partial())
+            partial = self._asking.take_partial()
+            if turn.begun:
+                self._keeping.interrupted(partial)
+            else:
+                self._keeping.broken_off(partial)
             self._finish(turn, "interrupted", "interrupted")
             raise
         except _Stop as stop:
@@ -297,16 +303,20 @@ class Loop:
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
         """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""
         place = calls[find_place([call.name for call in calls])]
+        self._runner.page.fit(*self._context.free_room(), calls=len(calls))
         for batch in self._batches(calls):
             outcomes = await self._run_batch(batch, cut_off)
+            stop = ""
             for call, outcome in zip(batch, outcomes, strict=True):
-                await self._add_result(outcome.message, checked=call is place)
+                changes = not self._runner.is_read_only(call)
+                judged = guard.judge(call, outcome.message, step=turn.steps, changes=changes)
+                await self._add_result(_with_hint(outcome.message, judged.hint), checked=call is place)
                 if outcome.approval_missing:
                     turn.approval_missing = outcome.message.content
-            for call, outcome in zip(batch, outcomes, strict=True):
-                if guard.stuck(call, outcome.message):
-                    self._keeping.close_calls("not run: the turn was stopped")
-                    raise _Stop("failed", f"{call.name} failed three times in a row: {outcome.message.summary}")
+                stop = stop or judged.stop
+            if stop:
+                self._keeping.close_calls("not run: the turn was stopped")
+                raise _Stop("failed", stop)
 
     async def _add_result(self, message: ToolMessage, *, checked: bool) -> None:
         """Add a call's result. checked: with what the checks of the step say, once they have or their time is up."""
@@ -345,3 +355,7 @@ class Loop:
         )
         self._emit(finished)
         return finished
+
+
+def _with_hint(message: ToolMessage, hint: str) -> ToolMessage:
+    return structs.replace(message, content=f"{message.content}\n\n{hint}") if hint else message

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
@@ -23,6 +23,7 @@ from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput, Unasked
+from clio.tools.page_size import PageSize, page_size
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
@@ -56,8 +57,8 @@ class ToolRunner:
 
     alone: held while a call changes something, by all runners that work at the same time.
     note_below: what is to be said below the result of an action; may read files.
-    takes_images: whether the model is shown the pictures of results.
-    checks: told of files before they are changed.
+    takes_images: whether the model is shown the pictures of results. page: how many characters of a result are shown.
+    left_out: names of tools the window has no space for. checks: told of files before they are changed.
     """
 
     def __init__(
@@ -78,9 +79,11 @@ class ToolRunner:
         checks: EditChecks | None = None,
         note_below: Callable[[Action], str] = lambda action: "",
         now: Callable[[], float] = time.time,
-        max_result_chars: int = MAX_RESULT_CHARS,
+        max_result_chars: int | PageSize = MAX_RESULT_CHARS,
         takes_images: bool = False,
+        left_out: Collection[str] = (),
     ) -> None:
+        self._left_out = left_out
         self._takes_images = takes_images
         self.tools = tools
         self._session = session
@@ -97,7 +100,8 @@ class ToolRunner:
         self._checks = checks
         self._note_below = note_below
         self._now = now
-        self._max_result_chars = max_result_chars
+        self.page = page_size(max_result_chars)
+        self._began: dict[str, float] = {}
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
 
@@ -129,7 +133,9 @@ class ToolRunner:
             notes = [await self._hooks.before_tool(call, title)] if self._hooks else []
             approved = await self._approve(prepared)
             asked = approved.asked
-            started = time.perf_counter()  # a person's thinking is not the tool's time
+            started = time.perf_counter()
+            if asked:  # what shows how long a call takes begins to count here
+                self._emit(ToolProgress(call_id=call.id, text=""))
             output = await self._carry_out(call, approved.prepared, approved.unasked)
             if output.refused:
                 output, asked, missing = await self._offer_unconfined(call, output.again or prepared, output)
@@ -144,7 +150,7 @@ class ToolRunner:
             output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
         except Exception as error:  # the first of the two doors: a tool's bug must not end the turn
             output = _bug(call.name, error)
-        seconds = time.perf_counter() - started
+        seconds = time.perf_counter() - self._began.pop(call.id, started)
         return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
 
     async def _carry_out(
@@ -188,6 +194,7 @@ class ToolRunner:
                 await self._turn_files.before(prepared.action, may_change=may_change)
             if self._checks is not None:
                 await self._checks.before_change(prepared.action)
+            self._began[call.id] = time.perf_counter()  # not the time the user took to allow it
             if unasked is not None and prepared.run_confined is not None:
                 return await prepared.run_confined(tell, unasked)
             return await prepared.run(tell)
@@ -214,6 +221,8 @@ class ToolRunner:
 
     def _find(self, name: str) -> Tool:
         tool = self.tools.get(name)
+        if tool is None and name in self._left_out:
+            raise ToolFailed(f"the tool {name!r} is left out, because the window is too small for it; do without it")
         if tool is None:
             import difflib
 
@@ -300,11 +309,11 @@ class ToolRunner:
         unseen = f"{output.text}\n{_UNSEEN}" if output.images and not images else output.text
         safe = self._redactor.message(said_by_a_tool(unseen))
         text = safe.text
-        handle = self._session.write_blob(text) if len(text) > self._max_result_chars else None
+        handle = self._session.write_blob(text) if len(text) > self.page.chars else None
         message = ToolMessage(
             tool_call_id=call.id,
             name=call.name,
-            content="\n\n".join(filter(None, (preview(text, self._max_result_chars, handle), below))),
+            content="\n\n".join(filter(None, (preview(text, self.page.chars, handle), below))),
             images=images,
             ok=output.ok,
             summary=self._redactor.redact(output.summary).text + _replaced(sum(safe.counts.values())),
@@ -313,6 +322,8 @@ class ToolRunner:
             deeds=note_deeds(output, self._workspace.display, lambda text: self._redactor.redact(text).text),
             created=self._now(),
         )
+        if output.kept_as is not None and handle is None:
+            output.kept_as(message.id)
         self._emit(
             ToolFinished(
                 call_id=call.id,

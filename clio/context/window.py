@@ -146,6 +146,11 @@ class ContextWindow:
             trimmed, units = self._trim(stage, units, self._room.target, room)
         return self._assemble(units, trimmed, room)
 
+    def free_room(self) -> tuple[float, float]:
+        """What the conversation leaves free of its room, and the whole room, as weights (see clio.tokens)."""
+        size = self._room.size
+        return max(size - self._total(self._units()), 0.0), size
+
     def will_trim(self) -> bool:
         """Whether the next request needs messages to leave the window."""
         units = self._units()

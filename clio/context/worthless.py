@@ -15,7 +15,7 @@ from clio.context.line_ranges import LineRange, common_ranges, count_lines, is_w
 from clio.context.shell_lines import is_search, read_lines
 from clio.context.shrink import MENDED, OLD_RECALL, OLD_SEARCH, ROUTINE, STALE, WORTHWHILE, call_key
 from clio.context.units import Unit
-from clio.messages import AssistantMessage, ToolCall, ToolMessage
+from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
 from clio.sessions.deeds import EDITORS, READERS, RUNNERS, call_arguments, path_of, tool_of
 
 _SEARCHERS = frozenset(
@@ -141,7 +141,8 @@ def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
     texts: dict[str, list[ToolMessage]] = {}
     found: list[str] = []
     for each in reversed(exchanges):
-        if each.name not in _REPEATED and each.call.name not in _REPEATED:
+        points_back = each.result.summary == UNCHANGED  # a reading that names an earlier one gives nothing newer
+        if points_back or (each.name not in _REPEATED and each.call.name not in _REPEATED):
             continue
         reading = _reading(each)
         key = (each.call.name, _canonical(each))

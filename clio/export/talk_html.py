@@ -7,7 +7,11 @@ from clio.export.document import Cut, Entry, Said
 from clio.export.prose_html import Prose
 from clio.export.wording import clock, cut_line, machine_time, minute, tokens
 
-_ORIGINS = {"continue": "clio, to go on", "recovery": "clio, after a shortening"}
+_ORIGINS = {
+    "continue": "clio, to go on",
+    "recovery": "clio, after a shortening",
+    "interrupt": "clio, after an interruption",
+}
 _FINISHES = {
     "interrupted": "interrupted",
     "length": "cut off by the output limit",

@@ -15,7 +15,7 @@ INTRODUCTION = (
     "*clio is offline: no language model is connected, so this is looked up and quoted, not reasoned. "
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
 )
-_HIT = LatePattern(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): ?(?P<text>.*)$")
+_HIT = LatePattern(r"^(?P<line>\d+):(?P<text>.*)$")
 _NUMBER = LatePattern(r"^\s*\d+[|→]")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
 _IN_NAME = 0.8  # the file is named after it
@@ -92,10 +92,13 @@ def _score(weights: dict[str, float], path: str, text: str, *, defines: bool) ->
 
 
 def _hits(content: str) -> Iterable[tuple[str, int, str]]:
-    for line in content.splitlines():
-        match = _HIT.match(line)
+    path = ""
+    for row, line in enumerate(lines := content.splitlines()):
+        match = _HIT.match(line) if path else None
         if match is not None:
-            yield match["path"], int(match["line"]), match["text"]
+            yield path, int(match["line"]), match["text"]
+        elif row == 0 or not lines[row - 1]:  # a path heads the lines of its file, after an empty line
+            path = line
 
 
 def compose(plan: Plan, rounds: Sequence[Sequence[Found]], *, introduce: bool) -> str:

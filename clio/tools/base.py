@@ -25,6 +25,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     deeds: what else it did, for whoever sums up the session; `changed` need not be repeated there.
     refused: what a confined command needs and was refused, such as "needs the network"; "" for nothing.
     again: the call to offer unconfined then; None for the one that gave this.
+    kept_as: is told the id of the message that holds the whole text, where one does.
     """
 
     text: str
@@ -35,6 +36,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     deeds: Deeds | None = None
     refused: str = ""
     again: "Prepared | None" = None
+    kept_as: Callable[[str], None] | None = None
 
 
 class Unasked(Struct, frozen=True, kw_only=True):

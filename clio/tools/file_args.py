@@ -13,7 +13,7 @@ MAX_CHARS = 24_000
 class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of read_file."""
 
-    path: Annotated[str, Meta(description="file to read, relative to the project or absolute")]
+    path: Annotated[str, Meta(description="relative to the project or absolute")]
     offset: Annotated[PositiveInt | None, Meta(description="first line, from 1")] = None
     limit: Annotated[PositiveInt | None, Meta(description="number of lines")] = None
 
@@ -21,36 +21,36 @@ class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class WriteFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of write_file."""
 
-    path: Annotated[str, Meta(description="file to write; missing folders are made")]
-    content: Annotated[str, Meta(description="the whole content")]
+    path: str
+    content: str
 
 
 class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of edit_file."""
 
-    path: Annotated[str, Meta(description="file to edit")]
-    old_string: Annotated[str, Meta(description="text to replace, with enough lines around it to be unique")]
-    new_string: Annotated[str, Meta(description="text to put there")]
-    replace_all: Annotated[bool, Meta(description="replace every occurrence")] = False
+    path: str
+    old_string: Annotated[str, Meta(description="text to replace, unique in the file")]
+    new_string: str
+    replace_all: bool = False
 
 
 class ApplyPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of apply_patch."""
 
-    patch: Annotated[str, Meta(description="the patch, from *** Begin Patch to *** End Patch")]
+    patch: str
 
 
 class ListFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of list_files."""
 
     path: Annotated[str, Meta(description="folder; the project by default")] = "."
-    depth: Annotated[PositiveInt | None, Meta(description="levels of folders to open")] = None
+    depth: Annotated[PositiveInt | None, Meta(description="levels to open")] = None
 
 
 class FindFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Arguments of find_files."""
 
-    pattern: Annotated[str, Meta(description="glob such as *.py or src/**/test_*.py, or a part of a path")]
+    pattern: Annotated[str, Meta(description="glob, or a part of a path")]
 
 
 class SearchText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -58,6 +58,6 @@ class SearchText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     pattern: Annotated[str, Meta(description="regular expression, matched line by line")]
     path: Annotated[str, Meta(description="folder or file; the project by default")] = "."
-    glob: Annotated[str | None, Meta(description="only files like this: *.py, src/**/*.ts, !tests/**")] = None
+    glob: Annotated[str | None, Meta(description="only such files: *.py, src/**/*.ts, !tests/**")] = None
     ignore_case: bool = False
     context: Annotated[int, Meta(description="lines shown around each match", ge=0, le=20)] = 0

@@ -1,6 +1,9 @@
 """The tools that read, search and change files, offered from the start; each is loaded when it is first called."""
 
+from collections.abc import Callable
+
 from clio.security.path_policy import Workspace
+from clio.sessions.session import Session
 from clio.tools.base import Tool
 from clio.tools.file_args import (
     MAX_CHARS,
@@ -14,18 +17,26 @@ from clio.tools.file_args import (
 )
 from clio.tools.files.read_log import ReadLog
 from clio.tools.late_tool import LateTool
+from clio.tools.page_size import PageSize
 
 
-def file_tools(workspace: Workspace, read_log: ReadLog, *, max_read_chars: int = MAX_CHARS) -> list[Tool]:
+def file_tools(
+    workspace: Workspace,
+    read_log: ReadLog,
+    *,
+    max_read_chars: int | PageSize = MAX_CHARS,
+    session_of: Callable[[], Session] | None = None,
+) -> list[Tool]:
     """All file tools of one session.
 
     max_read_chars: how much one read or search may answer; no more than the runner lets pass.
+    session_of: the session whose window a read looks into for what it still shows; None for none.
     """
 
     def read_file() -> Tool:
         from clio.tools.files.read import ReadFileTool
 
-        return ReadFileTool(workspace, read_log, max_read_chars)
+        return ReadFileTool(workspace, read_log, max_read_chars, session_of)
 
     def write_file() -> Tool:
         from clio.tools.files.write import WriteFileTool

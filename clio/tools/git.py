@@ -77,6 +77,10 @@ class GitTool:
 
         async def go(progress: Progress) -> ToolOutput:
             text = await (_status if arguments[0] == "status" else _git_output)(self._cwd, arguments)
+            heads_only = all(line.startswith("## ") for line in text.splitlines())
+            if arguments[0] == "status" and heads_only and "No commits yet" not in text:
+                text = f"{text}\nclean: nothing to commit".lstrip()
+                return ToolOutput(text=text, summary="clean")
             return ToolOutput(text=text or "(nothing)", summary=many(len(text.splitlines()), "line"))
 
         return Prepared(title=title, action=ReadFiles(paths=paths), run=go)

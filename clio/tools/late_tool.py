@@ -1,6 +1,6 @@
 """A tool that is offered from the start and made when the model first calls it: most are never called."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from threading import Lock
 from typing import Any
 
@@ -13,12 +13,22 @@ class LateTool:
     """What a request says of a tool, and the way to the tool itself.
 
     make: imports and makes it; the tool has this very name, args and read_only.
+    described: values for the names in braces in its description.
     """
 
-    def __init__(self, name: str, args: type[Struct], make: Callable[[], Tool], *, read_only: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        args: type[Struct],
+        make: Callable[[], Tool],
+        *,
+        read_only: bool = False,
+        described: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.args = args
         self.read_only = read_only
+        self.described = described or {}
         self._make = make
         self._made: Tool | None = None
         self._making = Lock()

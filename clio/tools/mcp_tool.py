@@ -72,20 +72,16 @@ class McpTool:
         )
 
 
-def fitting_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], str]:
-    """The tools of this session in their order; where all are too many, the first, and a sentence on the rest."""
+def fitting_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], list[str]]:
+    """The tools of this session in their order; where all are too many, the first, and the names of the rest."""
     kept: list[Tool] = []
     used = 0
     for named in servers.offered:
         used += named.tokens
         if used > most_tokens:
-            left = len(servers.offered) - len(kept)
-            return kept, (
-                f"{left} of {len(servers.offered)} tools of MCP servers are left out: all take more than a quarter of "
-                "the window; name those you need under `tools:` of their servers"
-            )
+            return kept, [other.name for other in servers.offered[len(kept) :]]
         kept.append(McpTool(servers, named))
-    return kept, ""
+    return kept, []
 
 
 def framed(text: str, server: str) -> str:

@@ -9,11 +9,13 @@ from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.reasons import cause
 from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.page_size import PageSize, page_size
 from clio.tools.truncate import rows
 from clio.tools.work_args import ReadOutputArgs
 
 PAGE_CHARS = 20_000
 """Below what the runner cuts, so that reading a page never makes another page necessary."""
+_NOTES_CHARS = 200
 
 
 class ReadOutputTool:
@@ -23,8 +25,9 @@ class ReadOutputTool:
     args = ReadOutputArgs
     read_only = True
 
-    def __init__(self, session_of: Callable[[], Session]) -> None:
+    def __init__(self, session_of: Callable[[], Session], size: int | PageSize = PAGE_CHARS) -> None:
         self._session_of = session_of
+        self._size = page_size(size)
 
     def prepare(self, args: Any) -> Prepared:
         """Nothing can be wrong yet; an unknown handle is told by `run`, as ToolRetry."""
@@ -38,19 +41,19 @@ class ReadOutputTool:
                 raise ToolRetry(str(error)) from error
             except OSError as error:
                 raise ToolFailed(f"the output {call.handle!r} cannot be read: {cause(error)}") from error
-            return page(text, call.offset, call.limit)
+            return page(text, call.offset, call.limit, min(PAGE_CHARS, self._size.chars - _NOTES_CHARS))
 
         title = f"read output {call.handle[:16]} from line {call.offset}"
         return Prepared(title=title, action=Internal(), run=go)
 
 
-def page(text: str, offset: int, limit: int) -> ToolOutput:
+def page(text: str, offset: int, limit: int, max_chars: int = PAGE_CHARS) -> ToolOutput:
     """Lines `offset` to `offset + limit - 1`, fewer where they are long. Raises ToolRetry behind the end."""
     all_rows = rows(text)
     if offset > len(all_rows):
         raise ToolRetry(f"the output has {len(all_rows)} lines; offset {offset} is behind its end")
     shown: list[str] = []
-    room = PAGE_CHARS
+    room = max_chars
     for row in all_rows[offset - 1 : offset - 1 + limit]:
         if shown and room < len(row) + 1:
             break

@@ -24,7 +24,7 @@ def preview(text: str, max_chars: int, handle: str | None) -> str:
     if len(text) <= max_chars:
         return text
     all_rows = rows(text)
-    room = max_chars - len(_notice(len(all_rows), len(text), len(all_rows), handle))
+    room = max_chars - len(_notice(len(all_rows), len(text), len(all_rows), len(all_rows), handle))
     if room < 2:
         return text[: max(max_chars, 0)]
     head = text[: int(room * _HEAD_SHARE)]
@@ -35,9 +35,11 @@ def preview(text: str, max_chars: int, handle: str | None) -> str:
     shown = len(rows(head)) if head.endswith("\n") else max(len(rows(head)) - 1, 0)
     tail_rows = len(rows(tail)) if tail else 0
     left_rows = max(len(all_rows) - shown - tail_rows, 1)
-    return head + _notice(left_rows, len(text) - len(head) - len(tail), shown + 1, handle) + tail
+    return head + _notice(left_rows, len(text) - len(head) - len(tail), shown + 1, len(all_rows), handle) + tail
 
 
-def _notice(left_rows: int, left_chars: int, offset: int, handle: str | None) -> str:
-    way = f'; go on with read_output(handle="{handle}", offset={offset})' if handle else ""
+def _notice(left_rows: int, left_chars: int, offset: int, total: int, handle: str | None) -> str:
+    which = f"lines {offset:,}-{offset + left_rows - 1:,} of {total:,}"
+    call = f'read_output(handle="{handle}", offset={offset})'
+    way = f"; go on with read_output for {which}: {call}" if handle else f": {which}"
     return f"\n[… {left_rows:,} lines, {left_chars:,} characters left out{way} …]\n"

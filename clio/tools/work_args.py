@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 class RunCommandArgs(Struct, frozen=True, kw_only=True):
     """Arguments of run_command."""
 
-    command: Annotated[str, Meta(description="Shell command line, run in the project folder")]
+    command: Annotated[str, Meta(description="Shell command line")]
     timeout_s: Annotated[int, Meta(ge=1, le=3600, description="Stop it after so many seconds")] | None = None
     background: Annotated[bool, Meta(description="Start it as a job and return at once")] = False
 
@@ -35,7 +35,7 @@ class JobOutputArgs(Struct, frozen=True, kw_only=True):
 class JobStopArgs(Struct, frozen=True, kw_only=True):
     """Arguments of job_stop."""
 
-    job: Annotated[str, Meta(description='Name such as "job1"')]
+    job: str
 
 
 class GitArgs(Struct, frozen=True, kw_only=True):

@@ -10,8 +10,10 @@ from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.tools.ask import Asker, AskUserTool
 from clio.tools.base import Tool
+from clio.tools.file_args import MAX_CHARS
 from clio.tools.late_tool import LateTool
 from clio.tools.memory_args import MemoryArgs
+from clio.tools.page_size import PageSize
 from clio.tools.shell.jobs import JobTable
 from clio.tools.todo import TodoTool
 from clio.tools.work_args import (
@@ -41,11 +43,13 @@ def work_tools(
     command_timeout_s: int,
     private_network: bool,
     attribution: str | None = None,
+    max_read_chars: int | PageSize = MAX_CHARS,
 ) -> list[Tool]:
     """The tools in the order they are sent.
 
     session_of: the session of the moment; it can be another one at the next call.
     jobs: the caller closes it when clio ends; its sandbox holds all commands. attribution: a trailer for commits.
+    max_read_chars: as for `file_tools`.
     """
 
     def job_output() -> Tool:
@@ -71,7 +75,7 @@ def work_tools(
     def read_output() -> Tool:
         from clio.tools.output import ReadOutputTool
 
-        return ReadOutputTool(session_of)
+        return ReadOutputTool(session_of, max_read_chars)
 
     def memory_operations() -> Tool:
         from clio.tools.memory import MemoryTool
@@ -99,7 +103,7 @@ def run_command_tool(workspace: Workspace, jobs: JobTable, timeout_s: int) -> To
 
         return RunCommandTool(workspace, jobs, timeout_s)
 
-    return LateTool("run_command", command_args(held=jobs.held), run_command)
+    return LateTool("run_command", command_args(held=jobs.held), run_command, described={"timeout_s": str(timeout_s)})
 
 
 def use_skill_tool(shelf: "SkillShelf", skills: "Sequence[Skill]") -> Tool:
@@ -113,10 +117,10 @@ def use_skill_tool(shelf: "SkillShelf", skills: "Sequence[Skill]") -> Tool:
     return LateTool("use_skill", UseSkillArgs, use_skill, read_only=True)
 
 
-def server_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], str]:
+def server_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], list[str]]:
     """The tools of MCP servers, see `fitting_tools`."""
     if not servers.offered:
-        return [], ""
+        return [], []
     from clio.tools.mcp_tool import fitting_tools
 
     return fitting_tools(servers, most_tokens)

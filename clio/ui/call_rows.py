@@ -32,10 +32,13 @@ class CallRows:
         """A call begins. now: in the clock's seconds."""
         self._calls[event.call_id] = _Call(event.title, now)
 
-    def progress(self, event: ToolProgress) -> None:
-        """News from a call; may come from another thread."""
-        if (call := self._calls.get(event.call_id)) is not None:
-            call.progress = event.text
+    def progress(self, event: ToolProgress, now: float) -> None:
+        """News from a call, or that it runs only now; may come from another thread. now: in the clock's seconds."""
+        if (call := self._calls.get(event.call_id)) is None:
+            return
+        if not event.text:
+            call.started = now
+        call.progress = event.text
 
     def finish(self, event: ToolFinished, now: float, width: int) -> list[Part]:
         """A call is over: what can be printed for good by now, itself or not."""

@@ -137,7 +137,7 @@ class Screen:
                 self._end_stream()
                 self._calls.start(event, self._clock())
             case ToolProgress():
-                self._calls.progress(event)
+                self._calls.progress(event, self._clock())
                 return  # may come from another thread: the next tick draws it
             case ToolFinished():
                 self._end_stream()

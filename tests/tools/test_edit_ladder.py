@@ -163,13 +163,13 @@ def test_several_lists_lines() -> None:
     outcome = fit("x\n\tsame\ny\n\tsame \n", "same", "other")
     assert isinstance(outcome, Refused)
     assert "2 places, on lines 2, 4" in outcome.message
-    assert "2 | →same\n4 | →same·" in outcome.message
+    assert "1|x\n2|\tsame\n" in outcome.message and "4|\tsame " in outcome.message
 
 
 def test_nothing_shows_the_closest_lines() -> None:
     outcome = fit("x\r\ndef f():\r\n\treturn total + 1\r\n", "def f():\n    return totl + 1", "y")
     assert isinstance(outcome, Refused)
-    assert "2 | def f():␍\n3 | →return total + 1␍" in outcome.message
+    assert "2|def f():\n3|\treturn total + 1\n" in outcome.message
     assert "first difference, line 3:\nyours | ····return totl + 1\nfile  | →return total + 1␍" in outcome.message
 
 

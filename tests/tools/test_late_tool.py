@@ -20,7 +20,7 @@ from clio.tools.shell.jobs import JobTable
 from clio.tools.work_tools import use_skill_tool, work_tools
 
 CALLERS = 4
-LIGHT = "ask base file_args files files.read_log late_tool memory_args shell shell.jobs todo work_args"
+LIGHT = "page_size ask base file_args files files.read_log late_tool memory_args shell shell.jobs todo work_args"
 
 
 class Nothing(Struct, frozen=True):

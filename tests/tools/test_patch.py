@@ -202,7 +202,8 @@ def test_a_batch(bench: Bench) -> None:
     assert output.summary == "+3 -2 (indent shift)"
     assert output.text == (
         "patch applied:\nadded new.py (+2 -0)\n"
-        "moved a.py to b.py (+1 -1, after allowing for a difference in indent shift; check it)\ndeleted old.py (+0 -1)"
+        "moved a.py to b.py (+1 -1, after allowing for a difference in indent shift; check it)\n"
+        "2|    def f(self):\n3|        one\n4|        2\ndeleted old.py (+0 -1)"
     )
     assert tree(root) == {"new.py": b"x = 1\n\n", "b.py": after.encode()}
     assert (root / "b.py").stat().st_mode & 0o777 == 0o755

@@ -193,7 +193,8 @@ def test_refusals_name_the_file_and_show_blanks(bench: Bench) -> None:
     with pytest.raises(ToolRetry) as raised:
         bench.prepare("edit_file", path="a.py", old_string="    return valeu", new_string="x")
     assert str(raised.value).startswith("'a.py' is unchanged: the text to find is not there")
-    assert "2 | →return value" in str(raised.value)
+    assert "2|\treturn value" in str(raised.value)
+    assert "yours | ····return valeu\nfile  | →return value" in str(raised.value)
 
 
 def test_refusals_can_be_sent(bench: Bench) -> None:

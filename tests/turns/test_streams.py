@@ -180,12 +180,12 @@ def test_a_call_cut_off_by_the_output_limit_is_not_guessed(make_desk: MakeDesk) 
     assert "cut off" in desk.server.requests[1].body["messages"][-1]["content"]
 
 
-def test_the_same_failing_call_three_times_ends_the_turn(make_desk: MakeDesk) -> None:
+def test_the_same_failing_call_four_times_ends_the_turn(make_desk: MakeDesk) -> None:
     desk = make_desk([tool_calls([("read_file", {"path": "gone.py"})]) for _ in range(9)])
     finished = asyncio.run(desk.turn("read"))
     assert (finished.status, finished.exit_code) == ("failed", 1)
-    assert len(desk.server.requests) == 3
-    assert "three times" in finished.error
+    assert len(desk.server.requests) == 4
+    assert "4 times" in finished.error
 
 
 def test_call_ids_that_repeat_in_every_answer_are_told_apart(make_desk: MakeDesk) -> None:

@@ -172,6 +172,8 @@ class Listener:
         self._put(self._make.call_started(id, name, clean_line(title), status=status, places=places, given=given))
 
     def _progress(self, event: ToolProgress) -> None:
+        if not event.text:
+            return
         before = self._output.get(event.call_id, "")
         text = before + clean(event.text).rstrip("\n") + "\n"
         self._output[event.call_id] = text = text[-_TAIL_CHARS:]

@@ -1,5 +1,6 @@
 """edit_file: one text in one file is replaced by another."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from clio.errors import ToolRetry
@@ -8,8 +9,10 @@ from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared
 from clio.tools.file_args import EditFile
 from clio.tools.files.diff import diff_texts
-from clio.tools.files.edit_ladder import Refused, Rung, Span, fit
+from clio.tools.files.edit_elsewhere import lines_elsewhere
+from clio.tools.files.edit_ladder import Refused, Rung, fit
 from clio.tools.files.file_changes import PlannedChange, prepare_changes
+from clio.tools.files.patch_hunks import new_stretches
 from clio.tools.files.paths import missing, resolve
 from clio.tools.files.read_log import ReadLog
 from clio.tools.files.text_file import TextFile, encode, exists, shown
@@ -18,6 +21,8 @@ from clio.tools.files.unsaved import read_for_change
 
 _AROUND = 2
 _MAX_SHOWN = 16
+_MAX_PLACES = 5
+_MAX_ROWS = 40
 _MAX_LINE = 300
 
 
@@ -39,14 +44,16 @@ class EditFileTool:
         file = open_for_edit(path, self._workspace, self._read_log)
         landed = fit(file.text, args.old_string, args.new_string, replace_all=args.replace_all)
         if isinstance(landed, Refused):
-            raise ToolRetry(f"{name!r} is unchanged: {shown(landed.message)}")
+            elsewhere = lines_elsewhere(self._workspace, path, args.old_string, landed.likeness)
+            raise ToolRetry(f"{name!r} is unchanged: {shown(elsewhere or landed.message)}")
         after = landed.apply(file.text)
         planned = plan_update(path, file, after, name)
         counts = diff_texts(file.text, after, name, name).counts
 
         def report() -> tuple[str, str]:
             places = "" if len(landed.spans) == 1 else f" in {len(landed.spans)} places"
-            text = f"edited {name}{places}: {counts} lines, {how(landed.rung)}\n{around(after, landed.spans)}"
+            rows = show_changes(after, list(new_stretches(landed.spans)))
+            text = f"edited {name}{places}: {counts} lines, {how(landed.rung)}\n{rows}"
             return text, summary(counts, landed.rung)
 
         return prepare_changes(f"edit {name}", [planned], self._workspace, self._read_log, report)
@@ -85,15 +92,28 @@ def summary(counts: str, rung: Rung) -> str:
     return counts if rung == "exact" else f"{counts} ({rung})"
 
 
-def around(after: str, spans: tuple[Span, ...]) -> str:
-    """The lines an edit left, numbered as read_file would, with a few around them; the first place only."""
-    span = spans[0]
-    first = line_number(after, span.start)
-    last = line_number(after, max(span.start, span.start + len(span.text.rstrip("\r\n"))))
+def show_changes(after: str, changed: Sequence[tuple[int, int]], most: int = _MAX_ROWS) -> str:
+    """The changed stretches of a text, numbered as read_file would, with a few lines around them; the first places."""
     lines = [body(line) for line in split_lines(after)]
-    top, bottom = max(1, first - _AROUND), min(len(lines), last + _AROUND)
-    rows = numbered([shown(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
-    if len(rows) > _MAX_SHOWN:
-        half = _MAX_SHOWN // 2
-        rows = [*rows[:half], "…", *rows[-half:]]
-    return "\n".join(rows) if rows else "(the file is empty now)"
+    if not lines:
+        return "(the file is empty now)"
+    ranges: list[tuple[int, int]] = []
+    for start, end in changed:
+        first = line_number(after, start)
+        last = line_number(after, max(start, start + len(after[start:end].rstrip("\r\n"))))
+        top, bottom = max(1, min(first, len(lines)) - _AROUND), min(len(lines), last + _AROUND)
+        if ranges and top <= ranges[-1][1] + 1:
+            top = ranges.pop()[0]
+        ranges.append((top, bottom))
+    rows: list[str] = []
+    for number, (top, bottom) in enumerate(ranges):
+        if number == _MAX_PLACES or (rows and len(rows) >= most):
+            left = len(ranges) - number
+            rows.append(f"… and {left} more place{'' if left == 1 else 's'}")
+            break
+        here = numbered([shown(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
+        if len(here) > _MAX_SHOWN:
+            half = _MAX_SHOWN // 2
+            here = [*here[:half], "…", *here[-half:]]
+        rows += ["…", *here] if rows else here
+    return "\n".join(rows)

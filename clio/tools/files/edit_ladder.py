@@ -1,7 +1,7 @@
 """The one ladder every edit goes down: where does the text the model remembers stand in the file?
 
-exact → line endings → line numbers → indent shift → punctuation → whitespace. The first rung with a match decides; one
-with several refuses, because a more tolerant one can only have more. Pure: strings in, spans out.
+exact → line endings → marked blanks → line numbers → indent shift → punctuation → whitespace. The first rung with a
+match decides; one with several refuses, because a more tolerant one can only have more. Pure: strings in, spans out.
 """
 
 from collections.abc import Callable, Iterator
@@ -21,11 +21,12 @@ from clio.tools.files.edit_match import (
 )
 from clio.tools.files.edit_merge import merged
 from clio.tools.files.edit_nearest import show_nearest, show_places
-from clio.tools.files.text_lines import unix
+from clio.tools.files.text_lines import unix, unmarked
 
+_ESCAPES = (("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ('\\"', '"'), ("\\'", "'"))
 _MAX_LINES_ADDED = 10_000
 """How far a replacement may have moved its lines from the numbers before them."""
-Rung = Literal["exact", "line endings", "line numbers", "indent shift", "punctuation", "whitespace"]
+Rung = Literal["exact", "line endings", "marked blanks", "line numbers", "indent shift", "punctuation", "whitespace"]
 Reason = Literal["empty", "same", "nothing", "several", "no change"]
 
 
@@ -54,10 +55,14 @@ class Landed(Struct, frozen=True, kw_only=True):
 
 
 class Refused(Struct, frozen=True, kw_only=True):
-    """The edit has no place, or more than one. `message` begins in lower case, to follow the file's name."""
+    """The edit has no place, or more than one. `message` begins in lower case, to follow the file's name.
+
+    likeness: of the lines most like the text to find, 0.0 to 1.0; 1.0 where it was found.
+    """
 
     reason: Reason
     message: str
+    likeness: float = 1.0
 
 
 class _Attempt(Struct, frozen=True, kw_only=True):
@@ -97,7 +102,21 @@ def fit(
                 reason="no change", message="the file already reads as the replacement does; nothing to change"
             )
         return Landed(rung=attempt.rung, spans=spans)
-    return Refused(reason="nothing", message=show_nearest(text, unix(old), first_line))
+    message, likeness = show_nearest(text, _meant(unix(old)), new, first_line)
+    return Refused(reason="nothing", message=message, likeness=likeness)
+
+
+def _meant(old: str) -> list[str]:
+    """The text to find, and what it may have been meant as: without line numbers, marks, or escaped line breaks."""
+    numbers = find_numbers(old)
+    bare = without_numbers(old, numbers) if numbers and numbers.whole else None
+    variants = [bare or old, unmarked(old)]
+    if "\\n" in old:
+        plain = old
+        for escaped, meant in _ESCAPES:
+            plain = plain.replace(escaped, meant)
+        variants.append(plain)
+    return list(dict.fromkeys(variants))
 
 
 def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
@@ -110,6 +129,14 @@ def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
         cut = new.rstrip(" \t")
         rest = cut if cut.endswith("\n") else new
         yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, trimmed), old=trimmed, new=rest)
+    if (clear := unmarked(old)) != old:
+        yield _Attempt(
+            rung="marked blanks",
+            find=lambda: find_exact(text, clear) or find_any_ending(text, clear) or find_shifted(text, clear),
+            old=clear,
+            new=unmarked(new),
+            whole_lines=True,
+        )
     numbers = find_numbers(old)
     if numbers and (bare := without_numbers(old, numbers)):
         bare_new = without_numbers(new, numbers, near=_MAX_LINES_ADDED) or ""
@@ -158,6 +185,5 @@ def _span(text: str, match: Match, attempt: _Attempt) -> Span:
 
 
 def _several(text: str, found: list[Match], rung: Rung, first_line: int) -> Refused:
-    places = [match.start for match in found]
     how = "" if rung == "exact" else f", allowing for a difference in {rung}"
-    return Refused(reason="several", message=show_places(text, places, how, first_line))
+    return Refused(reason="several", message=show_places(text, found, how, first_line))

@@ -10,7 +10,7 @@ from clio.tools.files.edit_indent import Shift, any_shift, indent_pairs, uniform
 from clio.tools.files.text_lines import split_lines
 
 _BREAK = r"[ \t]*(?:\r\n?|\n)"
-_NUMBERED = LatePattern(r" *(\d{1,9})(→|\t|\||: |:(?=[\r\n]*\Z))(.*)", re.DOTALL)
+_NUMBERED = LatePattern(r" *(\d{1,9})( ?\||→|\t|: |:(?=[\r\n]*\Z))(.*)", re.DOTALL)
 
 _SAME: dict[str, str] = {
     "'": "‘’‚‛′",
@@ -63,7 +63,7 @@ def find_numbers(text: str) -> Numbers | None:
         if match is None:
             lacking = lacking or bool(line.strip())
             continue
-        here = Numbers(first=int(match[1]) - at, separator=match[2].rstrip(" "))
+        here = Numbers(first=int(match[1]) - at, separator=match[2].strip(" "))
         if found is not None and here != found:
             return None
         found = here
@@ -82,7 +82,7 @@ def without_numbers(text: str, numbers: Numbers | None = None, *, near: int = 0)
     for at, line in enumerate(split_lines(text)):
         match = _NUMBERED.fullmatch(line)
         counted = match is not None and abs(int(match[1]) - numbers.first - at) <= near
-        bodies.append(match[3] if match and counted and match[2].rstrip(" ") == numbers.separator else line)
+        bodies.append(match[3] if match and counted and match[2].strip(" ") == numbers.separator else line)
     return "".join(bodies)
 
 

@@ -1,92 +1,363 @@
-"""What to tell the model when an edit has no place, or several: the closest lines, with white space made visible."""
+"""What to tell the model when an edit has no place, or several: lines it can copy, and what is in the way.
+
+The lines are shown as read_file shows them, `12|text`, so that a copy of them fits. Only the two lines of the first
+difference have their blanks marked.
+"""
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
+from difflib import SequenceMatcher
 
-from clio.tools.files.text_lines import LEGEND, body, line_number, split_lines, visible
+from msgspec import Struct
 
-_MAX_SHOWN = 12
+from clio.algorithms.late_pattern import LatePattern
+from clio.tools.files.edit_match import Match, fold
+from clio.tools.files.text_lines import LEGEND, body, cut, indent, line_number, numbered, split_lines, unix, visible
+
+_MAX_ROWS = 60
+_MAX_SHOWN_CHARS = 6_000
 _MAX_PLACES = 10
+_MAX_BLOCKS = 6
 _MAX_LINES_COMPARED = 20_000
+_MAX_LINE = 1_000
+_MARGIN = 60
+"""Characters shown on both sides of a part of a long line."""
 _MAX_CHARS = 200
+_MAX_ADDED = 24
+"""Lines around a block that are tried to make it unique."""
+_SLACK = 3
+_ELLIPSIS_SLACK = 400
 _ENOUGH = 0.5
 """Share of three-letter sequences a line must have in common to be called close."""
+CLOSE = 0.6
+"""Share of its letters that a block must have in common with its closest lines to be taken for them."""
+_ELLIPSIS = LatePattern(
+    r"\s*(?://|#|--|/\*|<!--|;|\*)?\s*[\[({]?\s*(?:\.{3}|…).{0,60}|.{0,40}(?:\.{3}|…)\s*(?:\*/|-->)?\s*"
+)
+_DEFINES = LatePattern(
+    r"[ \t]*(?:(?:export|default|pub(?:\([^)]*\))?|async|static|abstract|public|private|protected|final|unsafe)[ \t]+)*"
+    r"(def|class|function|fn|func|struct|enum|trait|interface|module|namespace)\b"
+    r"[ \t*]*(?:\([^)]*\)[ \t]*)?([A-Za-z_$][\w$]*)"
+)
 
 
-def show_places(text: str, offsets: list[int], how: str, first_line: int) -> str:
-    """The message for a search that several places answer."""
-    numbers = [line_number(text, offset) + first_line - 1 for offset in offsets[:_MAX_PLACES]]
-    listed = ", ".join(map(str, numbers)) + (", …" if len(offsets) > _MAX_PLACES else "")
-    lines = text.split("\n")
-    shown = [_row(number, lines[number - first_line]) for number in numbers[:3]]
+class Nearest(Struct, frozen=True, kw_only=True):
+    """Lines `start` to `end` of a text, the most like a block; `likeness` is 0.0 to 1.0."""
+
+    start: int
+    end: int
+    likeness: float
+
+
+def show_places(text: str, found: Sequence[Match], how: str, first_line: int) -> str:
+    """The message for a search that several places answer: for each a block that occurs once."""
+    numbers = [line_number(text, match.start) + first_line - 1 for match in found[:_MAX_PLACES]]
+    listed = ", ".join(map(str, numbers)) + (", …" if len(found) > _MAX_PLACES else "")
+    lines = split_lines(text)
+    bodies = [body(line) for line in lines]
+    joined = "\n".join(bodies)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    blocks: list[str] = []
+    for match, number in zip(found[:_MAX_BLOCKS], numbers, strict=False):
+        first = _line_at(starts, match.start)
+        last = max(first, _line_at(starts, max(match.start, match.end - 1)))
+        unique = _unique_block(bodies, joined, first, last + 1)
+        if unique is not None:
+            rows = _rows(bodies, unique[0], unique[1], first_line)
+            blocks.append(f"the one on line {number}:\n" + "\n".join(rows))
+    message = (
+        f"the text to find occurs in {len(found):,} places{how}, on lines {listed}; "
+        "add lines around it until only one is meant, or replace all of them"
+    )
+    if not blocks:
+        return message + "; no lines around them set them apart, so replace a larger part or write the whole file"
+    return message + ". Each of these blocks occurs once, copy the one you mean:\n" + "\n".join(blocks)
+
+
+def show_nearest(text: str, variants: Sequence[str], new: str, first_line: int) -> tuple[str, float]:
+    """The message for a search that nothing answers, and how like it the closest lines are.
+
+    variants: the text to find as it was given, then as it may have been meant; newlines only.
+    """
+    lines = split_lines(text)
+    near, old = _best_variant(lines, variants)
+    escaped = (
+        r"; your text has \n as two characters where line breaks are meant" if _is_unescaped(variants[0], old) else ""
+    )
+    made = _already_made(text, new, variants, first_line)
+    if near is None:
+        if not text.strip():
+            return "the text to find is not there: the file is empty", 0.0
+        return (
+            f"the text to find is not there, nor anything like it{escaped}{made}{_containing(lines, old, first_line)}",
+            0.0,
+        )
+    searched = split_lines(old)
+    bodies = [body(line) for line in lines]
+    if near.end - near.start == 1 and len(bodies[near.start]) > _MAX_LINE:
+        return _show_part(bodies[near.start], old, near.start + first_line), near.likeness
+    window = _unique_block(bodies, "\n".join(bodies), near.start, near.end) or (near.start, near.end)
+    rows = _rows(bodies, window[0], window[1], first_line)
+    shown = len(rows)
+    head = (
+        f"lines {window[0] + first_line}-{window[0] + first_line + shown - 1}"
+        if shown > 1
+        else f"line {window[0] + first_line}"
+    )
+    more = (
+        f" (the first {shown} of {window[1] - window[0]}; edit a part of them)" if shown < window[1] - window[0] else ""
+    )
+    verb = "are" if shown > 1 else "is"
+    message = f"the text to find is not there{escaped}{made}; {head} {verb} the closest, copy from here{more}:\n"
+    message += "\n".join(rows)
+    message += _difference(lines, searched, near, first_line)
+    message += _moved(lines, searched, window, first_line)
+    return message, near.likeness
+
+
+def _show_part(line: str, old: str, number: int) -> str:
+    """The message where the closest line is too long to be shown: its part that is most like the text to find."""
+    match = SequenceMatcher(None, line, old, autojunk=False).find_longest_match()
+    start = max(0, match.a - match.b - _MARGIN)
+    part = line[start : start + len(old) + 2 * _MARGIN]
     return (
-        f"the text to find stands in {len(offsets):,} places{how}, on lines {listed}; "
-        f"add lines around it until only one is meant, or replace all of them\n{LEGEND}:\n" + "\n".join(shown)
+        f"the text to find is not there; a part of line {number}, which has {len(line):,} characters, is the closest, "
+        f"copy from here without the number:\n{number}|{part}"
     )
 
 
-def show_nearest(text: str, old: str, first_line: int) -> str:
-    """The message for a search that nothing answers."""
-    lines, searched = split_lines(text), split_lines(old)
-    at = _closest(lines, searched)
-    if at is None:
-        return "the text to find is not there, nor anything like it; read the file again and copy the lines exactly"
-    window = lines[at : at + min(len(searched), _MAX_SHOWN)]
-    rows = [_row(at + number + first_line, line) for number, line in enumerate(window)]
+def definitions(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """The kinds and names of what lines define: ("def", "area"), ("class", "Shape")."""
+    found = [match.group(1, 2) for line in lines if (match := _DEFINES.match(line))]
+    return list(dict.fromkeys((str(kind), str(name)) for kind, name in found))
+
+
+def find_definition(lines: Sequence[str], kind: str, name: str) -> list[int]:
+    """The indexes of the lines that define this."""
+    return [
+        at for at, line in enumerate(lines) if (match := _DEFINES.match(line)) and match.group(1, 2) == (kind, name)
+    ]
+
+
+def line_key(line: str) -> str:
+    """A line without what tolerant matching ignores: white space and typography."""
+    return " ".join(fold(line).split())
+
+
+def _line_at(starts: list[int], offset: int) -> int:
+    from bisect import bisect_right
+
+    return max(0, min(bisect_right(starts, offset) - 1, len(starts) - 2))
+
+
+def _rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[str]:
+    """Lines as read_file shows them, as many as fit."""
+    end = min(end, start + _MAX_ROWS)
+    rows = numbered(bodies[start:end], start + first_line, max_chars=_MAX_LINE)
+    used = 0
+    for at, row in enumerate(rows):
+        used += len(row) + 1
+        if used > _MAX_SHOWN_CHARS and at:
+            return rows[:at]
+    return rows
+
+
+def _unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple[int, int] | None:
+    """The block, with as few lines around it as make it occur once; None where none do."""
+    for added in range(_MAX_ADDED + 1):
+        for above in range(added, -1, -1):
+            top, bottom = start - above, end + added - above
+            if top < 0 or bottom > len(bodies):
+                continue
+            block = "\n".join(bodies[top:bottom])
+            if block.strip() and joined.find(block, joined.find(block) + 1) < 0:
+                return top, bottom
+    return None
+
+
+def _best_variant(lines: list[str], variants: Sequence[str]) -> tuple[Nearest | None, str]:
+    best: tuple[Nearest | None, str] = (None, variants[0])
+    for old in variants:
+        near = _closest(lines, split_lines(old))
+        if near is not None and (best[0] is None or near.likeness > best[0].likeness + 0.01):
+            best = near, old
+    return best
+
+
+def _is_unescaped(given: str, used: str) -> bool:
+    return "\\n" in given and given.count("\n") < used.count("\n")
+
+
+def _already_made(text: str, new: str, variants: Sequence[str], first_line: int) -> str:
+    """A note where the replacement is in the file already."""
+    plain = unix(new)
+    if len(plain.strip()) < 8 or any(plain.strip() in old for old in variants):
+        return ""
+    at = unix(text).find(plain.strip("\n"))
+    if at < 0:
+        return ""
+    where = unix(text).count("\n", 0, at) + first_line
+    return f"; the replacement is already there, on line {where}, so this edit may have been made before"
+
+
+def _containing(lines: list[str], old: str, first_line: int) -> str:
+    """The lines that contain the first line of a text, or what it begins with."""
+    wanted = next((key for line in split_lines(old) if len(key := line_key(line)) > 2), "")
+    places = [at for at, line in enumerate(lines) if wanted and wanted in line_key(line)][:_MAX_BLOCKS]
+    if places:
+        rows = "\n".join(f"{at + first_line}|{cut(body(lines[at]), _MAX_LINE)}" for at in places)
+        return f"; these lines contain its first line:\n{rows}"
     return (
-        "the text to find is not there; these lines are the closest, copy them exactly"
-        f"\n{LEGEND}:\n" + "\n".join(rows) + _difference(lines, searched, at, first_line)
+        f"; no line contains its first line. The file has {len(lines):,} lines; read it, then copy the lines to change"
     )
 
 
-def _difference(lines: list[str], searched: list[str], at: int, first_line: int) -> str:
-    """Both sides of the first line that differs."""
-    for number, wanted in enumerate(searched):
-        there = lines[at + number] if at + number < len(lines) else None
-        if there is None:
-            return f"\nthe file ends before: {_short(wanted)}"
-        if body(there).rstrip() != body(wanted).rstrip():
-            where = at + number + first_line
-            return f"\nfirst difference, line {where}:\nyours | {_short(wanted)}\nfile  | {_short(there)}"
+def _difference(lines: list[str], searched: list[str], near: Nearest, first_line: int) -> str:
+    """Both sides of the first line that differs: in its words, else in its white space."""
+    theirs = lines[near.start : near.end]
+    ours, there = [line_key(line) for line in searched], [line_key(line) for line in theirs]
+    for tag, i1, _i2, j1, _j2 in SequenceMatcher(None, ours, there, autojunk=False).get_opcodes():
+        where = near.start + j1 + first_line
+        yours = searched[i1] if i1 < len(searched) else ""
+        file = theirs[j1] if j1 < len(theirs) else None
+        if tag == "equal":
+            continue
+        if tag == "insert":
+            return f"\nfirst difference: yours has no line {where}:\nfile  | {_short(file or '')}{_legend(file or '')}"
+        if _is_ellipsis(yours, lines):
+            return (
+                f'\nfirst difference: "{yours.strip()}" stands for lines of the file; quote those from line {where} on'
+            )
+        if file is None or tag == "delete":
+            what = "the file ends before" if near.start + j1 >= len(lines) else "the file has no line like"
+            return f"\nfirst difference: {what}: {_short(yours)}{_legend(yours)}"
+        half = ""
+        if i1 == len(searched) - 1 and not yours.endswith("\n") and there[j1].startswith(ours[i1]):
+            half = f"\nyour text ends in the middle of line {where}: quote all of that line"
+        elif i1 == 0 and there[j1].endswith(ours[i1]):
+            half = f"\nyour text begins in the middle of line {where}: quote all of that line"
+        rows = f"\nfirst difference, line {where}:\nyours | {_short(yours)}\nfile  | {_short(file)}"
+        return rows + half + _legend(yours + file)
+    for at, (wanted, file) in enumerate(zip(searched, theirs, strict=False)):
+        if body(wanted).rstrip() != body(file).rstrip():
+            where = near.start + at + first_line
+            rows = f"\nfirst difference, line {where}:\nyours | {_short(wanted)}\nfile  | {_short(file)}"
+            return rows + _legend(wanted + file)
     return ""
 
 
-def _closest(lines: list[str], searched: list[str]) -> int | None:
-    """The index of the line where the best matching window begins: by equal lines, else by the most alike one."""
+def _moved(lines: list[str], searched: list[str], window: tuple[int, int], first_line: int) -> str:
+    """Where the file defines what the text defines, if that is not among the lines shown."""
+    notes: list[str] = []
+    for kind, name in definitions(searched)[:3]:
+        places = find_definition(lines, kind, name)
+        if places and not any(window[0] <= at < window[1] for at in places):
+            at = places[0]
+            notes.append(
+                f"\n{kind} {name} is on line {at + first_line}:\n{at + first_line}|{cut(body(lines[at]), _MAX_LINE)}"
+            )
+    return "".join(notes)
+
+
+def _is_ellipsis(line: str, lines: Sequence[str]) -> bool:
+    return bool(_ELLIPSIS.fullmatch(body(line))) and line_key(line) not in map(line_key, lines)
+
+
+def _closest(lines: list[str], searched: list[str]) -> Nearest | None:
+    """The lines most like a block: those with the most equal lines in its order, else around the most alike one."""
+    keys = [line_key(line) for line in lines[:_MAX_LINES_COMPARED]]
+    wanted = [line_key(line) for line in searched]
     places: defaultdict[str, list[int]] = defaultdict(list)
-    for number, line in enumerate(lines):
-        places[line.strip()].append(number)
+    for number, key in enumerate(keys):
+        places[key].append(number)
     votes: Counter[int] = Counter()
-    for number, line in enumerate(searched):
-        key = line.strip()
-        for place in places[key][:100] if key else ():
+    for number, key in enumerate(wanted):
+        for place in places.get(key, ())[:100] if key else ():
             votes[place - number] += 1000 // len(places[key]) + len(key)
-    if votes:
-        best = max(votes.items(), key=lambda vote: (vote[1], -vote[0]))[0]
-        return max(0, best)
-    return _most_alike(lines[:_MAX_LINES_COMPARED], searched)
+    if not votes:
+        at = _most_alike(keys, wanted)
+        if at is None:
+            return None
+        start, end = max(0, at), min(len(lines), max(0, at) + len(searched))
+        return Nearest(start=start, end=max(end, start + 1), likeness=_likeness(wanted, keys[start:end]))
+    at = max(votes.items(), key=lambda vote: (vote[1], -vote[0]))[0]
+    known = set(keys)
+    gaps = [at for at, line in enumerate(searched) if wanted[at] not in known and _ELLIPSIS.fullmatch(body(line))]
+    start, end, matched = _extent(keys, wanted, at, _ELLIPSIS_SLACK if gaps else _SLACK + len(wanted) // 2)
+    if gaps and matched < gaps[-1]:
+        end = max(end, _block_end(lines, keys, start, wanted[-1]))
+    return Nearest(start=start, end=end, likeness=_likeness(wanted, keys[start:end]))
 
 
-def _most_alike(lines: list[str], searched: list[str]) -> int | None:
-    number, wanted = max(enumerate(searched), key=lambda item: len(item[1].strip()))
-    goal = _grams(wanted)
+def _block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
+    """Where the block that a line opens ends, a closing line that reads like `last` included."""
+    depth = len(indent(lines[start]).expandtabs(4))
+    for at in range(start + 1, len(lines)):
+        if keys[at : at + 1] != [""] and len(indent(lines[at]).expandtabs(4)) <= depth:
+            closes = at < len(keys) and keys[at] == last
+            return at + closes
+    return len(lines)
+
+
+def _extent(keys: list[str], wanted: list[str], at: int, slack: int) -> tuple[int, int, int]:
+    """The lines that a block goes over where most of it begins at `at`, lines missing on either side allowed for.
+
+    Also the number of its last line that is there.
+    """
+    low, high = max(0, at - slack), min(len(keys), max(at, 0) + len(wanted) + slack)
+    first: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
+    for block in SequenceMatcher(None, wanted, keys[low:high], autojunk=False).get_matching_blocks():
+        for step in range(block.size):
+            if len(wanted[block.a + step]) > 1:  # a bracket or a blank line is anywhere
+                last = (block.a + step, low + block.b + step)
+                first = first or last
+    if first is None or last is None:
+        start, end, matched = at, at + len(wanted), len(wanted)
+    else:
+        matched = last[0]
+        start, end = first[1] - first[0], last[1] + len(wanted) - last[0]
+    start = min(max(0, start), max(len(keys) - 1, 0))
+    return start, max(start + 1, min(end, len(keys))), matched
+
+
+def _likeness(wanted: Sequence[str], there: Sequence[str]) -> float:
+    ours, theirs = _grams(" ".join(wanted)), _grams(" ".join(there))
+    return 2 * len(ours & theirs) / (len(ours) + len(theirs) or 1)
+
+
+def _most_alike(keys: list[str], wanted: list[str]) -> int | None:
+    """Where the block begins if its line most like one of the text stands there."""
+    goals = sorted(enumerate(wanted), key=lambda item: -len(item[1]))[:4]
+    theirs = [_grams(key) for key in keys]
     best, score = None, _ENOUGH
-    for place, line in enumerate(lines):
-        grams = _grams(line)
-        alike = 2 * len(goal & grams) / (len(goal) + len(grams) or 1)
-        if alike > score:
-            best, score = place, alike
-    return None if best is None else max(0, best - number)
+    for number, line in goals:
+        goal = _grams(line)
+        if not goal:
+            continue
+        for place, grams in enumerate(theirs):
+            alike = 2 * len(goal & grams) / (len(goal) + len(grams) or 1)
+            if alike > score:
+                best, score = place - number, alike
+    return best
 
 
-def _grams(line: str) -> set[str]:
-    text = line.strip().lower()[:400]
+def _grams(key: str) -> set[str]:
+    text = key.lower()[:20_000]
     return {text[at : at + 3] for at in range(max(1, len(text) - 2))} if text else set()
-
-
-def _row(number: int, line: str) -> str:
-    return f"{number} | {_short(line)}"
 
 
 def _short(line: str) -> str:
     text = visible(line)
     return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
+
+
+def _legend(shown: str) -> str:
+    """What the marks mean, where there are any."""
+    return (
+        f"\n(marked in these lines: {LEGEND})"
+        if any(mark in visible(line) for line in split_lines(shown) for mark in "·→␍⍽")
+        else ""
+    )

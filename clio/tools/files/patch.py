@@ -9,7 +9,8 @@ from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared
 from clio.tools.file_args import ApplyPatch
 from clio.tools.files.diff import diff_change
-from clio.tools.files.edit import open_for_edit, plan_update
+from clio.tools.files.edit import open_for_edit, plan_update, show_changes
+from clio.tools.files.edit_elsewhere import lines_elsewhere
 from clio.tools.files.edit_ladder import Rung
 from clio.tools.files.file_changes import PlannedChange, prepare_changes
 from clio.tools.files.patch_format import AddFile, DeleteFile, Hunk, Section, UpdateFile, parse_patch
@@ -20,6 +21,8 @@ from clio.tools.files.text_file import exists, shown
 from clio.tools.files.write import plan_new
 
 _MAX_NAMES = 3
+_MAX_ROWS = 60
+"""Of changed lines that the answer shows, over all files."""
 
 
 class ApplyPatchTool:
@@ -39,8 +42,9 @@ class ApplyPatchTool:
         notes: list[str] = []
         rungs: list[Rung] = []
         taken: set[Path] = set()
+        room = _MAX_ROWS
         for section in _joined(parse_patch(args.patch)):
-            plan, used = self._plan(section)
+            plan, used, changed = self._plan(section)
             for path in {plan.change.path, plan.target}:
                 if path in taken:
                     raise ToolRetry(f"the patch names {self._workspace.display(path)!r} in two sections; use one")
@@ -48,6 +52,10 @@ class ApplyPatchTool:
             planned.append(plan)
             rungs.extend(rung for rung in used if rung not in rungs)
             notes.append(self._note(plan, used))
+            if changed and room > 0:
+                rows = show_changes(plan.change.after or "", changed, room)
+                room -= rows.count("\n") + 1
+                notes.append(rows)
         diffs = [diff_change(plan.change, self._workspace.display) for plan in planned]
         counts = f"+{sum(diff.added for diff in diffs)} -{sum(diff.removed for diff in diffs)}"
         summary = f"{counts} ({', '.join(rungs)})" if rungs else counts
@@ -57,25 +65,27 @@ class ApplyPatchTool:
         text = "patch applied:\n" + "\n".join(notes)
         return prepare_changes(title, planned, self._workspace, self._read_log, lambda: (text, summary))
 
-    def _plan(self, section: Section) -> tuple[PlannedChange, tuple[Rung, ...]]:
-        """One section as a change of bytes, and the rungs its hunks needed."""
+    def _plan(self, section: Section) -> tuple[PlannedChange, tuple[Rung, ...], tuple[tuple[int, int], ...]]:
+        """One section as a change of bytes, the rungs its hunks needed, and the stretches they changed."""
         path = resolve(self._workspace, section.path)
         name = self._workspace.display(path)
         match section:
             case AddFile():
                 if exists(path, name):
                     raise ToolRetry(f"{name!r} exists already; change it with '*** Update File: {name}'")
-                return plan_new(path, name, section.content), ()
+                return plan_new(path, name, section.content), (), ()
             case DeleteFile():
                 file = open_for_edit(path, self._workspace, self._read_log)
                 change = FileChange(path=path, kind="delete", before=shown(file.text))
-                return PlannedChange(change=change, before=file.data, after=None, mode=file.mode), ()
+                return PlannedChange(change=change, before=file.data, after=None, mode=file.mode), (), ()
             case UpdateFile():
                 return self._plan_update(section, path, name)
             case _:
                 assert_never(section)
 
-    def _plan_update(self, section: UpdateFile, path: Path, name: str) -> tuple[PlannedChange, tuple[Rung, ...]]:
+    def _plan_update(
+        self, section: UpdateFile, path: Path, name: str
+    ) -> tuple[PlannedChange, tuple[Rung, ...], tuple[tuple[int, int], ...]]:
         file = open_for_edit(path, self._workspace, self._read_log)
         moved_to = resolve(self._workspace, section.move_to) if section.move_to else None
         if moved_to == path:
@@ -85,8 +95,9 @@ class ApplyPatchTool:
         try:
             patched = apply_hunks(file.text, section.hunks)
         except HunkFailed as error:
-            raise ToolRetry(f"no file was changed; in {name!r} {shown(str(error))}") from None
-        return plan_update(path, file, patched.text, name, moved_to), patched.rungs
+            elsewhere = lines_elsewhere(self._workspace, path, error.old, error.likeness)
+            raise ToolRetry(f"no file was changed; in {name!r} {shown(elsewhere or str(error))}") from None
+        return plan_update(path, file, patched.text, name, moved_to), patched.rungs, patched.changed
 
     def _note(self, plan: PlannedChange, rungs: tuple[Rung, ...]) -> str:
         """What became of one file, for the model."""

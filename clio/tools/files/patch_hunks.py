@@ -1,6 +1,7 @@
 """The hunks of a patch, one after the other, down the edit ladder. Pure: a text in, the changed text out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 
 from msgspec import Struct
 
@@ -11,45 +12,88 @@ from clio.tools.files.text_lines import body, indent, line_number, main_ending, 
 
 
 class Patched(Struct, frozen=True, kw_only=True):
-    """The text with all hunks in it, and the rungs they needed other than the first."""
+    """The text with all hunks in it, the rungs they needed other than the first, and the stretches that are new."""
 
     text: str
     rungs: tuple[Rung, ...]
+    changed: tuple[tuple[int, int], ...] = ()
 
 
 class HunkFailed(Exception):
-    """One hunk has no place, or several; the message says which and why."""
+    """One hunk has no place, or several; the message says which and why.
+
+    old: its lines as they were to be found. likeness: of the closest lines there are.
+    """
+
+    def __init__(self, message: str, *, old: str = "", likeness: float = 1.0) -> None:
+        super().__init__(message)
+        self.old = old
+        self.likeness = likeness
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Patched:
-    """Apply hunks, which stand in the order of the file.
+    """Apply hunks, which must be in the order of the file.
 
-    Each is looked for behind the one before it: in the block under its `@@` line first, then in all the rest. Raises
-    HunkFailed where a hunk does not fit in exactly one place.
+    Each is looked for behind the one before it: in the block under its `@@` line first, then in all the rest, then from
+    the last line on that the one before it changes. All of them are matched to the text as it is now, so that the
+    line numbers in messages are those of the file. Raises HunkFailed where a hunk does not fit in exactly one place.
     """
     bare = bool(text) and not text.endswith(("\n", "\r"))
     ending = main_ending(text)
     work = text + ending if bare else text  # hunks are whole lines, and so the last line has to be one
-    cursor = 0
+    spans: list[Span] = []
     rungs: list[Rung] = []
+    end = changed_to = 0
     for number, hunk in enumerate(hunks, 1):
-        landed = _place(work, hunk, cursor)
+        landed = _place(work, hunk, end)
+        if isinstance(landed, Refused) and changed_to < end and hunk.old:
+            nearer = _place(work, hunk, changed_to)  # its first lines may be the last ones of the hunk before
+            landed = nearer if isinstance(nearer, Landed) else landed
         if isinstance(landed, Refused):
             which = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "the hunk"
-            raise HunkFailed(f"{which} does not fit: {landed.message}")
-        span = landed.spans[0]
-        work = landed.apply(work)
-        cursor = span.start + len(span.text)
+            message = f"{which} does not fit: {landed.message}"
+            raise HunkFailed(message, old="\n".join(hunk.old), likeness=landed.likeness)
+        whole = landed.spans[0]
+        span = _changed_part(work, whole)
+        end, changed_to = max(end, whole.end), max(changed_to, span.end)
+        spans.append(span)
         if landed.rung != "exact" and landed.rung not in rungs:
             rungs.append(landed.rung)
-    return Patched(text=work.removesuffix(ending) if bare else work, rungs=tuple(rungs))
+    patched = Landed(rung="exact", spans=tuple(spans)).apply(work)
+    return Patched(
+        text=patched.removesuffix(ending) if bare else patched, rungs=tuple(rungs), changed=tuple(new_stretches(spans))
+    )
+
+
+def new_stretches(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """Where the texts of the spans are once all of them are applied: begin and end of each."""
+    moved = 0
+    for span in spans:
+        start = span.start + moved
+        yield start, start + len(span.text)
+        moved += len(span.text) - (span.end - span.start)
+
+
+def _changed_part(text: str, span: Span) -> Span:
+    """The span without the lines at its ends that stay as they are."""
+    before, after = split_lines(text[span.start : span.end]), split_lines(span.text)
+    limit = min(len(before), len(after))
+    head = 0
+    while head < limit and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < limit - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    start = span.start + sum(map(len, before[:head]))
+    end = span.end - sum(map(len, before[len(before) - tail :]))
+    return Span(start=start, end=end, text="".join(after[head : len(after) - tail]))
 
 
 def _place(text: str, hunk: Hunk, cursor: int) -> Landed | Refused:
     """Where one hunk goes."""
     block = _block_after(text, hunk.headers, cursor)
     if not hunk.old:
-        return _insertion(text, hunk, block)
+        return _insertion(text, hunk, block, cursor)
     regions = [(cursor, len(text))] if block is None else [block, (block[0], len(text))]
     if hunk.at_end:
         tail = _tail(text, len(hunk.old), cursor)
@@ -60,10 +104,19 @@ def _place(text: str, hunk: Hunk, cursor: int) -> Landed | Refused:
         if isinstance(outcome, Landed) or outcome.reason != "nothing":
             return outcome
         refused = outcome
-    everywhere = _fit(text, hunk, 0, len(text)) if cursor else refused
+    whole = cursor or (block is not None and block[0])
+    everywhere = _fit(text, hunk, 0, len(text)) if whole else refused
     if isinstance(everywhere, Landed):
         where = line_number(text, everywhere.spans[0].start)
-        message = f"its lines stand on line {where}, before the hunk above it; put hunks in the order of the file"
+        if not cursor:
+            return Refused(
+                reason="nothing",
+                message=f"its lines begin on line {where}, above {hunk.headers[-1]!r}; name a line above them, or none",
+            )
+        message = (
+            f"its lines begin on line {where}, before the hunk above it; put hunks in the order of the file: "
+            "move this one up"
+        )
         return Refused(reason="nothing", message=message)
     return everywhere or Refused(reason="nothing", message="there is no text to search")
 
@@ -80,10 +133,10 @@ def _fit(text: str, hunk: Hunk, start: int, end: int) -> Landed | Refused:
     return Landed(rung=outcome.rung, spans=spans)
 
 
-def _insertion(text: str, hunk: Hunk, block: tuple[int, int] | None) -> Landed | Refused:
+def _insertion(text: str, hunk: Hunk, block: tuple[int, int] | None, cursor: int) -> Landed | Refused:
     """A hunk that only adds goes right behind its `@@` line, or to the end of the file."""
     if hunk.headers and block is None:
-        return Refused(reason="nothing", message=f"no line reads {hunk.headers[-1]!r}; add lines of context instead")
+        return _header_missing(text, hunk, cursor)
     at = len(text)
     if block is not None and not hunk.at_end:
         line = split_lines(text[block[0] : block[1]])[0]
@@ -91,6 +144,22 @@ def _insertion(text: str, hunk: Hunk, block: tuple[int, int] | None) -> Landed |
     ending = main_ending(text)
     added = "".join(line + ending for line in hunk.new)
     return Landed(rung="exact", spans=(Span(start=at, end=at, text=added),))
+
+
+def _header_missing(text: str, hunk: Hunk, cursor: int) -> Refused:
+    """The refusal of a hunk that only adds below a line that is not there, with the lines most like it."""
+    header = hunk.headers[-1]
+    if cursor and _block_after(text, hunk.headers, 0) is not None:
+        message = f"{header!r} is before the hunk above it; put hunks in the order of the file: move this one up"
+        return Refused(reason="nothing", message=message)
+    bodies = [body(line) for line in split_lines(text)]
+    keys = {line.strip(): at for at, line in reversed(list(enumerate(bodies))) if line.strip()}
+    near = get_close_matches(header, keys, n=3, cutoff=0.6)
+    message = f"no line reads {header!r}; "
+    if not near:
+        return Refused(reason="nothing", message=f"{message}add lines of context instead", likeness=0.0)
+    rows = "\n".join(f"{keys[line] + 1}|{bodies[keys[line]]}" for line in near)
+    return Refused(reason="nothing", message=f"{message}copy the one you mean, or add lines of context:\n{rows}")
 
 
 def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -9,13 +10,14 @@ from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, media_type, read_picture
-from clio.messages import Deeds
+from clio.messages import UNCHANGED, Deeds
 from clio.security.actions import ReadFiles
 from clio.security.path_policy import Workspace
+from clio.sessions.session import Session
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.file_args import MAX_CHARS, ReadFile
 from clio.tools.files.paths import missing, resolve
-from clio.tools.files.read_log import ReadLog
+from clio.tools.files.read_log import ReadLog, are_whole_in_window
 from clio.tools.files.text_file import (
     MAX_EDIT_BYTES,
     NotText,
@@ -29,11 +31,14 @@ from clio.tools.files.text_file import (
 )
 from clio.tools.files.text_lines import numbered
 from clio.tools.files.unsaved import as_open
+from clio.tools.page_size import PageSize, page_size
 from clio.tools.search.listing import list_folder
 
 DEFAULT_LINES = 2_000
 _NOTES_CHARS = 500
 """Kept free of MAX_CHARS for the notes below the lines, which say how to go on."""
+_WORTH_POINTING = 400
+"""Characters of lines that are pointed at where the window shows them already, rather than shown again."""
 _MAX_LINE = 2_000
 _CHUNK = 1 << 20
 
@@ -53,10 +58,21 @@ class ReadFileTool:
     args = ReadFile
     read_only = True
 
-    def __init__(self, workspace: Workspace, read_log: ReadLog, max_chars: int = MAX_CHARS) -> None:
+    def __init__(
+        self,
+        workspace: Workspace,
+        read_log: ReadLog,
+        max_chars: int | PageSize = MAX_CHARS,
+        session_of: Callable[[], Session] | None = None,
+    ) -> None:
         self._workspace = workspace
         self._read_log = read_log
-        self._max_chars = max(1, max_chars - _NOTES_CHARS)
+        self._page = page_size(max_chars)
+        self._session_of = session_of
+
+    @property
+    def _max_chars(self) -> int:
+        return max(1, self._page.chars - _NOTES_CHARS)
 
     def prepare(self, args: ReadFile) -> Prepared:
         """A read of one file; whether it is there is seen only when it runs, after policy has agreed."""
@@ -80,7 +96,7 @@ class ReadFileTool:
             check_regular(status, name)
             with path.open("rb") as file:
                 if status.st_size > MAX_EDIT_BYTES:
-                    return self._window_of_large(file, status.st_size, name, first, limit)
+                    return self._window_of_large(path, file, status.st_size, first, limit)
                 data = file.read(MAX_EDIT_BYTES)
         except FileNotFoundError:
             raise missing(self._workspace, path) from None
@@ -95,7 +111,7 @@ class ReadFileTool:
             data, text = now.data, decode(now.data)
         self._read_log.saw(path, data)
         remarks = _remarks(text) + (["as it is in the editor, not saved yet"] if now.unsaved else [])
-        return self._answer(name, _window(text.text, name, first, limit), remarks)
+        return self._answer(path, _window(text.text, name, first, limit), remarks)
 
     def _picture(self, path: Path, data: bytes, name: str) -> ToolOutput:
         """A picture, for a model that can see it. Raises ToolFailed for any other file that is no text."""
@@ -110,7 +126,8 @@ class ReadFileTool:
         text = f"[picture {name}: {picture.described}]"
         return ToolOutput(text=text, summary=picture.described, images=(picture,), deeds=Deeds(read=(name,)))
 
-    def _window_of_large(self, file: BinaryIO, size: int, name: str, first: int, limit: int) -> ToolOutput:
+    def _window_of_large(self, path: Path, file: BinaryIO, size: int, first: int, limit: int) -> ToolOutput:
+        name = self._workspace.display(path)
         head = file.read(8_192)
         if looks_binary(head) and media_type(head):
             raise ToolFailed(
@@ -126,9 +143,10 @@ class ReadFileTool:
         lines = _take_lines(file, limit, self._max_chars)
         total = None if file.read(1) else first - 1 + len(lines)
         note = f"a large file of {size_text(size)}, read in parts; it cannot be edited with the file tools"
-        return self._answer(name, _Window(first=first, lines=lines, total=total), [note])
+        return self._answer(path, _Window(first=first, lines=lines, total=total), [note])
 
-    def _answer(self, name: str, window: _Window, remarks: list[str]) -> ToolOutput:
+    def _answer(self, path: Path, window: _Window, remarks: list[str]) -> ToolOutput:
+        name = self._workspace.display(path)
         rows = numbered([shown(line) for line in window.lines], window.first, max_chars=_MAX_LINE)
         rows = rows[: _fitting(rows, self._max_chars)]
         last = window.first + len(rows) - 1
@@ -143,7 +161,23 @@ class ReadFileTool:
             f"lines {window.first}-{last}{total}" if partial else f"{len(rows)} line{'' if len(rows) == 1 else 's'}"
         )
         text = "\n".join([*rows, *(f"[{note}]" for note in notes)])
-        return ToolOutput(text=text, summary=summary, deeds=Deeds(read=(name,)))
+        lines = window.lines[: len(rows)]
+        if len(text) > _WORTH_POINTING and self._is_shown(path, window.first, lines):
+            notes[:0] = [f"unchanged: lines {window.first}-{last} of {name} are as an earlier result above shows them"]
+            return ToolOutput(text="\n".join(f"[{note}]" for note in notes), summary=UNCHANGED)
+        return ToolOutput(
+            text=text,
+            summary=summary,
+            deeds=Deeds(read=(name,)),
+            kept_as=lambda message_id: self._read_log.showed(path, window.first, lines, message_id),
+        )
+
+    def _is_shown(self, path: Path, first: int, lines: list[str]) -> bool:
+        """Whether the window shows these very lines already."""
+        if self._session_of is None:
+            return False
+        messages = self._read_log.messages_showing(path, first, lines)
+        return bool(messages) and are_whole_in_window(self._session_of(), messages)
 
 
 def _window(text: str, name: str, first: int, limit: int) -> _Window:

@@ -9,6 +9,9 @@ _LINE = LatePattern(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
 _INDENT = LatePattern(r"[ \t]*")
 _VISIBLE = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 
+_MARKED = LatePattern(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
+_UNMARK = str.maketrans({"·": " ", "→": "\t", "␍": "", "⍽": "\u00a0"})
+
 LEGEND = "· space, → tab, ␍ carriage return, ⍽ no-break space"
 
 
@@ -59,6 +62,15 @@ def visible(line: str) -> str:
     start = line.index(core)
     head, tail = line[:start], line[start + len(core) :]
     return (head.replace(" ", "·") + core + tail.replace(" ", "·")).translate(_VISIBLE)
+
+
+def unmarked(text: str) -> str:
+    """The text with the marks of `visible` as the blanks they mean; the same text where it has none."""
+    if not any(mark in text for mark in "·→␍⍽"):
+        return text
+    return _MARKED.sub(
+        lambda match: match[1].translate(_UNMARK) + match[2].replace("→", "\t") + match[3].translate(_UNMARK), text
+    )
 
 
 def numbered(lines: Sequence[str], first: int, *, max_chars: int = 2_000) -> list[str]:

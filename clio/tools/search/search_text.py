@@ -11,6 +11,7 @@ from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.file_args import MAX_CHARS, SearchText
 from clio.tools.files.paths import missing, resolve
 from clio.tools.files.text_file import exists, shown
+from clio.tools.page_size import PageSize, page_size
 from clio.tools.search.file_index import ripgrep
 from clio.tools.search.globs import matcher
 from clio.tools.search.search_engines import (
@@ -39,12 +40,16 @@ class SearchTextTool:
     read_only = True
 
     def __init__(
-        self, workspace: Workspace, rg: str | None = "auto", max_chars: int = MAX_CHARS, limit_s: float = _LIMIT_S
+        self,
+        workspace: Workspace,
+        rg: str | None = "auto",
+        max_chars: int | PageSize = MAX_CHARS,
+        limit_s: float = _LIMIT_S,
     ) -> None:
         self._workspace = workspace
         self._rg = rg
         self._limit_s = limit_s
-        self._max_chars = max_chars
+        self._page = page_size(max_chars)
 
     def prepare(self, args: SearchText) -> Prepared:
         """A search. Raises ToolRetry for a pattern or a glob that cannot work."""
@@ -71,7 +76,7 @@ class SearchTextTool:
                     f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped; "
                     "search a smaller folder, or name the files with glob"
                 ) from None
-            return render(found, self._prefix(path), self._max_chars)
+            return render(found, self._prefix(path), self._page.chars)
 
         shown = repr(args.pattern).replace("\\\\", "\\")  # what steers stays spelled out, a backslash is one
         return Prepared(title=f"search {shown}{place}", action=ReadFiles(paths=(path,)), run=run)
@@ -107,14 +112,14 @@ class SearchTextTool:
 
 
 def render(found: Found, prefix: str, max_chars: int = MAX_CHARS) -> ToolOutput:
-    """The lines as `path:number: text`, context as `path-number- text`, and what was left out."""
+    """Each path once, below it its lines as `number:text` and context as `number-text`; then what was left out."""
     limit = max_chars - _NOTES_CHARS
     if not found.files:
         return ToolOutput(text="no matches (ignored and binary files are not searched)", summary="no matches")
     rows: list[str] = []
     used = hits = 0
     for file in found.files:
-        for row, hit in _rows(file, prefix):
+        for row, hit in _rows(file, prefix, first=not rows):
             if hits >= _MAX_LINES or (used + len(row) > limit and rows):
                 return _answer(rows, found, hits)
             rows.append(row)
@@ -131,17 +136,18 @@ def _answer(rows: list[str], found: Found, hits: int) -> ToolOutput:
     return ToolOutput(text="\n".join(rows), summary=count)
 
 
-def _rows(file: FileHits, prefix: str) -> list[tuple[str, bool]]:
-    """The rows of one file, with a gap between stretches that do not touch where there is context."""
-    path = prefix + file.path
+def _rows(file: FileHits, prefix: str, *, first: bool) -> list[tuple[str, bool]]:
+    """The rows of one file below its path, with a gap between stretches that do not touch where there is context."""
     rows: list[tuple[str, bool]] = []
+    heading = ("" if first else "\n") + f"{prefix}{file.path}\n"
     before: int | None = None
     has_context = any(not line.hit for line in file.lines)
     for line in file.lines:
         if has_context and before is not None and line.number > before + 1:
             rows.append(("--", False))
         mark = ":" if line.hit else "-"
-        rows.append((f"{path}{mark}{line.number}{mark} {_cut(line)}".rstrip(), line.hit))
+        rows.append((f"{heading}{line.number}{mark}{_cut(line)}".rstrip(), line.hit))
+        heading = ""
         before = line.number
     return rows
 

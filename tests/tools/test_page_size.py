@@ -1,0 +1,37 @@
+"""How large one result may be, and what is said of tools there is no space for."""
+
+import pytest
+
+from clio.tools.left_out import LeftOut
+from clio.tools.page_size import PageSize
+
+
+@pytest.mark.parametrize(
+    ("free", "room", "calls", "least", "most"),
+    [
+        (400_000, 400_000, 1, 24_000, 24_000),  # a large window: nothing changes
+        (60_000, 60_000, 1, 8_000, 15_000),
+        (60_000, 60_000, 10, 3_000, 6_000),
+        (0, 60_000, 1, 1_000, 6_000),  # a trim comes before the next request
+        (0, 4_000, 1, 1_000, 5_000),
+    ],
+)
+def test_a_page_follows_the_free_room(free: int, room: int, calls: int, least: int, most: int) -> None:
+    size = PageSize(24_000)
+    size.fit(free, room, calls)
+    assert least <= size.chars <= most
+
+
+def test_a_page_never_grows_beyond_its_limit() -> None:
+    size = PageSize(2_000)
+    size.fit(1_000_000, 1_000_000)
+    assert size.chars == 2_000
+
+
+def test_tools_left_out_are_named_to_both() -> None:
+    left = LeftOut(own=("apply_patch",), servers=("mcp_a_draw", "mcp_a_paint"), offered=9)
+    (fragment,) = left.fragments()
+    for name in ("apply_patch", "mcp_a_draw", "mcp_a_paint"):
+        assert name in left.sentence and name in fragment.text
+    assert "2 of 9" in left.sentence
+    assert LeftOut().fragments() == [] and LeftOut().names == ()
