@@ -1,7 +1,6 @@
 """What a checker gets to judge: the tree a model left, its answer, and ways to run the one on the other's word."""
 
 import os
-import runpy
 import shutil
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.agent_tasks.task import GIT_ENVIRONMENT, Task, run_git, write_start_tree
+from bench.agent_tasks.task import GIT_ENVIRONMENT, Task, load_function, run_git, write_start_tree
 
 RUN_TIMEOUT_S = 60
 _NOT_COMPARED = {".git", ".clio", "__pycache__", ".pytest_cache", ".ruff_cache", "node_modules", "target"}
@@ -115,7 +114,7 @@ def check_result(task: Task, tree: Path, answer: str) -> list[str]:
         start = Path(name)
         write_start_tree(task, start)
         result = Result(tree=tree, start=start, answer=answer)
-        runpy.run_path(str(task.folder / "check.py"))["check"](result)
+        load_function(task, "check.py", "check")(result)
         return result.problems
 
 

@@ -12,10 +12,11 @@ tasks/NAME/
   wrong/*.yaml     plays that must be found out, each with `found`: a part of the problem to report
 """
 
+import importlib.util
 import os
-import runpy
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,11 +110,19 @@ def run_git(folder: Path, *words: str) -> str:
 def write_start_tree(task: Task, folder: Path, *, dirty: bool = True) -> None:
     """Write the project's files as they are when the task begins, without a repository."""
     shutil.copytree(task.folder / "files", folder, dirs_exist_ok=True)
-    maker = task.folder / "make_files.py"
-    if maker.exists():
-        runpy.run_path(str(maker))["write_files"](folder)
+    if (task.folder / "make_files.py").exists():
+        load_function(task, "make_files.py", "write_files")(folder)
     if dirty:
         overlay(task.folder / "dirty", folder)
+
+
+def load_function(task: Task, file: str, name: str) -> Callable[[Any], None]:
+    """A function of a Python file in a task's folder."""
+    spec = importlib.util.spec_from_file_location(f"agent_task_{task.name}_{Path(file).stem}", task.folder / file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return getattr(module, name)
 
 
 def overlay(source: Path, folder: Path) -> None:
