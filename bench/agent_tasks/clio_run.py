@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.agent_tasks.rereads import count_forced_rereads
-from bench.agent_tasks.task import GIT_ENVIRONMENT, Task
+from bench.agent_tasks.task import Task, make_git_environment
 
 MAX_LINE_BYTES = 32_000_000
 GRACE_S = 10.0
@@ -185,6 +185,6 @@ def _read_trims(project: Path, events: list[dict[str, Any]]) -> dict[str, list[s
 
 def make_environment(home: Path, **more: str) -> dict[str, str]:
     """The environment of a clio that shares no settings and no memory with the user's own; keys of servers stay."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("CLIO_")}
+    own = {name: value for name, value in make_git_environment().items() if not name.startswith("CLIO_")}
     path = os.pathsep.join([str(Path(sys.executable).parent), own.get("PATH", os.defpath)])
-    return own | GIT_ENVIRONMENT | {"CLIO_HOME": str(home), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | more
+    return own | {"CLIO_HOME": str(home), "PATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | more

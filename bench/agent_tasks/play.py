@@ -22,23 +22,26 @@ def load_play(task: Task, path: Path) -> list[Reply]:
     data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     replies: list[Reply] = []
     for entry in data["replies"] if isinstance(data, dict) else data:
-        words = _fill(entry.get("text", ""), task)
+        words = fill_arguments(entry.get("text", ""), task)
         if "calls" in entry:
-            replies.append(tool_calls([(name, _fill(arguments, task)) for name, arguments in entry["calls"]], words))
+            replies.append(
+                tool_calls([(name, fill_arguments(arguments, task)) for name, arguments in entry["calls"]], words)
+            )
         else:
             replies.append(text(words, chunk_size=200))
     return replies
 
 
-def _fill(value: Any, task: Task) -> Any:
+def fill_arguments(value: Any, task: Task) -> Any:
+    """A value of a play with the texts it names put in."""
     match value:
         case {"solution": str() as path}:
             return (task.folder / "solution" / path).read_text(encoding="utf-8")
         case {"answer": "reference"}:
             return (task.folder / "answer.md").read_text(encoding="utf-8").strip()
         case dict():
-            return {key: _fill(item, task) for key, item in value.items()}
+            return {key: fill_arguments(item, task) for key, item in value.items()}
         case list():
-            return [_fill(item, task) for item in value]
+            return [fill_arguments(item, task) for item in value]
         case _:
             return value

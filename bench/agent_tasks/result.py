@@ -1,6 +1,5 @@
 """What a checker gets to judge: the tree a model left, its answer, and ways to run the one on the other's word."""
 
-import os
 import shutil
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.agent_tasks.task import GIT_ENVIRONMENT, Task, load_function, run_git, write_start_tree
+from bench.agent_tasks.task import Task, load_function, make_git_environment, run_git, write_start_tree
 
 RUN_TIMEOUT_S = 60
 _NOT_COMPARED = {".git", ".clio", "__pycache__", ".pytest_cache", ".ruff_cache", "node_modules", "target"}
@@ -128,7 +127,7 @@ def _list_files(folder: Path) -> dict[str, bytes]:
 
 
 def _run_bounded(command: list[str], folder: Path) -> Ran:
-    environment = os.environ | GIT_ENVIRONMENT | {"PYTHONDONTWRITEBYTECODE": "1"}
+    environment = make_git_environment() | {"PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ran = subprocess.run(
             command,

@@ -32,7 +32,7 @@ from tests.support.chat_server import ChatServer
 
 VERSION = 1
 SCRIPTED = "scripted"
-_SUMMED = (
+SUMMED = (
     *("steps", "tokens_in", "tokens_cached", "tokens_out", "cost_usd", "unpriced_tokens", "seconds"),
     *("calls", "failed_calls", "trims", "forced_rereads", "questions", "approvals"),
 )
@@ -108,7 +108,8 @@ def _make_row(task: Task, figures: Figures, problems: list[str], kept: Path | No
 async def run_tasks(names: list[str], options: argparse.Namespace) -> dict[str, Any]:
     """Carry out the named tasks, each as often as wanted. What this machine cannot run is in `skipped`, with the reason."""
     tasks = [load_task(name) for name in names]
-    able = [task for task in tasks if not task.missing_program]
+    missing = {task.name: task.missing_program for task in tasks}
+    able = [task for task in tasks if not missing[task.name]]
     limit = asyncio.Semaphore(options.jobs)
 
     async def run_bounded(task: Task) -> Row:
@@ -125,9 +126,9 @@ async def run_tasks(names: list[str], options: argparse.Namespace) -> dict[str, 
         "clio": next((row["clio"] for row in rows if row["clio"]), ""),
         "rows": list(rows),
         "skipped": [
-            {"task": task.name, "reason": f"{task.missing_program} is not installed"}
-            for task in tasks
-            if task.missing_program
+            {"task": name, "reason": f"{program} is not installed, or does not start"}
+            for name, program in missing.items()
+            if program
         ],
         "totals": sum_rows(rows),
     }
@@ -136,7 +137,7 @@ async def run_tasks(names: list[str], options: argparse.Namespace) -> dict[str, 
 def sum_rows(rows: list[Row]) -> Row:
     """The totals over all rows: how many were solved, and the sum of each figure."""
     totals: Row = {"runs": len(rows), "solved": sum(row["solved"] for row in rows)}
-    return totals | {name: round(sum(row[name] for row in rows), 4) for name in _SUMMED}
+    return totals | {name: round(sum(row[name] for row in rows), 4) for name in SUMMED}
 
 
 def render_header() -> str:
@@ -208,7 +209,7 @@ def _average_by_task(rows: list[Row]) -> dict[str, dict[str, float]]:
     for row in rows:
         by_task.setdefault(row["task"], []).append(row)
     return {
-        name: {key: sum(row[key] for row in group) / len(group) for key in ("solved", *_SUMMED)}
+        name: {key: sum(row[key] for row in group) / len(group) for key in ("solved", *SUMMED)}
         for name, group in by_task.items()
     }
 

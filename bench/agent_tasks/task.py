@@ -24,8 +24,15 @@ from typing import Any
 import yaml
 
 TASKS = Path(__file__).parent / "tasks"
-TOOLCHAINS = {"python": "python3", "javascript": "node", "go": "go", "rust": "rustc", "c": "cc", "shell": "sh"}
-"""The program without which a task of that language cannot run."""
+TOOLCHAINS = {
+    "python": ("python3", "--version"),
+    "javascript": ("node", "--version"),
+    "go": ("go", "version"),
+    "rust": ("rustc", "--version"),
+    "c": ("cc", "--version"),
+    "shell": ("sh", "-c", "true"),
+}
+"""A command that works where tasks of that language can run."""
 KINDS = (
     "bug feature refactor failing-test question do-not-touch two-sessions small-window dirty-tree strict-test".split()
 )
@@ -47,6 +54,7 @@ class Task:
     max_steps: requests allowed for one message. max_seconds: for the whole task.
     context_window: tokens; 0 for the model's own.
     answers: what to say to a question whose text contains the key; other questions get a neutral answer.
+    solution_commit: the message under which the reference solution commits its files; "" where it commits nothing.
     """
 
     name: str
@@ -59,6 +67,7 @@ class Task:
     context_window: int = 0
     approve: str = "edits"
     answers: dict[str, str] = field(default_factory=dict[str, str])
+    solution_commit: str = ""
 
     @property
     def folder(self) -> Path:
@@ -67,9 +76,15 @@ class Task:
 
     @property
     def missing_program(self) -> str:
-        """The program this machine lacks for it; "" where nothing is missing."""
-        programs = (TOOLCHAINS[self.language], "git")
-        return next((name for name in programs if shutil.which(name) is None), "")
+        """The program this machine lacks for it, or that does not start; "" where nothing is missing."""
+        commands = (TOOLCHAINS[self.language], ("git", "--version"))
+        return next((command[0] for command in commands if not _can_run(command)), "")
+
+
+def _can_run(command: tuple[str, ...]) -> bool:
+    if shutil.which(command[0]) is None:
+        return False
+    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0
 
 
 def load_task(name: str) -> Task:
@@ -96,13 +111,18 @@ def list_task_names() -> list[str]:
     return sorted(path.parent.name for path in TASKS.glob("*/task.yaml"))
 
 
+def make_git_environment() -> dict[str, str]:
+    """The environment without variables of git, such as the repository of a hook, and without the user's git settings."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | GIT_ENVIRONMENT
+
+
 def run_git(folder: Path, *words: str) -> str:
     """What a git command prints in a folder, without the user's own configuration.
 
     Raises:
         subprocess.CalledProcessError: where git fails.
     """
-    environment = os.environ | GIT_ENVIRONMENT
+    environment = make_git_environment()
     command = ["git", "-C", str(folder), *words]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=30).stdout
 
@@ -140,3 +160,13 @@ def create_project(task: Task, folder: Path) -> None:
     run_git(folder, "add", "--all")
     run_git(folder, "commit", "--quiet", "--message", "Add the project")
     overlay(task.folder / "dirty", folder)
+
+
+def apply_solution(task: Task, project: Path) -> str:
+    """Lay the reference solution over a project, commit it where the task wants that, and return its answer."""
+    solution = task.folder / "solution"
+    overlay(solution, project)
+    if task.solution_commit:
+        paths = [path.relative_to(solution).as_posix() for path in solution.rglob("*") if path.is_file()]
+        run_git(project, "commit", "--quiet", "--message", task.solution_commit, "--", *paths)
+    return (task.folder / "answer.md").read_text(encoding="utf-8").strip()

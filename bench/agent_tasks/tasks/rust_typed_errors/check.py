@@ -44,7 +44,10 @@ def check(result: Result) -> None:
         build = ["rustc", "--edition", "2021", "-A", "warnings"]
         files = {"src/hidden_lib.rs": result.read("src/lib.rs") + HIDDEN, "program.py": PROGRAM}
         result.expect_success(
-            "the errors are not as asked", [*build, "--test", "src/hidden_lib.rs", "-o", tests], [tests, "-q"], files=files
+            "the errors are not as asked",
+            [*build, "--test", "src/hidden_lib.rs", "-o", tests],
+            [tests, "-q"],
+            files=files,
         )
         result.expect_success(
             "the program prints something else",
