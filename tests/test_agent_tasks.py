@@ -1,4 +1,4 @@
-"""The agent tasks judge rightly, and the program that carries them out works with the real clio and a scripted model."""
+"""The checkers of the agent tasks judge rightly, and a scripted model solves them in the real clio."""
 
 import asyncio
 import json

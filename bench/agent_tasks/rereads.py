@@ -1,4 +1,4 @@
-"""How many reads a trim forced: reads of lines that a result showed before, until a trim took it from the window. Pure."""
+"""Count the reads that trims forced: of lines that an earlier result showed, until a trim dropped it. Pure."""
 
 import json
 import re

@@ -106,7 +106,7 @@ def _make_row(task: Task, figures: Figures, problems: list[str], kept: Path | No
 
 
 async def run_tasks(names: list[str], options: argparse.Namespace) -> dict[str, Any]:
-    """Carry out the named tasks, each as often as wanted. What this machine cannot run is in `skipped`, with the reason."""
+    """Carry out the named tasks, each as often as wanted; `skipped` names those this machine cannot run, and why."""
     tasks = [load_task(name) for name in names]
     missing = {task.name: task.missing_program for task in tasks}
     able = [task for task in tasks if not missing[task.name]]

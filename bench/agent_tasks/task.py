@@ -112,7 +112,7 @@ def list_task_names() -> list[str]:
 
 
 def make_git_environment() -> dict[str, str]:
-    """The environment without variables of git, such as the repository of a hook, and without the user's git settings."""
+    """The environment without variables of git, such as those of a hook, and without the user's git settings."""
     return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | GIT_ENVIRONMENT
 
 

@@ -15,7 +15,8 @@ const run = (...words) => {
 };
 assert.equal(run("--format", "csv").stdout,
   'name,city,total\r\n"Ada ""the first""","London, UK",3\r\n"Bo\nb",Ulm,0\r\n', "csv");
-assert.equal(run("--format", "csv", "--columns", "total,city").stdout, 'total,city\r\n3,"London, UK"\r\n0,Ulm\r\n', "columns");
+assert.equal(run("--format", "csv", "--columns", "total,city").stdout,
+  'total,city\r\n3,"London, UK"\r\n0,Ulm\r\n', "columns");
 const rows = run("--format", "json", "--columns", "total,city").stdout;
 assert.deepEqual(JSON.parse(rows), [{ total: 3, city: "London, UK" }, { total: 0, city: "Ulm" }]);
 assert.ok(rows.indexOf("total") < rows.indexOf("city"), "the order of columns in JSON");

@@ -10,7 +10,8 @@ assert free_slots([(540, 600), (600, 660)]) == [(480, 540), (660, 1080)]
 assert free_slots([(480, 900), (540, 600)]) == [(900, 1080)]
 random.seed(7)
 for _ in range(300):
-    bookings = [(start, start + random.randint(1, 200)) for start in random.sample(range(400, 1100), random.randint(0, 6))]
+    starts = random.sample(range(400, 1100), random.randint(0, 6))
+    bookings = [(start, start + random.randint(1, 200)) for start in starts]
     slots = free_slots(bookings)
     free = {minute for start, end in slots for minute in range(start, end)}
     taken = {minute for start, end in bookings for minute in range(start, end)}

@@ -11,21 +11,26 @@ FACTS = {
         "those 55 minutes as the time users were affected.",
     ),
     "2030-02-17": (
-        "Payments looked guilty for most of the night. In the end a full disk on the mail relay had blocked the receipts, "
+        "Payments looked guilty for most of the night. In the end a full disk on the mail relay had "
+        "blocked the receipts, "
         "and payments had waited for them.",
         "Orders failed for 25 minutes, then again for 17 after the restart; the review counts both, so 42 minutes.",
     ),
     "2030-03-03": (
-        "A wrong feature flag in the image resizer returned empty files. The gateway and the catalog behaved as designed.",
+        "A wrong feature flag in the image resizer returned empty files. The gateway and the "
+        "catalog behaved as designed.",
         "The pager said 90 minutes. Users saw broken pictures for one hour and 13 minutes, which is the agreed figure.",
     ),
     "2030-04-21": (
         "Nothing was wrong with the database, which we restarted twice. The rate limiter had counted all users as one.",
-        "From the first refused request to the last: 19 minutes. The 4 hours in the status page are those of the follow-up.",
+        "From the first refused request to the last: 19 minutes. The 4 hours in the status page are "
+        "those of the follow-up.",
     ),
     "2030-05-30": (
-        "Search was slow, and recommendations failed, because the feature service had loaded an index of the year before.",
-        "The agreed length is three hours and five minutes; the draft of this report had left out the hour before the alarm.",
+        "Search was slow, and recommendations failed, because the feature service had loaded an "
+        "index of the year before.",
+        "The agreed length is three hours and five minutes; the draft of this report had left out "
+        "the hour before the alarm.",
     ),
     "2030-06-12": (
         "The clock of the token issuer was four minutes late, so every other service refused its tokens.",
@@ -37,15 +42,18 @@ FACTS = {
     ),
     "2030-08-25": (
         "A migration had locked the table of addresses: the address book stopped, and with it checkout and invoices.",
-        "The lock was held for 31 minutes, but users were affected only from its ninth minute on, so the review says 22.",
+        "The lock was held for 31 minutes, but users were affected only from its ninth minute on, "
+        "so the review says 22.",
     ),
     "2030-09-14": (
         "Twice the price feed sent amounts in another currency. The catalog showed what it was given.",
         "Wrong prices were shown for 48 minutes in the morning and 49 in the evening, and both count.",
     ),
     "2030-10-02": (
-        "A router of our provider was suspected and cleared. It was the job scheduler, which started every job at once.",
-        "The dashboards were red for 140 minutes; users noticed nothing in the last 20, and the agreed time leaves these out.",
+        "A router of our provider was suspected and cleared. It was the job scheduler, which "
+        "started every job at once.",
+        "The dashboards were red for 140 minutes; users noticed nothing in the last 20, and the "
+        "agreed time leaves these out.",
     ),
 }
 ROOMS = "on-call channel,status call,review,handover,morning meeting,bridge".split(",")

@@ -13,7 +13,8 @@ for name in "app.log" "my app *.log"; do
         sh bin/rotate.sh "$folder/$name" 3
         [ ! -e "$folder/$name" ] || { echo "the file itself is still there"; exit 1; }
     done
-    [ "$(cat "$folder/$name.1" "$folder/$name.2" "$folder/$name.3" | tr -d '\\n')" = 654 ] || { echo "kept wrongly"; exit 1; }
+    kept=$(cat "$folder/$name.1" "$folder/$name.2" "$folder/$name.3" | tr -d '\\n')
+    [ "$kept" = 654 ] || { echo "kept wrongly"; exit 1; }
     [ ! -e "$folder/$name.4" ] || { echo "too many"; exit 1; }
 done
 sh bin/rotate.sh "$folder/none.log" 3
