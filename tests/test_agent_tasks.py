@@ -149,6 +149,17 @@ def test_questions_are_answered_and_counted(tmp_path: Path) -> None:
     assert (kept / "project" / "made").exists()
 
 
+def test_a_read_that_a_trim_of_the_real_clio_forced_is_counted(tmp_path: Path) -> None:
+    task = load_task("python_incident_reports")
+    replies = yaml.safe_load((task.folder / "play.yaml").read_text(encoding="utf-8"))
+    again = {"calls": [["read_file", {"path": "reports/2030-01-09.md"}]]}
+    play = tmp_path / "play.yaml"
+    play.write_text(yaml.safe_dump([*replies[:-1], again, {"text": "Done."}]), encoding="utf-8")
+    row = run_play(task, play)
+    assert row["trims"] > 0
+    assert row["forced_rereads"] == 1
+
+
 def message(id: str, **fields: Any) -> dict[str, Any]:
     return {"type": "message", "message": {"id": id, **fields}}
 
