@@ -142,7 +142,7 @@ def sum_rows(rows: list[Row]) -> Row:
 
 def render_header() -> str:
     """The head of the table that `render_row` continues."""
-    return f"{'task':<26} {'solved':<7}" + "".join(f"{title:>{_width(title)}}" for title in _COLUMNS.values())
+    return f"{'task':<28} {'solved':<7}" + "".join(f"{title:>{_width(title)}}" for title in _COLUMNS.values())
 
 
 def render_row(row: Row) -> str:
@@ -151,7 +151,7 @@ def render_row(row: Row) -> str:
     solved = row["solved"] if isinstance(row["solved"], str) else ("yes" if row["solved"] else "no")
     problems = [f"    {problem}" for problem in row.get("problems", ())]
     problems += [f"    kept in {row['kept']}"] if "kept" in row else []
-    return "\n".join([f"{row['task']:<26} {solved:<7}{cells}", *problems])
+    return "\n".join([f"{row['task']:<28} {solved:<7}{cells}", *problems])
 
 
 def _width(title: str) -> int:
@@ -183,7 +183,7 @@ def compare_reports(before: dict[str, Any], after: dict[str, Any]) -> str:
     both = [name for name in new if name in old]
     lines = [
         f"before: model {before['model']}, clio {before['clio']}; after: model {after['model']}, clio {after['clio']}",
-        f"{'task':<26}{'solved':>16}{'steps':>16}{'in':>20}{'seconds':>18}{'re-reads':>16}{'approvals':>16}",
+        f"{'task':<28}{'solved':>16}{'steps':>16}{'in':>20}{'seconds':>18}{'re-reads':>16}{'approvals':>16}",
     ]
     shown = (
         ("solved", 16),
@@ -195,10 +195,10 @@ def compare_reports(before: dict[str, Any], after: dict[str, Any]) -> str:
     )
     for name in both:
         cells = "".join(f"{_render_change(old[name][key], new[name][key]):>{width}}" for key, width in shown)
-        lines.append(f"{name:<26}{cells}")
+        lines.append(f"{name:<28}{cells}")
     sums = [{key: sum(rows[name][key] for name in both) for key, _ in shown} for rows in (old, new)]
     total = "".join(f"{_render_change(sums[0][key], sums[1][key]):>{width}}" for key, width in shown)
-    lines.append(f"{'total':<26}{total}")
+    lines.append(f"{'total':<28}{total}")
     lines += [f"only before: {name}" for name in old if name not in new]
     lines += [f"only after: {name}" for name in new if name not in old]
     return "\n".join(lines)
@@ -254,7 +254,7 @@ def main(words: list[str] | None = None) -> int:
     names = options.task or list_task_names()
     if options.list:
         for task in map(load_task, names):
-            print(f"{task.name:<26} {task.language:<11} {task.kind:<13} {task.title}")
+            print(f"{task.name:<28} {task.language:<11} {task.kind:<13} {task.title}")
         return 0
     before = json.loads(Path(options.compare).read_text(encoding="utf-8")) if options.compare else None
     if options.load:
