@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from pwd import getpwuid
 from typing import Any
@@ -127,13 +126,17 @@ def test_a_model_that_never_ends_is_stopped_by_the_limit_of_steps(tmp_path: Path
     assert (row["steps"], row["status"], row["solved"]) == (3, "max_steps", False)
 
 
-def test_a_clio_that_hangs_is_ended_after_its_time(tmp_path: Path) -> None:
+def test_a_clio_that_hangs_is_ended_after_its_time_with_what_it_took_so_far(tmp_path: Path) -> None:
     hanging = tmp_path / "clio"
-    hanging.write_text(f"#!{sys.executable}\nimport sys\nfor line in sys.stdin: pass\n", encoding="utf-8")
+    usage = {"prompt_tokens": 40, "completion_tokens": 2}
+    events = [{"type": "step_started", "step": 1}, {"type": "step_finished", "step": 1, "usage": usage}]
+    lines = "\n".join(map(json.dumps, events))
+    hanging.write_text(f"#!/bin/sh\ncat <<'END'\n{lines}\nEND\nexec sleep 60\n", encoding="utf-8")
     hanging.chmod(0o755)
-    task = Task("python_strict_test", "", "bug", "python", (("go on",),), max_seconds=1)
+    task = Task("python_strict_test", "", "bug", "python", (("go on",),), max_seconds=2)
     row = run_play(task, load_task(task.name).folder / "play.yaml", clio=str(hanging))
     assert (row["status"], row["solved"]) == ("timeout", False)
+    assert (row["steps"], row["tokens_in"], row["tokens_out"]) == (1, 40, 2)
 
 
 def test_questions_are_answered_and_counted(tmp_path: Path) -> None:

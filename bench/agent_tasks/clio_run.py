@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from asyncio.subprocess import PIPE, Process
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,10 +105,16 @@ async def _run_session(
             figures.status, figures.error = "timeout", f"longer than {task.max_seconds} s"
         finally:
             await _end(process)
+    if not any(event.get("type") == "result" for event in events):  # ended from outside: only the steps tell
+        for event in events:
+            if event.get("type") == "step_finished":
+                _add_usage(event["usage"], figures)
     return events
 
 
-async def _converse(process: Process, prompts: tuple[str, ...], task: Task, figures: Figures) -> Any:
+async def _converse(
+    process: Process, prompts: tuple[str, ...], task: Task, figures: Figures
+) -> AsyncIterator[dict[str, Any]]:
     """Say the messages one after the other and answer what is asked; yields the events and counts in `figures`."""
     assert process.stdin is not None and process.stdout is not None
     waiting = list(prompts)
@@ -152,12 +159,17 @@ def _choose_answer(task: Task, question: str) -> str:
 
 def _take_result(event: dict[str, Any], figures: Figures) -> None:
     figures.status, figures.error, figures.answer = event["status"], event["error"], event["text"]
-    usage, cost = event["usage"] or {}, event["cost"] or {}
-    figures.tokens_in += usage.get("prompt_tokens", 0)
-    figures.tokens_cached += usage.get("cached_tokens", 0)
-    figures.tokens_out += usage.get("completion_tokens", 0)
+    _add_usage(event["usage"], figures)
+    cost: dict[str, int] = event["cost"] or {}
     figures.cost_usd += cost.get("micro_dollars", 0) / 1e6
     figures.unpriced_tokens += cost.get("unpriced_tokens", 0)
+
+
+def _add_usage(usage: dict[str, int] | None, figures: Figures) -> None:
+    counted = usage or {}
+    figures.tokens_in += counted.get("prompt_tokens", 0)
+    figures.tokens_cached += counted.get("cached_tokens", 0)
+    figures.tokens_out += counted.get("completion_tokens", 0)
 
 
 async def _end(process: Process) -> None:

@@ -100,7 +100,8 @@ def load_task(name: str) -> Task:
     unknown = set(data) - set(Task.__dataclass_fields__)
     if unknown:
         raise ValueError(f"{path}: unknown keys {', '.join(sorted(unknown))}")
-    task = Task(name=name, **data | {"sessions": tuple(tuple(prompts) for prompts in data["sessions"])})
+    data["sessions"] = tuple(tuple(prompts) for prompts in data["sessions"])
+    task = Task(name=name, **data)
     if task.kind not in KINDS or task.language not in TOOLCHAINS:
         raise ValueError(f"{path}: unknown kind {task.kind!r} or language {task.language!r}")
     return task
