@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 from pwd import getpwuid
 from typing import Any
@@ -139,7 +140,8 @@ def test_a_clio_that_hangs_is_ended_after_its_time_with_what_it_took_so_far(tmp_
     assert (row["steps"], row["tokens_in"], row["tokens_out"]) == (1, 40, 2)
 
 
-def test_questions_are_answered_and_counted(tmp_path: Path) -> None:
+def test_questions_are_answered_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     play = tmp_path / "play.yaml"
     ask = {"question": "Which port?", "options": ["80", "8080"]}
     steps = [{"calls": [["ask_user", ask]]}, {"calls": [["run_command", {"command": "touch made"}]]}, {"text": "Done."}]
