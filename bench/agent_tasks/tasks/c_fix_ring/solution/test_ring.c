@@ -1,0 +1,21 @@
+#include "ring.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(void)
+{
+    unsigned char data[8], out[8];
+    struct ring ring;
+
+    ring_init(&ring, data, sizeof data);
+    assert(ring_write(&ring, (const unsigned char *)"abc", 3) == 3);
+    assert(ring_used(&ring) == 3);
+    assert(ring_read(&ring, out, sizeof out) == 3 && memcmp(out, "abc", 3) == 0);
+    assert(ring_write(&ring, (const unsigned char *)"0123456789", 10) == 8);
+    assert(ring_used(&ring) == 8);
+    assert(ring_read(&ring, out, sizeof out) == 8 && memcmp(out, "01234567", 8) == 0);
+    puts("ok");
+    return 0;
+}

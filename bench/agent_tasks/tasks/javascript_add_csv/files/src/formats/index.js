@@ -1,0 +1,4 @@
+import { json } from "./json.js";
+import { table } from "./table.js";
+
+export const FORMATS = { table, json };

@@ -1,0 +1,3 @@
+export function json(rows, columns) {
+  return `${JSON.stringify(rows, columns, 2)}\n`;
+}

@@ -1,0 +1,24 @@
+import { readFileSync } from "node:fs";
+import { parse, HELP } from "./args.js";
+import { FORMATS } from "./formats/index.js";
+
+export function main(words, out, err) {
+  const options = parse(words);
+  if (options.help) {
+    out.write(HELP);
+    return 0;
+  }
+  if (options.error) {
+    err.write(`report: ${options.error}\n`);
+    return 2;
+  }
+  const rows = JSON.parse(readFileSync(options.file, "utf8"));
+  const known = Object.keys(rows[0] ?? {});
+  const unknown = options.columns?.find((name) => !known.includes(name));
+  if (unknown !== undefined) {
+    err.write(`report: unknown column ${unknown}; there are ${known.join(", ")}\n`);
+    return 2;
+  }
+  out.write(FORMATS[options.format](rows, options.columns ?? known));
+  return 0;
+}

@@ -1,0 +1,9 @@
+export class Limit {
+  constructor(count) {
+    this.count = count;
+  }
+
+  open() {
+    return this.count;
+  }
+}

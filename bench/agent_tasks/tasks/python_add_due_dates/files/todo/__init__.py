@@ -1,0 +1,1 @@
+"""A to-do list in a JSON file."""

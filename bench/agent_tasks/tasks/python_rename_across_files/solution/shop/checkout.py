@@ -1,0 +1,6 @@
+from shop import accounts as store
+
+
+def greet(number):
+    loader = store.load_account
+    return f"Hello {loader(number)}"

@@ -1,0 +1,3 @@
+from money.split import split
+
+__all__ = ["split"]

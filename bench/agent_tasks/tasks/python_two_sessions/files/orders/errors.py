@@ -1,0 +1,10 @@
+"""What can go wrong with an order."""
+
+
+class OrderError(Exception):
+    """code: what support staff search for. The text begins with it."""
+
+    code = "ORD-0000"
+
+    def __init__(self, message):
+        super().__init__(f"{self.code}: {message}")

@@ -1,0 +1,20 @@
+use crate::number;
+
+#[derive(Debug, PartialEq)]
+pub struct Config {
+    pub port: u16,
+    pub workers: u16,
+}
+
+pub fn load(text: &str) -> Result<Config, String> {
+    let (mut port, mut workers) = (None, 4);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        match key.trim() {
+            "port" => port = Some(number::parse("port", value)?),
+            "workers" => workers = number::parse("workers", value)?,
+            other => return Err(format!("unknown key: {other}")),
+        }
+    }
+    Ok(Config { port: port.ok_or("missing: port".to_string())?, workers })
+}

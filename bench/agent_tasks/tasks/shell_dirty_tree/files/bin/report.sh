@@ -1,0 +1,3 @@
+#!/bin/sh
+# report.sh FOLDER: how much the logs of a folder take.
+du -sk "$1"
