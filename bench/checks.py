@@ -47,7 +47,8 @@ async def time_edits(name: str, body: str, turns: int, *, checked: bool) -> list
         (project / name).write_text(body, encoding="utf-8")
         overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "approve": "all"}
         if not checked:
-            overrides["checks"] = "off"
+            (Path(folder) / "home").mkdir()
+            (Path(folder) / "home" / "config.yaml").write_text("checks: off\n", encoding="utf-8")
         env = {"CLIO_HOME": str(Path(folder) / "home"), "OPENAI_API_KEY": "bench"}
         loaded = load(Options(cwd=project, overrides=overrides), env)
         app = build_app(loaded, approver=Person(), asker=Asker(Person()), emit=emit, env=env)

@@ -42,7 +42,6 @@ class Arguments(argparse.Namespace):
     no_ltm: bool = False
     no_instructions: bool = False
     no_hooks: bool = False
-    no_checks: bool = False
     scenario: str | None = None
     incognito: bool = False
     no_color: bool = False
@@ -75,7 +74,7 @@ class Flag:
         metavar: str | None = None,
         dest: str = "",
         field: str = "",
-        value: bool | str = True,
+        value: bool = True,
         many: bool = False,
         only: tuple[str, ...] = (),
     ) -> None:
@@ -140,7 +139,6 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--no-instructions", "leave AGENTS.md and its like out of the prompt", group=_LIMITS, field="instructions",
          value=False),
     Flag("--no-hooks", "run no command of hooks.yaml", group=_LIMITS, field="hooks", value=False),
-    Flag("--no-checks", "run no linter or type checker after edits", group=_LIMITS, field="checks", value="off"),
     Flag("--scenario", "the kind of work, else told from each request", group=_LIMITS, metavar="NAME",
          field="scenario"),
     Flag("--incognito", "write nothing anywhere and use no memory", group=_LIMITS, field="incognito"),

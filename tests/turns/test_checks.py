@@ -185,12 +185,6 @@ def test_off_runs_nothing(make_desk: MakeDesk, tmp_path: Path) -> None:
     assert "checks" not in result(desk, 1)
 
 
-def test_the_flag_switches_them_off(make_desk: MakeDesk) -> None:
-    desk = make_desk([write("a.json", "{"), text("done")], approve="all", checks="off")
-    run(desk)
-    assert "checks" not in result(desk, 1)
-
-
 @needs_shell
 def test_a_command_of_the_user_s_is_compared_with_before(make_desk: MakeDesk, tmp_path: Path) -> None:
     configure(
