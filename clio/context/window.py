@@ -124,7 +124,10 @@ class ContextWindow:
     @property
     def summary(self) -> str:
         """What the next request says in the place of what left the window; empty where nothing did."""
-        message = self._head.message(self._room.summary_tokens)
+        if not self.is_trimmed:
+            return ""
+        cap = self._summary_cap(_weight(self._units()), self._room.size)
+        message = self._head.message(cap, self._room.summary_tokens)
         return message.content if message else ""
 
     @property
