@@ -36,6 +36,7 @@ def test_sign():
 def test_form(n):
     assert reader.read_word("abc 1", 0) == ("abc", 3)
 """
+_WORDS, _DATES = (_READER.replace("number", kind).replace("form", f"{kind}_form") for kind in ("word", "date"))
 _OLD = "    '''Read one number.'''\n    end = start\n"
 _NEW = "    '''Read one number.'''\n    end = start + (text[start : start + 1] in '+-')\n"
 _RUN = ("run_command", {"command": f"{sys.executable} -m pytest -v -p no:cacheprovider test_reader.py"})
@@ -49,6 +50,8 @@ STEPS: list[tuple[str, list[tuple[str, dict[str, Any]]]]] = [
     ("Who else calls it?", [("search_text", {"pattern": "def read_form"})]),
     ("I look at the result.", [("read_file", {"path": "reader.py"})]),
     ("And at the tests.", [("read_file", {"path": "test_reader.py"})]),
+    ("The words are read elsewhere.", [("read_file", {"path": "words.py"})]),
+    ("And the dates.", [("read_file", {"path": "dates.py"})]),
     ("Once more, all of them.", [_RUN]),
 ]
 
@@ -71,7 +74,9 @@ def run(folder: Path) -> tuple[list[dict[str, Any]], int]:
     """The bodies of all requests, and the place of the first that was built with a trim."""
     home = folder / "home"
     home.mkdir()
-    make_repository(folder / "project", {"reader.py": _READER, "test_reader.py": _TESTS})
+    make_repository(
+        folder / "project", {"reader.py": _READER, "test_reader.py": _TESTS, "words.py": _WORDS, "dates.py": _DATES}
+    )
     replies = [tool_calls(calls, words=words) for words, calls in STEPS]
     with ChatServer([*replies, text("read_number accepts a sign; 61 tests pass.")]) as server:
         desk = Desk(folder / "project", home, server, context_window=WINDOW, approve="all")
