@@ -28,11 +28,13 @@ from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 from clio.security.targets import operands_of
 
-_REMOVES = names("rm rmdir unlink shred srm wipe rimraf trash trash-put rmtrash mv gio gvfs-trash")
-_PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli")
+_REMOVES = names(
+    "rm rmdir unlink shred srm wipe rimraf trash trash-put trash-cli del-cli del rmtrash mv gio gvfs-trash"
+)
+_PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli zstd")
 _CHANGES = _PACKERS | names("""
-    chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename prename
-    mmv strip objcopy patchelf install_name_tool codesign plutil
+    chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename
+    prename mmv strip objcopy patchelf install_name_tool codesign plutil
     """)
 """Programs that change, or replace, each file they name."""
 _OVERWRITES = names("truncate tee split csplit sponge")
@@ -96,7 +98,13 @@ _AIMED = (
     "--workspace",
 )
 """Options with which builds and package managers choose the folder they work in, or write to."""
-_AIMED_BRIEFLY = {"gradle": ("-p",), "gradlew": ("-p",), "mvn": ("-f", "--file"), "mvnw": ("-f", "--file"), "make": ("-f",)}
+_AIMED_BRIEFLY = {
+    "gradle": ("-p",),
+    "gradlew": ("-p",),
+    "mvn": ("-f", "--file"),
+    "mvnw": ("-f", "--file"),
+    "make": ("-f",),
+}
 _INSTALLED = (
     "/usr/",
     "/opt/",
@@ -114,11 +122,16 @@ _INSTALLED = (
 )
 """Where the system's own programs and settings are, which other programs read."""
 _READING_OPTIONS = names("""
-    -I -L -i -c -k -K -F -isystem -iquote --config --config-file --conf --env-file --kubeconfig --key --cert --cacert --ca
-    --identity --identity-file --inventory --sysroot --include --from-file --input --values --var-file --ssh --secret
+    -I -L -i -c -k -K -F -isystem -iquote --config --config-file --conf --env-file --kubeconfig --key --cert
+    --cacert --ca --identity --identity-file --inventory --sysroot --include --from-file --input --values --var-file
+    --ssh --secret
+    """)
+_FORMATTERS = names("""
+    ruff black isort autopep8 yapf prettier eslint biome rustfmt gofmt goimports shfmt clang-format rubocop
+    stylelint standard dprint pyupgrade autoflake 2to3 taplo terraform-fmt buf meson bazel
     """)
 _READS_ITS_PATHS = (
-    _BUILD_TOOLS
+    (_BUILD_TOOLS - _FORMATTERS)
     | tables.INTERPRETERS
     | tables.FILES
     | SHELLS
@@ -128,7 +141,7 @@ _READS_ITS_PATHS = (
     meld cmp git gh hub glab curl wget ssh ssh-add ssh-copy-id scp sftp docker podman nerdctl docker-compose kubectl
     terraform tofu aws gcloud az helm kustomize skaffold ansible ansible-playbook tmux screen gdb lldb strace ltrace
     perf valgrind time du ls file stat tree grep rg ag ack bat cat head tail wc which ffprobe identify mediainfo
-    exiftool nm ldd readelf objdump size addr2line od hexdump md5sum sha1sum sha256sum find fd fdfind sqlite3 psql
+    nm ldd readelf objdump size addr2line od hexdump md5sum sha1sum sha256sum find fd fdfind sqlite3 psql
     mysql java node touch mkdir ssh-keygen zcat bzcat xzcat python3 jq mount umount df service systemctl rclone restic
     borg crontab at gpg-agent mdfind play mpv vlc feh eog evince qemu-system-x86_64
     gio trash trash-put gvfs-trash make ninja env sudo watch
@@ -140,21 +153,46 @@ _READS_ITS_PATHS = (
 )
 """Programs of which the paths outside are read, or judged by what is known of the program."""
 _SHOWS = names("-v --version --help -h -V version help")
-_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p")
+_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
 _AWKS = names("awk gawk mawk nawk")
 _SED_WRITES = LatePattern(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
+_TOLD_TO_DELETE = LatePattern(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
 _SAYS_HOME = LatePattern(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
-_STARTS_SHELL = LatePattern(r"\b(?:system|popen|exec\w*|spawn\w*|run|call|check_\w+|shell_exec|passthru|do shell script)\b|`|\|\s*\"")
+_STARTS_SHELL = LatePattern(
+    r"\b(?:system|popen|exec\w*|spawn\w*|run|call|check_\w+|shell_exec|passthru|do shell script)\b|`|\|\s*\""
+)
 _SHELL_TEXT = LatePattern(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
 _AWK_WRITES = LatePattern(r">\s*\"([^\"\n]+)\"")
-_STARTS_TEXTS = names("script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon")
+_RUNNERS = (
+    ("npx",),
+    ("pnpx",),
+    ("bunx",),
+    ("uvx",),
+    ("npm", "exec"),
+    ("pnpm", "dlx"),
+    ("pnpm", "exec"),
+    ("yarn", "dlx"),
+    ("yarn", "exec"),
+    ("pipx", "run"),
+    ("bundle", "exec"),
+    ("poetry", "run"),
+    ("uv", "run"),
+    ("pipenv", "run"),
+)
+"""What starts the program that the next word names."""
+_STARTS_TEXTS = names(
+    "script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon"
+)
 """Programs that start another one, which clio's shell parser does not look into."""
 _DELETES = LatePattern(
-    r"\b(?:unlink\w*|rm|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
-    r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*)\b"
-    r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+)"
+    r"\b(?:unlink\w*|rm|rm_\w+|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
+    r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*|append\w*|cpSync|extract\w*"
+    r"|file_put_contents|symlink\w*|(?i:remove-item|set-content|out-file|move-item|clear-content))\b|\b(?:File|IO)\.write\b"
+    r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+|\+?>)|:w|\bwq|\bw!"
 )
-_LITERALS = LatePattern(r"[\"'](?P<text>(?:[~/]|\.\./)[^\"'\n]{1,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|/\w)[\w./@+-]{1,300})")
+_LITERALS = LatePattern(
+    r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
+)
 _GIT_PLACES = names("-C --git-dir --work-tree")
 _MAX_MATCHES = 200
 _MAX_DEPTH = 3
@@ -179,6 +217,11 @@ class _Places:
         caches = (os.environ.get("XDG_CACHE_HOME", ""), f"{home}/.cache", f"{home}/Library/Caches")
         caches += ("/var/cache", "/var/lib/apt/lists")
         self._caches = tuple({os.path.realpath(place) for place in caches if place.startswith("/")})
+
+    def is_named(self, name: str) -> bool:
+        """Whether this is the name that compose gives the project of this folder, or the folder's own."""
+        own = posixpath.basename(self._root).casefold()
+        return name.casefold() in (own, re.sub(r"[^a-z0-9_-]", "", own))
 
     def is_free(self, path: str, *, removes: bool) -> bool:
         """Whether an absolute path is the project's, temporary, a cache, or a device that keeps nothing."""
@@ -231,7 +274,7 @@ class _Finder:
         return _Finder(parse(text), text, self._start, self._places, self._depth + 1).find()
 
     def _explain_handed(self, command: SimpleCommand) -> str:
-        """Why a text is asked about that a shell, or a program that runs texts later, is given by a pipe or an option."""
+        """Why a text is asked about that a shell, or a program that runs it later, is given."""
         program, argv = command.program, command.argv[1:]
         texts = [command.stdin] if command.stdin and program in SHELLS | {"at", "batch"} else []
         if program in SHELLS | {"at", "batch", "parallel"}:
@@ -241,11 +284,15 @@ class _Finder:
             texts += [argv[at + 1] for at, text in enumerate(argv[:-1]) if text in ("-c", "--command")]
             texts += [" ".join(argv[at:]) for at, text in enumerate(argv) if at and text in _REMOVES | _CHANGES]
             texts += [" ".join(argv)] if argv[:1] and argv[0] in _REMOVES | _CHANGES else []
+        if "parallel" in command.wrappers:
+            texts.append(" ".join(command.argv).replace("{}", ""))
+        if program == "env":
+            texts += [value.text for value in _values_of(command.words[1:], ("-S", "--split-string"))]
         if program in _AWKS | tables.INTERPRETERS:
             for code in argv:
                 if _STARTS_SHELL.search(code):
                     texts += [next(filter(None, match.groups())) for match in _SHELL_TEXT.finditer(code)]
-        return next(filter(None, map(self._judge_text, texts)), "")
+        return next((why for text in texts if (why := self._judge_text(text))), "")
 
     def _explain(self, command: SimpleCommand) -> str:
         program, rest = command.program, command.words[1:]
@@ -257,11 +304,15 @@ class _Finder:
             return why
         if command.words[0].dynamic and (why := self._explain_named_late(command)):
             return why
-        if moved := [Word(value.text) for value in _values_of(command.written, ("-C", "--chdir")) if "env" in command.wrappers]:
+        if inner := _skip_runner(command.words):
+            return self._explain(replace(command, words=inner))
+        if moved := [
+            Word(value.text) for value in _values_of(command.written, ("-C", "--chdir")) if "env" in command.wrappers
+        ]:
             command = replace(command, folders=tuple(path for _, path in self._paths(moved, command.folders)))
         if program == "git":
             return self._explain_git(command)
-        if program in ("docker", "podman", "nerdctl"):
+        if program in ("docker", "podman", "nerdctl", "docker-compose", "podman-compose"):
             return self._explain_container(command)
         runs_code = program in tables.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
         if runs_code and (found := self._first_in_code(argv)):
@@ -270,6 +321,11 @@ class _Finder:
             starts = self._starts(command)
             if found := self._first_changed(starts, command.folders, removes=True):
                 return f"{program} may remove or change what is in {found!r}, outside the project"
+        remote = program == "rsync" and rest and re.match(r"(?:[\w.-]+@)?[\w.-]+:", rest[-1].text)
+        if remote and any(text.startswith("--del") for text in argv):
+            return f"rsync removes files of another machine, {rest[-1].text!r}"
+        if "ssh" in command.wrappers and (command.stdin or command.upstream or program == "ssh"):
+            return "a shell of another machine runs what it is given"
         removed, written = self._targets(program, rest, argv, options)
         # What ssh starts is on another machine: nothing there belongs to the project.
         if "ssh" in command.wrappers and (removed or written):
@@ -315,7 +371,11 @@ class _Finder:
             if sign and name.startswith("-") and name not in _READING_OPTIONS:
                 given.append(Word(value, word.dynamic, word.glob))
         for word, path in self._paths(given, command.folders):
-            if not path.startswith(_INSTALLED) and os.path.lexists(path) and not self._places.is_free(path, removes=False):
+            if (
+                not path.startswith(_INSTALLED)
+                and os.path.lexists(path)
+                and not self._places.is_free(path, removes=False)
+            ):
                 reads = not isinstance(judge_reading(command, self._line), str)
                 return "" if reads else f"{program} may change {word.text!r}, outside the project"
         return ""
@@ -343,10 +403,18 @@ class _Finder:
             packed = list(_values_of(rest, ("-f", "--file")))
             packed += operands[1:2] if argv and not argv[0].startswith("-") and "f" in argv[0] else []
             return [], packed
-        if program in ("tar", "bsdtar", "unzip", "cpio", "7z") and not written and not has_option(options, "t", ("list",)):
+        if (
+            program in ("tar", "bsdtar", "unzip", "cpio", "7z")
+            and not written
+            and not has_option(options, "t", ("list",))
+        ):
             return [], [Word(".")]
         if program == "zip":
             return [], operands[:1]
+        if program.startswith("python") and argv[:1] == ("-m",) and argv[1:2] in (("zipfile",), ("tarfile",)):
+            return [], operands[-1:] if "-e" in argv else []
+        if program in ("uniq", "xxd"):
+            return [], operands[1:2]
         if program in ("sed", "gsed") and not has_option(options, "i", ("in-place",)):
             writes = [match["path"] for text in argv for match in _SED_WRITES.finditer(text)]
             return [], [Word(path) for path in writes]
@@ -393,6 +461,21 @@ class _Finder:
         """Why a call may change another repository than the project's."""
         places = list(_values_of(command.words[1:], tuple(_GIT_PLACES)))
         places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
+        argv = command.argv[1:]
+        shared = {"--global", "--system"} & set(argv) and "config" in argv
+        if shared and "--help" not in argv and isinstance(judge_reading(command, self._line), str):
+            return "git config changes settings that other projects use"
+        operands = list(_skip_git_options(command.words[1:]))
+        if "config" in [word.text for word in operands[:1]] and isinstance(judge_reading(command, self._line), str):
+            given = list(_values_of(command.words[1:], ("-f", "--file")))
+            if found := self._first_changed(given, command.folders, removes=True):
+                return f"git config changes {found!r}, outside the project"
+        if (
+            [word.text for word in operands[:1]] == ["worktree"]
+            and operands[1:]
+            and operands[1].text in ("remove", "move")
+        ) and (found := self._first_changed(operands[2:], command.folders, removes=True)):
+            return f"git worktree {operands[1].text} takes away {found!r}, outside the project"
         place = self._first_outside(places or [Word(".")], command.folders, removes=False)
         if not place or isinstance(judge_reading(command, self._line), str) is False:
             return ""
@@ -403,6 +486,20 @@ class _Finder:
 
     def _explain_container(self, command: SimpleCommand) -> str:
         """Why a container may remove files of the machine that it is given: `run -v /etc:/e image rm -rf /e/ssh`."""
+        if found := self._first_changed(
+            list(_values_of(command.words[1:], ("-o", "--output"))), command.folders, removes=False
+        ):
+            return f"{command.program} writes over {found!r}, outside the project"
+        options = ("-f", "--file", "--project-directory")
+        projects = _values_of(command.words[1:], ("-p", "--project-name"))
+        ends = names("down rm stop kill") & set(command.argv[1:])
+        if ends and "compose" in "".join(command.argv[:2]):
+            if found := self._first_outside(
+                tuple(_values_of(command.words[1:], options)), command.folders, removes=True
+            ):
+                return f"{command.program} takes away what {found!r} describes, outside the project"
+            if foreign := next((word.text for word in projects if not self._places.is_named(word.text)), ""):
+                return f"{command.program} takes away what belongs to the project {foreign!r}"
         mounts = list(list_mounts(command.argv[1:]))
         rest = command.words[1:]
         for place, word in enumerate(rest if mounts and self._depth < _MAX_DEPTH else ()):
@@ -426,6 +523,8 @@ class _Finder:
 
     def _first_in_code(self, argv: tuple[str, ...]) -> str:
         """A path outside the project in inline code that also removes, writes or starts something."""
+        if argv[:1] == ("-e",) and any(_TOLD_TO_DELETE.search(text) for text in argv):
+            return "another application"
         if not any(_CODE_FLAGS.fullmatch(text) for text in argv):
             return ""
         for code in argv:
@@ -456,7 +555,7 @@ class _Finder:
             for each in parse(text).commands
         )
         return (
-            bool(started & (_REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"dd"}))
+            bool(started & (_REMOVES | _CHANGES | _COPIES | _OVERWRITES | _IN_PLACE | {"dd"}))
             and (bool(started - _IN_PLACE) or "-i" in argv)
         ) or starts_shell
 
@@ -567,6 +666,15 @@ def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Wo
                 yield Word(word.text.partition("=")[2], word.dynamic, word.glob)
             elif len(option) == 2 and word.text.startswith(option) and len(word.text) > 2:
                 yield Word(word.text[2:], word.dynamic, word.glob)
+
+
+def _skip_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """What `npx`, `pnpm dlx`, `uvx` and their like start; nothing for another program."""
+    texts = tuple(word.text for word in words)
+    taken = next((len(each) for each in _RUNNERS if texts[: len(each)] == each), 0)
+    while taken and taken < len(words) and words[taken].text in ("-y", "--yes", "-q", "--quiet", "--"):
+        taken += 1
+    return words[taken:] if taken else ()
 
 
 def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:
