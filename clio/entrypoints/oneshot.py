@@ -37,11 +37,14 @@ class NobodyThere:
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Raises ApprovalNeeded, which names what would have allowed the action."""
         outside = isinstance(request.action, RunCommand) and request.action.outside
+        verdict = request.verdict
         way = (
             "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
             if outside
-            else "it decides what clio does and no mode allows it: do it by hand, or start clio without -p and say yes"
-            if request.verdict.in_every_mode
+            else "no mode runs it unasked: allow it with --allow RULE or a rule under `allow`, or do it by hand"
+            if verdict.in_every_mode and verdict.rule_spares
+            else "no mode and no rule allows it: do it by hand, or start clio without -p and say yes"
+            if verdict.in_every_mode
             else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
             ".clio/config.yaml"
         )
