@@ -195,7 +195,7 @@ def _choose_session(app: App, options: Options) -> None:
     elif options.resume is not None or options.continue_latest:
         latest = app.store.latest()
         if latest is None:
-            raise SessionNotFound("there is no session to continue in this project; leave out -c")
+            raise SessionNotFound(app.store.explain_none("leave out -c"))
         app.open_session(latest)
 
 
