@@ -144,7 +144,7 @@ _READS_ITS_PATHS = (
     nm ldd readelf objdump size addr2line od hexdump md5sum sha1sum sha256sum find fd fdfind sqlite3 psql
     mysql java node touch mkdir ssh-keygen zcat bzcat xzcat python3 jq mount umount df service systemctl rclone restic
     borg crontab at gpg-agent mdfind play mpv vlc feh eog evince qemu-system-x86_64
-    gio trash trash-put gvfs-trash make ninja env sudo watch
+    gio btrfs zfs zpool df du findmnt configure trash trash-put gvfs-trash make ninja env sudo watch
     """)
     | _REMOVES
     | _CHANGES
@@ -352,7 +352,7 @@ class _Finder:
             return ""
         aimed = list(_values_of(rest, (*_AIMED, *_AIMED_BRIEFLY.get(program, ()))))
         for word, path in self._paths([*aimed, Word(".")], command.folders):
-            free = path.startswith(_INSTALLED) or self._places.is_free(path, removes=False)
+            free = f"{path}/".startswith(_INSTALLED) or self._places.is_free(path, removes=False)
             if free or not os.path.lexists(path) or not isinstance(judge_reading(command, self._line), str):
                 continue
             named = path if word.text == "." else word.text
@@ -372,7 +372,7 @@ class _Finder:
                 given.append(Word(value, word.dynamic, word.glob))
         for word, path in self._paths(given, command.folders):
             if (
-                not path.startswith(_INSTALLED)
+                not f"{path}/".startswith(_INSTALLED)
                 and os.path.lexists(path)
                 and not self._places.is_free(path, removes=False)
             ):
@@ -463,7 +463,11 @@ class _Finder:
         places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
         argv = command.argv[1:]
         shared = {"--global", "--system"} & set(argv) and "config" in argv
-        if shared and "--help" not in argv and isinstance(judge_reading(command, self._line), str):
+        if (
+            shared
+            and not {"--help", "-e", "--edit"} & set(argv)
+            and isinstance(judge_reading(command, self._line), str)
+        ):
             return "git config changes settings that other projects use"
         operands = list(_skip_git_options(command.words[1:]))
         if "config" in [word.text for word in operands[:1]] and isinstance(judge_reading(command, self._line), str):

@@ -321,7 +321,6 @@ def _explain_request(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]
     if program in ("http", "https", "xh"):
         method = next((text for text in argv if text.isalpha() and text.isupper()), "")
     sends = any(text.startswith(("-d", "--data", "--json", "-F", "--form", "--post-", "--body-")) for text in argv)
-    uploads = program == "curl" and has_option(argv, "T", ("upload-file",))
     addresses = [
         text
         for text in argv
@@ -330,15 +329,15 @@ def _explain_request(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]
         and ("." in text or ":" in text or "local" in text)
     ]
     local = next((match for text in addresses if (match := _LOCAL_SERVER.fullmatch(text))), None)
-    if method in ("", "GET", "HEAD", "OPTIONS") and not sends and not uploads:
+    if method in ("", "GET", "HEAD", "OPTIONS") and not sends:
         return ""
     if any(text.startswith(("--unix-socket", "--abstract-unix-socket")) for text in argv):
         return f"{program} may change what a service of this machine holds"
     if local and local["port"] in _DATA_PORTS and not any("_search" in text or "_count" in text for text in argv):
         return f"{program} may change what a data store of this machine holds"
-    if local or (not uploads and method.upper() in (*_SAFE_METHODS, "")):
+    if local or method.upper() in (*_SAFE_METHODS, ""):
         return ""
-    return f"{program} {method or 'upload'} may remove or replace what a server holds"
+    return f"{program} {method} may remove or replace what a server holds"
 
 
 def _explain_firewall(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
