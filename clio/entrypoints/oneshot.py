@@ -37,11 +37,14 @@ class NobodyThere:
     async def ask(self, request: ApprovalRequest) -> Answer:
         """Raises ApprovalNeeded, which names what would have allowed the action."""
         outside = isinstance(request.action, RunCommand) and request.action.outside
+        verdict = request.verdict
         way = (
             "open the sandbox with sandbox_network or sandbox_write, or leave out --sandbox"
             if outside
-            else "it decides what clio does and no mode allows it: do it by hand, or start clio without -p and say yes"
-            if request.verdict.in_every_mode
+            else "no mode runs it unasked: allow it with --allow RULE or a rule under `allow`, or do it by hand"
+            if verdict.in_every_mode and verdict.rule_spares
+            else "no mode and no rule allows it: do it by hand, or start clio without -p and say yes"
+            if verdict.in_every_mode
             else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
             ".clio/config.yaml"
         )
@@ -200,7 +203,7 @@ def _choose_session(app: App, options: Options) -> None:
     elif options.resume is not None or options.continue_latest:
         latest = app.store.latest()
         if latest is None:
-            raise SessionNotFound("there is no session to continue in this project; leave out -c")
+            raise SessionNotFound(app.store.explain_none("leave out -c"))
         app.open_session(latest)
 
 

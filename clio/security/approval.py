@@ -33,13 +33,15 @@ class Allow(Struct, frozen=True, tag="allow"):
 class Ask(Struct, frozen=True, tag="ask"):
     """A person must say yes. `rule` is what "always" would add; None where no rule is narrow enough.
 
-    in_every_mode: no other mode and no rule would spare the question.
+    in_every_mode: no mode would spare the question. rule_spares: a rule of the user's own under `allow` that names all
+        of the line would, all the same.
     """
 
     risk: Literal["low", "medium", "high"]
     reason: str
     rule: str | None = None
     in_every_mode: bool = False
+    rule_spares: bool = False
 
 
 class Deny(Struct, frozen=True, tag="deny"):
@@ -307,7 +309,7 @@ class Policy:
             if why := find_system_change(view.line, view.text, view.start, str(Path.home())):
                 return Ask("high", why, in_every_mode=True)
             if (why := self._why_not_the_projects(view)) and not self._allowed_by_own_rules(view):
-                return Ask("high", why, in_every_mode=True)
+                return Ask("high", why, in_every_mode=True, rule_spares=True)
         return Allow("mode 'all'")
 
     def _why_not_the_projects(self, view: "CommandView") -> str:

@@ -53,6 +53,10 @@ _MAX_OPTION_WORDS = 150
 _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
 _QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
 """Programs that do not run what their arguments name."""
+_INTERPRETERS = tables.INTERPRETERS | {"awk", "gawk", "mawk", "nawk", "ipython", "ts-node", "tsx", "jshell"}
+_VERSION = LatePattern(r"[\d.]+t?$")
+_CODE = LatePattern(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
+"""What gives an interpreter a program as text; awk's is an argument of its own."""
 _DEFAULT = LatePattern(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
 _LOCATED = LatePattern(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
 
@@ -68,6 +72,12 @@ class AliasSource(Protocol):
     def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
         """What a name stands for, as configured; "" for a program of its own; None where that cannot be told."""
         ...
+
+
+def _gives_code(command: SimpleCommand) -> bool:
+    """Whether an interpreter, whose language clio does not read, is given its program as a text of the line."""
+    name = _VERSION.sub("", command.program)
+    return name in _INTERPRETERS and any(_CODE.fullmatch(text) for text in command.argv[1:])
 
 
 def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None = None) -> Match:
@@ -96,8 +106,8 @@ class _Matcher:
             calls = _find_plain_calls(command, self.aliases.line)
             if calls:
                 found = _worst([self._match(call) for call in calls])
-        if found == "no" and self.depth == 0 and self._is_in_text(command):
-            return "maybe"
+        if found != "yes" and self.depth == 0 and self._is_in_text(command):
+            return "yes" if _gives_code(command) else "maybe"
         return found
 
     def _is_in_text(self, command: SimpleCommand) -> bool:

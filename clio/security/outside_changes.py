@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from glob import iglob
 from itertools import islice
 
+from msgspec.structs import replace
+
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.command_risk import judge_reading
@@ -26,11 +28,13 @@ from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 from clio.security.targets import operands_of
 
-_REMOVES = names("rm rmdir unlink shred srm wipe rimraf trash trash-put rmtrash mv gio gvfs-trash")
-_PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli")
+_REMOVES = names(
+    "rm rmdir unlink shred srm wipe rimraf trash trash-put trash-cli del-cli del rmtrash mv gio gvfs-trash"
+)
+_PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli zstd")
 _CHANGES = _PACKERS | names("""
-    chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename prename
-    mmv
+    chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename
+    prename mmv strip objcopy patchelf install_name_tool codesign plutil
     """)
 """Programs that change, or replace, each file they name."""
 _OVERWRITES = names("truncate tee split csplit sponge")
@@ -38,7 +42,6 @@ _COPIES = names("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
 """Programs that read all their operands but the last, and write that."""
 _IN_PLACE = names("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
 _WRITES_TO = {
-    "curl": ("-o", "--output"),
     "wget": ("-O", "--output-document", "-P", "--directory-prefix"),
     "sort": ("-o", "--output"),
     "tar": ("-C", "--directory", "--one-top-level"),
@@ -51,6 +54,10 @@ _WRITES_TO = {
     "install": ("-t", "--target-directory"),
     "patch": ("-d", "--directory", "-o", "--output"),
     "openssl": ("-out",),
+    "curl": ("-o", "--output", "--output-dir"),
+    "ssh-keygen": ("-f",),
+    "csplit": ("-f", "--prefix"),
+    "cpio": ("-D", "--directory"),
 }
 """Options whose value is a file or folder that is written."""
 _UNPACKS = names("tar bsdtar unzip 7z rsync")
@@ -67,13 +74,125 @@ _VALUED = {
 }
 _FIRST_IS_MODE = names("chmod chown chgrp chattr rename prename setfacl")
 _FIRST_IS_SCRIPT = names("sed gsed perl ruby awk gawk")
-_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p")
-_DELETES = LatePattern(
-    r"\b(?:unlink\w*|rm|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
-    r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*)\b"
-    r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+)"
+_BUILD_TOOLS = tables.BUILDS - tables.INTERPRETERS - names("sqlite3 psql mysql redis-cli mongosh helm ansible vagrant")
+_AIMED = (
+    "-C",
+    "--directory",
+    "--prefix",
+    "--cwd",
+    "--dir",
+    "--manifest-path",
+    "--target",
+    "--target-dir",
+    "--project",
+    "--project-dir",
+    "--build",
+    "--build-dir",
+    "-B",
+    "-o",
+    "--out",
+    "--output",
+    "--outdir",
+    "--out-dir",
+    "--outfile",
+    "--workspace",
 )
-_LITERALS = LatePattern(r"[\"'](?P<text>[~/][^\"'\n]{1,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|/\w)[\w./@+-]{1,300})")
+"""Options with which builds and package managers choose the folder they work in, or write to."""
+_AIMED_BRIEFLY = {
+    "gradle": ("-p",),
+    "gradlew": ("-p",),
+    "mvn": ("-f", "--file"),
+    "mvnw": ("-f", "--file"),
+    "make": ("-f",),
+}
+_INSTALLED = (
+    "/usr/",
+    "/opt/",
+    "/lib",
+    "/etc/",
+    "/bin/",
+    "/sbin/",
+    "/nix/",
+    "/snap/",
+    "/proc/",
+    "/sys/",
+    "/Library/",
+    "/System/",
+    "/Applications/",
+)
+"""Where the system's own programs and settings are, which other programs read."""
+_READING_OPTIONS = names("""
+    -I -L -i -c -k -K -F -isystem -iquote --config --config-file --conf --env-file --kubeconfig --key --cert
+    --cacert --ca --identity --identity-file --inventory --sysroot --include --from-file --input --values --var-file
+    --ssh --secret
+    """)
+_FORMATTERS = names("""
+    ruff black isort autopep8 yapf prettier eslint biome rustfmt gofmt goimports shfmt clang-format rubocop
+    stylelint standard dprint pyupgrade autoflake 2to3 taplo terraform-fmt buf meson bazel
+    """)
+_READS_ITS_PATHS = (
+    (_BUILD_TOOLS - _FORMATTERS)
+    | tables.INTERPRETERS
+    | tables.FILES
+    | SHELLS
+    | names("""
+    cd pushd popd export declare typeset local readonly unset source . [ [[ test echo printf read alias hash type exit
+    return set shift trap umask ulimit wait if for while case code open xdg-open subl idea less more man diff vimdiff
+    meld cmp git gh hub glab curl wget ssh ssh-add ssh-copy-id scp sftp docker podman nerdctl docker-compose kubectl
+    terraform tofu aws gcloud az helm kustomize skaffold ansible ansible-playbook tmux screen gdb lldb strace ltrace
+    perf valgrind time du ls file stat tree grep rg ag ack bat cat head tail wc which ffprobe identify mediainfo
+    nm ldd readelf objdump size addr2line od hexdump md5sum sha1sum sha256sum find fd fdfind sqlite3 psql
+    mysql java node touch mkdir ssh-keygen zcat bzcat xzcat python3 jq mount umount df service systemctl rclone restic
+    borg crontab at gpg-agent mdfind play mpv vlc feh eog evince qemu-system-x86_64
+    gio btrfs zfs zpool df du findmnt configure trash trash-put gvfs-trash make ninja env sudo watch
+    """)
+    | _REMOVES
+    | _CHANGES
+    | _OVERWRITES
+    | _COPIES
+)
+"""Programs of which the paths outside are read, or judged by what is known of the program."""
+_SHOWS = names("-v --version --help -h -V version help")
+_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
+_AWKS = names("awk gawk mawk nawk")
+_SED_WRITES = LatePattern(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
+_TOLD_TO_DELETE = LatePattern(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
+_SAYS_HOME = LatePattern(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
+_STARTS_SHELL = LatePattern(
+    r"\b(?:system|popen|exec\w*|spawn\w*|run|call|check_\w+|shell_exec|passthru|do shell script)\b|`|\|\s*\""
+)
+_SHELL_TEXT = LatePattern(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
+_AWK_WRITES = LatePattern(r">\s*\"([^\"\n]+)\"")
+_RUNNERS = (
+    ("npx",),
+    ("pnpx",),
+    ("bunx",),
+    ("uvx",),
+    ("npm", "exec"),
+    ("pnpm", "dlx"),
+    ("pnpm", "exec"),
+    ("yarn", "dlx"),
+    ("yarn", "exec"),
+    ("pipx", "run"),
+    ("bundle", "exec"),
+    ("poetry", "run"),
+    ("uv", "run"),
+    ("pipenv", "run"),
+)
+"""What starts the program that the next word names."""
+_STARTS_TEXTS = names(
+    "script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon"
+)
+"""Programs that start another one, which clio's shell parser does not look into."""
+_DELETES = LatePattern(
+    r"\b(?:unlink\w*|rm|rm_\w+|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
+    r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*|append\w*|cpSync|extract\w*"
+    r"|file_put_contents|symlink\w*|(?i:remove-item|set-content|out-file|move-item|clear-content))\b|\b(?:File|IO)\.write\b"
+    r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+|\+?>)|:w|\bwq|\bw!"
+)
+_LITERALS = LatePattern(
+    r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
+)
 _GIT_PLACES = names("-C --git-dir --work-tree")
 _MAX_MATCHES = 200
 _MAX_DEPTH = 3
@@ -98,6 +217,11 @@ class _Places:
         caches = (os.environ.get("XDG_CACHE_HOME", ""), f"{home}/.cache", f"{home}/Library/Caches")
         caches += ("/var/cache", "/var/lib/apt/lists")
         self._caches = tuple({os.path.realpath(place) for place in caches if place.startswith("/")})
+
+    def is_named(self, name: str) -> bool:
+        """Whether this is the name that compose gives the project of this folder, or the folder's own."""
+        own = posixpath.basename(self._root).casefold()
+        return name.casefold() in (own, re.sub(r"[^a-z0-9_-]", "", own))
 
     def is_free(self, path: str, *, removes: bool) -> bool:
         """Whether an absolute path is the project's, temporary, a cache, or a device that keeps nothing."""
@@ -139,10 +263,36 @@ class _Finder:
                 return why
         for script in self._line.late_scripts if self._depth < _MAX_DEPTH else ():
             for text in self._expansion.texts(script):
-                inner = _Finder(parse(text), text, self._start, self._places, self._depth + 1)
-                if why := inner.find():
+                if why := self._judge_text(text):
                     return why
         return ""
+
+    def _judge_text(self, text: str) -> str:
+        """Why a text that a shell will read is asked about."""
+        if self._depth >= _MAX_DEPTH:
+            return ""
+        return _Finder(parse(text), text, self._start, self._places, self._depth + 1).find()
+
+    def _explain_handed(self, command: SimpleCommand) -> str:
+        """Why a text is asked about that a shell, or a program that runs it later, is given."""
+        program, argv = command.program, command.argv[1:]
+        texts = [command.stdin] if command.stdin and program in SHELLS | {"at", "batch"} else []
+        if program in SHELLS | {"at", "batch", "parallel"}:
+            feeding = [each for each in self._line.commands if each.program in command.upstream]
+            texts += [" ".join(each.argv[1:]) for each in feeding if each.program in ("echo", "printf")]
+        if program in _STARTS_TEXTS:
+            texts += [argv[at + 1] for at, text in enumerate(argv[:-1]) if text in ("-c", "--command")]
+            texts += [" ".join(argv[at:]) for at, text in enumerate(argv) if at and text in _REMOVES | _CHANGES]
+            texts += [" ".join(argv)] if argv[:1] and argv[0] in _REMOVES | _CHANGES else []
+        if "parallel" in command.wrappers:
+            texts.append(" ".join(command.argv).replace("{}", ""))
+        if program == "env":
+            texts += [value.text for value in _values_of(command.words[1:], ("-S", "--split-string"))]
+        if program in _AWKS | tables.INTERPRETERS:
+            for code in argv:
+                if _STARTS_SHELL.search(code):
+                    texts += [next(filter(None, match.groups())) for match in _SHELL_TEXT.finditer(code)]
+        return next((why for text in texts if (why := self._judge_text(text))), "")
 
     def _explain(self, command: SimpleCommand) -> str:
         program, rest = command.program, command.words[1:]
@@ -150,11 +300,19 @@ class _Finder:
         options = tuple(text for text in argv if text.startswith("-"))
         if argv in (("--help",), ("--version",)):
             return ""
-        if why := self._explain_fed(command):
+        if why := self._explain_fed(command) or self._explain_handed(command):
             return why
+        if command.words[0].dynamic and (why := self._explain_named_late(command)):
+            return why
+        if inner := _skip_runner(command.words):
+            return self._explain(replace(command, words=inner))
+        if moved := [
+            Word(value.text) for value in _values_of(command.written, ("-C", "--chdir")) if "env" in command.wrappers
+        ]:
+            command = replace(command, folders=tuple(path for _, path in self._paths(moved, command.folders)))
         if program == "git":
             return self._explain_git(command)
-        if program in ("docker", "podman", "nerdctl"):
+        if program in ("docker", "podman", "nerdctl", "docker-compose", "podman-compose"):
             return self._explain_container(command)
         runs_code = program in tables.INTERPRETERS | {"awk", "gawk", "vim", "vi", "ex", "nvim", "emacs"}
         if runs_code and (found := self._first_in_code(argv)):
@@ -163,6 +321,11 @@ class _Finder:
             starts = self._starts(command)
             if found := self._first_changed(starts, command.folders, removes=True):
                 return f"{program} may remove or change what is in {found!r}, outside the project"
+        remote = program == "rsync" and rest and re.match(r"(?:[\w.-]+@)?[\w.-]+:", rest[-1].text)
+        if remote and any(text.startswith("--del") for text in argv):
+            return f"rsync removes files of another machine, {rest[-1].text!r}"
+        if "ssh" in command.wrappers and (command.stdin or command.upstream or program == "ssh"):
+            return "a shell of another machine runs what it is given"
         removed, written = self._targets(program, rest, argv, options)
         # What ssh starts is on another machine: nothing there belongs to the project.
         if "ssh" in command.wrappers and (removed or written):
@@ -171,6 +334,50 @@ class _Finder:
             return f"{program} removes, moves or changes {found!r}, outside the project"
         if found := self._first_changed(written, command.folders, removes=False, sources=rest, program=program):
             return f"{program} writes over {found!r}, outside the project"
+        return self._explain_aimed(command) or self._explain_unknown(command)
+
+    def _explain_named_late(self, command: SimpleCommand) -> str:
+        """Why a call is asked about whose program is the value of a variable of the line."""
+        for value in self._expansion.values(command.words[0]):
+            if not value.dynamic and value.text:
+                words = (value, *command.words[1:])
+                if why := self._explain(replace(command, words=words)):
+                    return why
+        return ""
+
+    def _explain_aimed(self, command: SimpleCommand) -> str:
+        """Why a build or a package manager may change another project: its folder, or an option, says so."""
+        program, rest = command.program, command.words[1:]
+        if program not in _BUILD_TOOLS or (len(rest) == 1 and rest[0].text in _SHOWS):
+            return ""
+        aimed = list(_values_of(rest, (*_AIMED, *_AIMED_BRIEFLY.get(program, ()))))
+        for word, path in self._paths([*aimed, Word(".")], command.folders):
+            free = f"{path}/".startswith(_INSTALLED) or self._places.is_free(path, removes=False)
+            if free or not os.path.lexists(path) or not isinstance(judge_reading(command, self._line), str):
+                continue
+            named = path if word.text == "." else word.text
+            return f"{program} may change what is in {named!r}, outside the project"
+        return ""
+
+    def _explain_unknown(self, command: SimpleCommand) -> str:
+        """Why a program that is not known to only read may change what it is given from outside the project."""
+        program, rest = command.program, command.words[1:]
+        if program in _READS_ITS_PATHS or command.words[0].dynamic:
+            return ""
+        named = [word for at, word in enumerate(rest) if not at or rest[at - 1].text not in _READING_OPTIONS]
+        given = [word for word in named if not word.text.startswith("-") and not word.dynamic]
+        for word in named:
+            name, sign, value = word.text.partition("=")
+            if sign and name.startswith("-") and name not in _READING_OPTIONS:
+                given.append(Word(value, word.dynamic, word.glob))
+        for word, path in self._paths(given, command.folders):
+            if (
+                not f"{path}/".startswith(_INSTALLED)
+                and os.path.lexists(path)
+                and not self._places.is_free(path, removes=False)
+            ):
+                reads = not isinstance(judge_reading(command, self._line), str)
+                return "" if reads else f"{program} may change {word.text!r}, outside the project"
         return ""
 
     def _targets(
@@ -192,6 +399,27 @@ class _Finder:
             text in ("--remove-files", "-m", "--move", "-sdel") for text in argv
         ):
             return operands, written
+        if program in ("tar", "bsdtar") and any(re.fullmatch(r"-?[A-Za-z]*[cru][A-Za-z]*", text) for text in argv[:1]):
+            packed = list(_values_of(rest, ("-f", "--file")))
+            packed += operands[1:2] if argv and not argv[0].startswith("-") and "f" in argv[0] else []
+            return [], packed
+        if (
+            program in ("tar", "bsdtar", "unzip", "cpio", "7z")
+            and not written
+            and not has_option(options, "t", ("list",))
+        ):
+            return [], [Word(".")]
+        if program == "zip":
+            return [], operands[:1]
+        if program.startswith("python") and argv[:1] == ("-m",) and argv[1:2] in (("zipfile",), ("tarfile",)):
+            return [], operands[-1:] if "-e" in argv else []
+        if program in ("uniq", "xxd"):
+            return [], operands[1:2]
+        if program in ("sed", "gsed") and not has_option(options, "i", ("in-place",)):
+            writes = [match["path"] for text in argv for match in _SED_WRITES.finditer(text)]
+            return [], [Word(path) for path in writes]
+        if program in _AWKS and not has_option(options, "i", ("in-place",)):
+            return [], [Word(match[1]) for text in argv for match in _AWK_WRITES.finditer(text)]
         if program in ("dd", "dcfldd", "dc3dd"):
             return [], [Word(word.text[3:], word.dynamic) for word in rest if word.text.startswith("of=")]
         if program in _COPIES:
@@ -233,16 +461,49 @@ class _Finder:
         """Why a call may change another repository than the project's."""
         places = list(_values_of(command.words[1:], tuple(_GIT_PLACES)))
         places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
+        argv = command.argv[1:]
+        shared = {"--global", "--system"} & set(argv) and "config" in argv
+        if (
+            shared
+            and not {"--help", "-e", "--edit"} & set(argv)
+            and isinstance(judge_reading(command, self._line), str)
+        ):
+            return "git config changes settings that other projects use"
+        operands = list(_skip_git_options(command.words[1:]))
+        if "config" in [word.text for word in operands[:1]] and isinstance(judge_reading(command, self._line), str):
+            given = list(_values_of(command.words[1:], ("-f", "--file")))
+            if found := self._first_changed(given, command.folders, removes=True):
+                return f"git config changes {found!r}, outside the project"
+        if (
+            [word.text for word in operands[:1]] == ["worktree"]
+            and operands[1:]
+            and operands[1].text in ("remove", "move")
+        ) and (found := self._first_changed(operands[2:], command.folders, removes=True)):
+            return f"git worktree {operands[1].text} takes away {found!r}, outside the project"
         place = self._first_outside(places or [Word(".")], command.folders, removes=False)
         if not place or isinstance(judge_reading(command, self._line), str) is False:
             return ""
         subcommand = next((word.text for word in _skip_git_options(command.words[1:])), "")
-        if subcommand in ("clone", "fetch", "init", "add", "commit", "pull", "--version", "help", ""):
+        if subcommand in ("clone", "fetch", "init", "--version", "help", ""):
             return ""
         return f"git {subcommand} changes the repository in {place!r}, outside the project"
 
     def _explain_container(self, command: SimpleCommand) -> str:
         """Why a container may remove files of the machine that it is given: `run -v /etc:/e image rm -rf /e/ssh`."""
+        if found := self._first_changed(
+            list(_values_of(command.words[1:], ("-o", "--output"))), command.folders, removes=False
+        ):
+            return f"{command.program} writes over {found!r}, outside the project"
+        options = ("-f", "--file", "--project-directory")
+        projects = _values_of(command.words[1:], ("-p", "--project-name"))
+        ends = names("down rm stop kill") & set(command.argv[1:])
+        if ends and "compose" in "".join(command.argv[:2]):
+            if found := self._first_outside(
+                tuple(_values_of(command.words[1:], options)), command.folders, removes=True
+            ):
+                return f"{command.program} takes away what {found!r} describes, outside the project"
+            if foreign := next((word.text for word in projects if not self._places.is_named(word.text)), ""):
+                return f"{command.program} takes away what belongs to the project {foreign!r}"
         mounts = list(list_mounts(command.argv[1:]))
         rest = command.words[1:]
         for place, word in enumerate(rest if mounts and self._depth < _MAX_DEPTH else ()):
@@ -266,14 +527,18 @@ class _Finder:
 
     def _first_in_code(self, argv: tuple[str, ...]) -> str:
         """A path outside the project in inline code that also removes, writes or starts something."""
+        if argv[:1] == ("-e",) and any(_TOLD_TO_DELETE.search(text) for text in argv):
+            return "another application"
         if not any(_CODE_FLAGS.fullmatch(text) for text in argv):
             return ""
         for code in argv:
             if not _DELETES.search(code):
                 continue
+            if home := _SAYS_HOME.search(code):
+                return home[0]
             for match in _LITERALS.finditer(code):
                 text = match["text"] or match["bare"]
-                path = posixpath.join("/", text.replace("~", self._places.home, 1) if text[0] == "~" else text)
+                path = posixpath.join(self._start, text.replace("~", self._places.home, 1) if text[0] == "~" else text)
                 if not text.strip("/") or text.startswith(("//", "/usr/bin/", "/bin/")):
                     continue
                 known = os.path.lexists(path) or os.path.lexists("/" + path.split("/")[1])
@@ -294,7 +559,7 @@ class _Finder:
             for each in parse(text).commands
         )
         return (
-            bool(started & (_REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"dd"}))
+            bool(started & (_REMOVES | _CHANGES | _COPIES | _OVERWRITES | _IN_PLACE | {"dd"}))
             and (bool(started - _IN_PLACE) or "-i" in argv)
         ) or starts_shell
 
@@ -405,6 +670,15 @@ def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Wo
                 yield Word(word.text.partition("=")[2], word.dynamic, word.glob)
             elif len(option) == 2 and word.text.startswith(option) and len(word.text) > 2:
                 yield Word(word.text[2:], word.dynamic, word.glob)
+
+
+def _skip_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """What `npx`, `pnpm dlx`, `uvx` and their like start; nothing for another program."""
+    texts = tuple(word.text for word in words)
+    taken = next((len(each) for each in _RUNNERS if texts[: len(each)] == each), 0)
+    while taken and taken < len(words) and words[taken].text in ("-y", "--yes", "-q", "--quiet", "--"):
+        taken += 1
+    return words[taken:] if taken else ()
 
 
 def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:

@@ -10,8 +10,10 @@ import re
 from clio.algorithms.late_pattern import LatePattern
 from clio.security import risk_tables as tables
 from clio.security.command_risk import judge_reading
+from clio.security.container_mounts import option_values
+from clio.security.service_calls import find_service_change
 from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
+from clio.security.shell.words import FROM_FILE, CommandLine, SimpleCommand, Word, names
 from clio.security.shell.wrappers import is_wrapper
 from clio.security.targets import operands_of
 
@@ -53,19 +55,34 @@ _PACKAGE_VALUES = names("-o -t -c -a --option --target-release --config-file --i
 _REMOVING_OPTIONS = LatePattern(
     r"--(?:auto-?remove|purge|autopurge|remove\S*|erase|unmerge|allow-remove-essential|clean-deps)"
 )
-_DRY_RUNS = names("-s --simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
+_DRY_RUNS = names("--simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
+_APT = names("apt apt-get aptitude")
 _PACKAGE_OPTIONS = {
-    "dpkg": LatePattern(r"-[rP]\w*|--(?:remove|purge|force-\S+|clear-\S+|set-selections)"),
-    "rpm": LatePattern(r"-\w*e\w*|--erase|--rebuilddb|--force|--nodeps"),
-    "pacman": LatePattern(r"-[A-Za-z]*R\w*|--remove|-[A-Za-z]*Scc\w*"),
-    **dict.fromkeys(("yay", "paru"), LatePattern(r"-[A-Za-z]*R\w*|--remove|-Yc")),
     "nix-env": LatePattern(r"-e|--uninstall|--delete-generations|--rollback"),
     "emerge": LatePattern(r"-\w*[CcP]\w*|--(?:unmerge|depclean|prune|rage-clean|clean)"),
     **dict.fromkeys(("pip", "pip3", "uv"), LatePattern(r"--break-system-packages|--system")),
-    **dict.fromkeys(("npm", "pnpm", "yarn"), LatePattern(r"-g|--global|--location=global|global")),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), LatePattern(r"-g|--global|--location=global|global")),
 }
 """Options with which a program removes packages, or works on those of the system."""
-_NEEDS_REMOVAL = names("pip pip3 uv npm pnpm yarn")
+_PACKAGE_CALLS: dict[str, LatePattern] = {
+    "dpkg": LatePattern(
+        r"-[ilLsSpIcexXCV]+|--(?:install|list\S*|status|search|info|contents|extract|vextract|verify|audit|print-\S+"
+        r"|configure|unpack|get-selections|compare-versions|add-architecture|no-act|dry-run|simulate|field|show\S*|recursive)|-[aDR]"
+        r"|--pending"
+    ),
+    "rpm": LatePattern(
+        r"-[qVKiUFvhaflpcdRq]+|--(?:query\S*|verify|install|upgrade|freshen|test|checksig|import|eval|showrc|qf|queryformat|all"
+        r"|changelog|requires|provides|scripts|last|list|info|file|package|whatprovides|whatrequires|hash|percent|nosignature)(?:=.*)?"
+    ),
+    "pacman": LatePattern(
+        r"-(?:[SQTFU][a-bd-z]*|[SQF]c|[a-bd-zQSTFU]+|Sc)|--(?:sync|query|upgrade|noconfirm|needed|refresh|sysupgrade|search"
+        r"|info|list|files|deptest|print|asdeps|asexplicit|color|owns|quiet|downloadonly|noprogressbar)(?:=.*)?"
+    ),
+    "apt-mark": LatePattern(r"show\w+|hold|unhold|manual"),
+}
+_PACKAGE_CALLS["yay"] = _PACKAGE_CALLS["paru"] = _PACKAGE_CALLS["pacman"]
+"""Package managers whose options, or first word, say what they do, with those that remove nothing and force nothing."""
+_NEEDS_REMOVAL = names("pip pip3 uv npm pnpm yarn bun")
 """Programs for which such an option matters only together with a sub-command that removes."""
 _ALWAYS = names("""
     dropdb dropuser pg_dropcluster pg_resetwal initdb autoremove deborphan remove-shell nix-collect-garbage pkg_delete
@@ -110,6 +127,11 @@ _CONTAINER_VALUES = names("-H --host --context -c --config -l --log-level --conn
 _COMPOSE_VALUES = names(
     "-f --file -p --project-name --profile --env-file --project-directory --ansi --parallel --progress"
 )
+_CONTAINER_CLIENTS = names("docker podman nerdctl docker-compose podman-compose")
+_IMAGE_PLACES = LatePattern(
+    r"/(?:tmp|var/tmp|app|src|workspaces?|work|w|code|usr/src|project|repo|build|var/cache|root/\.cache)(?:/|$)"
+)
+"""Where containers keep the program they are for, or what is temporary."""
 _VOLUMES = LatePattern(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
 
 _GROUPS: dict[str, frozenset[str]] = {
@@ -117,8 +139,8 @@ _GROUPS: dict[str, frozenset[str]] = {
         ("kubectl", "oc", "k3s"),
         names("""
             get describe logs explain version config api-resources api-versions cluster-info top diff wait
-            port-forward proxy apply create run expose rollout scale autoscale annotate label set edit patch
-            exec cp attach auth completion debug events kustomize plugin options cordon uncordon login
+            port-forward proxy apply create run expose rollout scale autoscale annotate label set
+            exec cp attach auth completion debug events kustomize plugin options uncordon login
             project projects status whoami new-app
             """),
     ),
@@ -129,7 +151,7 @@ _GROUPS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("terraform", "tofu", "terragrunt"),
         names("""
-            init plan validate fmt show output graph providers version workspace state get console import login logout
+            init plan validate fmt show output graph providers version workspace state get console login logout
             metadata modules test refresh help
             """),
     ),
@@ -143,7 +165,7 @@ _GROUPS: dict[str, frozenset[str]] = {
     "redis-cli": names("""
         get set mget mset keys scan ping info hget hset hgetall hmget lrange lpush rpush llen sadd smembers
         scard zadd zrange zcard incr decr incrby ttl expire exists type strlen dbsize echo time monitor
-        subscribe publish xadd xrange xlen client memory object slowlog latency command --version --help
+        subscribe publish xadd xrange xlen client memory config object slowlog latency command --version --help
         --scan --stat --latency --bigkeys hello setex setnx
         """),
     "etcdctl": names("get put watch version endpoint member alarm check snapshot"),
@@ -162,9 +184,24 @@ _GROUP_VALUES = names(
     "-n --namespace --context --kubeconfig -f -l -o --cluster --user -s --server -h -p -a -u --stack --cwd -C"
     " --kube-context"
 )
+_SECOND_WORDS = {
+    "rollout": names("status history restart resume"),
+    "set": names("image env"),
+    "config": names(
+        "view current-context get-contexts get-clusters get-users use-context set-context set-cluster set-credentials"
+    ),
+}
+"""Sub-commands of kubectl's groups that take nothing away."""
+_REDIS_SECOND = {
+    "client": names("list info id getname setname tracking help"),
+    "memory": names("usage stats doctor help"),
+    "config": names("get help"),
+    "slowlog": names("get len help"),
+    "latency": names("latest history doctor graph help"),
+}
 _TERRAFORM_STATE = names("list show pull")
 _DELETING_OPTIONS = LatePattern(
-    r"--(?:prune|force-delete|delete\S*|destroy|purge|replace|reset-values|remove\S*)|-destroy|-auto-approve"
+    r"--(?:prune|force|force-delete|delete\S*|destroy|purge|replace|reset-values|remove\S*|yes)|-destroy|-auto-approve"
 )
 
 _SQL_CLIENTS = {
@@ -176,15 +213,36 @@ _SQL_CLIENTS = {
     "sqlite3": (),
 }
 _SQL_RUNS = LatePattern(
-    r"(?:select|show|explain|describe|desc|values|create(?!\s+or\s+replace)|insert|update|begin|start|commit|rollback|set"
-    r"|use|analyze|vacuum|comment|grant|with|alter|copy|pragma|table|fetch|declare|listen|notify|refresh|call)\b|\\(?!!|i\b|o\b)|\."
-    r"(?:tables|schema|databases|mode|headers|indexes|dump|show)\b",
-    re.IGNORECASE,
+    r"(?:select|show|explain|describe|desc|values|create(?!\s+or\s+replace)|insert|begin|start|commit|rollback|set(?!\s+(?:password|global|persist))"
+    r"|use|analyze|vacuum|comment|with|pragma|table|fetch|declare|listen|notify|refresh)\b"
+    r"|update\b.*\bwhere\b(?!\s+(?:true|1)\b)|alter\s+(?:table|index|type)\b.*\b(?:add|rename|owner)\b|grant\b(?!.*\bpublic\b)"
+    r"|copy\b(?!.*\bprogram\b)"
+    r"|\\(?:[dlzsx]\w*\+?|timing|conninfo|pset|c|connect|echo|encoding|copy|q|\?|h|e[fv]|s[fv]|gset|gx|watch|a|t|H|f)(?=\s|$)"
+    r"|\.(?:tables|schema|databases|mode|headers|indexes|dump|show)\b",
+    re.IGNORECASE | re.DOTALL,
 )
+_SQL_CALLS = LatePattern(r"\b([a-z_]\w*)\s*\(", re.IGNORECASE)
+_SQL_HARMFUL = LatePattern(
+    r"(?i)(?:pg_(?:terminate|cancel|drop|switch|promote|reload|rotate|logical|replication_origin|wal_replay|create_restore"
+    r"|start_backup|stop_backup|write|file_(?:write|unlink|rename)|import|advisory_unlock)\w*|lo_(?:unlink|import|export|put|create"
+    r"|truncate|from_bytea)|setval|set_config|dblink\w*|query_to_xml\w*|load_extension|writefile|edit|sys_(?:exec|eval)|xp_\w+"
+    r"|load_file|kill)"
+)
+"""Functions that change, end or remove something though `select` calls them."""
 _SQL_DROPS = LatePattern(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
 _QUOTED = LatePattern(r"'[^']*'|\"[^\"]*\"")
 _DOCUMENT_SHELLS = names("mongosh mongo cqlsh influx arangosh")
-_DOCUMENT_DROPS = LatePattern(r"(?i)\b(?:drop\w*|delete\w*|remove\w*|truncate|shutdown\w*|rename\w*|replace\w*)\b")
+_DOCUMENT_CALLS = LatePattern(
+    r"(?i)(?:find|findOne|count\w*|distinct|aggregate|stats|getSiblingDB|getCollection\w*|getIndexes|explain|limit|skip|sort"
+    r"|toArray|pretty|forEach|map|insert\w*|createIndex\w*|createCollection|createUser|hello|isMaster|status|version|print\w*"
+    r"|JSON\.stringify|stringify|ping|getName|serverStatus|hostInfo|listDatabases|ObjectId|ISODate|Date|NumberInt|NumberLong|initiate"
+    r"|conf|adminCommand|project|size|length|getUsers|hasNext|next|itcount|log)"
+)
+_CALLED = LatePattern(r"([\w$]+|\])\s*\(")
+"""What the shells of document databases call that takes nothing away."""
+_DOCUMENT_DROPS = LatePattern(
+    r"(?i)(?:drop|delete|remove|truncate|shutdown|rename|replace|\$out\b|\$merge\b|unset|eval\(|Function\()"
+)
 
 _THROWS = LatePattern(
     r"(?i)(?:.*[-_:.])?(?:delete|del|remove|rm|rb|destroy|purge|prune|terminate|drop|wipe|deregister|uninstall|forget"
@@ -208,14 +266,20 @@ _USER_STORES: tuple[tuple[str, LatePattern], ...] = (
             r" (?:delete|remove)|repo archive|api .*(?:-X|--method)[ =]?DELETE"
         ),
     ),
-    ("npm", LatePattern(r"(?:unpublish|deprecate|owner rm|token revoke|access revoke|dist-tag rm)\b")),
+    (
+        "npm",
+        LatePattern(
+            r"(?:unpublish|deprecate|owner rm|token revoke|access revoke|dist-tag rm|org rm|team (?:rm|destroy))\b"
+        ),
+    ),
     ("cargo", LatePattern(r"(?:yank|uninstall|owner --remove)\b")),
     ("gem", LatePattern(r"(?:yank|uninstall|cleanup)\b")),
     ("pipx", LatePattern(r"uninstall")),
     ("uv", LatePattern(r"(?:tool uninstall|python uninstall)\b")),
-    ("rustup", LatePattern(r"(?:self uninstall|toolchain (?:uninstall|remove)|uninstall)\b")),
+    ("rustup", LatePattern(r"(?:self uninstall|(?:toolchain|component|target) (?:uninstall|remove)|uninstall)\b")),
     ("conda", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
     ("mamba", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
+    ("opam", LatePattern(r"(?:switch remove|remove|uninstall)\b")),
     ("packer", LatePattern(r"plugins remove")),
     ("go", LatePattern(r"clean .*-modcache")),
 )
@@ -233,23 +297,28 @@ def find_shared_removal(line: CommandLine) -> str:
 def _explain(command: SimpleCommand, line: CommandLine | None, depth: int) -> str:
     program, rest = command.program, command.words[1:]
     argv = command.argv[1:]
-    if not argv and program not in _ALWAYS:
+    fed = bool(command.upstream or command.stdin)
+    if not argv and program not in _ALWAYS and not fed:
         return ""
-    if argv in (("--help",), ("--version",), ("-h",)) or (_DRY_RUNS & set(argv) and program in _PACKAGES):
+    dry = bool(_DRY_RUNS & set(argv)) or (program in _APT and "-s" in argv)
+    if argv in (("--help",), ("--version",), ("-h",)) or (dry and program in _PACKAGES):
         return ""
-    if why := _explain_packages(program, rest, argv):
+    if why := _explain_packages(command):
         return why
-    if program in ("docker", "podman", "nerdctl", "docker-compose", "podman-compose"):
-        return _explain_containers(command, depth)
+    if program in _CONTAINER_CLIENTS:
+        return _explain_containers(command, line, depth)
     if program in _GROUPS:
         return _explain_group(command, depth)
     if program in _ALWAYS:
         return f"{program} may remove data of other projects"
+    if why := find_service_change(command):
+        return why
     if program in _SQL_CLIENTS:
-        return _explain_sql(program, rest, command)
+        return _explain_sql(program, rest, command, line)
     if program in _DOCUMENT_SHELLS:
         text = " ".join((*argv, command.stdin or ""))
-        return f"{program} may throw data away" if _DOCUMENT_DROPS.search(text) or command.upstream else ""
+        unknown = any(_DOCUMENT_CALLS.fullmatch(name) is None for name in _CALLED.findall(text))
+        return f"{program} may throw data away" if unknown or _DOCUMENT_DROPS.search(text) or command.upstream else ""
     said = " ".join(argv)
     stores = (pattern for name, pattern in _USER_STORES if name == program)
     if found := next((match[0] for pattern in stores if (match := pattern.search(said))), ""):
@@ -257,9 +326,24 @@ def _explain(command: SimpleCommand, line: CommandLine | None, depth: int) -> st
     return _explain_words(program, rest, command, line)
 
 
-def _explain_packages(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
+def _explain_packages(command: SimpleCommand) -> str:
     """Why a package manager may remove packages of the system."""
+    program, rest, argv = command.program, command.words[1:], command.argv[1:]
+    if program.startswith(("python", "pypy")) and argv[:2] == ("-m", "pip"):
+        system = command.words[0].text.startswith(("/usr/", "/bin/", "/opt/"))
+        program, rest, argv = ("pip", rest[2:], ("--system", *argv[2:]) if system else argv[2:])
+    if (
+        program in ("pip", "pip3")
+        and "--break-system-packages" in argv
+        and names("--force-reinstall --upgrade -U") & set(argv)
+    ):
+        return f"{program} replaces packages of the system"
+    if program in ("pip", "pip3") and {"sudo", "doas"} & set(command.wrappers):
+        argv = ("--system", *argv)
     why = f"{program} removes packages of the system"
+    if calls := _PACKAGE_CALLS.get(program):
+        said = [text for text in argv if text.startswith("-")] if program != "apt-mark" else list(argv[:1])
+        return "" if said and all(map(calls.fullmatch, said)) else why
     if pattern := _PACKAGE_OPTIONS.get(program):
         found = any(pattern.fullmatch(text) for text in argv)
         if program not in _NEEDS_REMOVAL:
@@ -280,7 +364,7 @@ def _explain_manager(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]
     return why if marked or first not in _PACKAGES[program] else ""
 
 
-def _explain_containers(command: SimpleCommand, depth: int) -> str:
+def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth: int) -> str:
     """Why containers, images or volumes of other projects may be removed."""
     program = command.program
     words = command.words[1:]
@@ -312,13 +396,18 @@ def _explain_containers(command: SimpleCommand, depth: int) -> str:
         if "xargs" in command.wrappers:
             return f"{program} {action} may remove containers of other projects"
     if action in ("exec", "run") and depth == 0:
-        return _explain_inside(rest, program)
+        return _explain_inside(rest, program, starts=action == "run", fed=_fed_texts(command, line))
     return ""
 
 
-def _explain_inside(words: tuple[Word, ...], program: str) -> str:
-    """Why what is started in a container or a cluster throws data away there."""
-    known = names("rm shred truncate unlink") if program in ("kubectl", "oc") else frozenset[str]()
+def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = False, fed: str = "") -> str:
+    """Why what is started in a container or a cluster throws data away there.
+
+    starts: in a new container. fed: the text it is given on its input.
+    """
+    known = names("rm shred truncate unlink")
+    argv = tuple(word.text for word in words)
+    volumes = _list_volumes(argv) if starts else None
     for place, word in enumerate(words):
         name = word.text.rsplit("/", 1)[-1]
         calls = [words[place:]]
@@ -326,15 +415,46 @@ def _explain_inside(words: tuple[Word, ...], program: str) -> str:
             calls = [
                 each.words for text in words[place + 1 :] if " " in text.text for each in parse(text.text).commands
             ]
-        elif name not in _ALWAYS | _GROUPS.keys() | _SQL_CLIENTS.keys() | _DOCUMENT_SHELLS | known:
+        elif name not in _ALWAYS | _GROUPS.keys() | _SQL_CLIENTS.keys() | _DOCUMENT_SHELLS | _CONTAINER_CLIENTS | known:
             continue
         for call in filter(None, calls):
-            inner = SimpleCommand(words=call, written=call)
-            if inner.program in known:
+            inner = SimpleCommand(words=call, written=call, stdin=fed or None)
+            if inner.program in known and (
+                program == "kubectl" or any(_is_data(each, volumes) for each in operands_of(call[1:]))
+            ):
                 return f"{program} starts {inner.program}, which may throw data away"
             if why := _explain(inner, None, 1):
                 return why
     return ""
+
+
+def _list_volumes(argv: tuple[str, ...]) -> list[str]:
+    """Where in a new container the named volumes are that it is given."""
+    found = [text.split(":") for text in option_values(argv, ("-v", "--volume"))]
+    places = [parts[1] for parts in found if len(parts) > 1 and not parts[0].startswith((".", "/", "~", "$"))]
+    for text in option_values(argv, ("--mount",)):
+        pairs = {name: value for name, _, value in (part.partition("=") for part in text.split(","))}
+        if pairs.get("type", "volume") == "volume":
+            places.append(pairs.get("target", pairs.get("dst", pairs.get("destination", ""))))
+    return [place.rstrip("/") for place in places if place]
+
+
+def _fed_texts(command: SimpleCommand, line: CommandLine | None) -> str:
+    """What a here-document, `echo` or `printf` gives a call on its input, as far as the line says."""
+    said = [each for each in line.commands if each.program in command.upstream] if line is not None else []
+    texts = [" ".join(each.argv[1:]) for each in said if each.program in ("echo", "printf")]
+    return ";".join((*texts, command.stdin or "")).replace(FROM_FILE, "").strip(";")
+
+
+def _is_data(word: Word, volumes: list[str] | None) -> bool:
+    """Whether a path in a container may be of a volume that outlives it.
+
+    volumes: where a container that begins has volumes; None for one that is there already.
+    """
+    text = word.text
+    if volumes is None:
+        return text.startswith("/") and not _IMAGE_PLACES.match(text)
+    return any(text == place or text.startswith(f"{place}/") for place in volumes)
 
 
 def _explain_group(command: SimpleCommand, depth: int) -> str:
@@ -342,33 +462,47 @@ def _explain_group(command: SimpleCommand, depth: int) -> str:
     operands = list(operands_of(words, _GROUP_VALUES))
     first = operands[0].text if operands else ""
     name = first.casefold() if program == "redis-cli" else first
+    second = operands[1].text.casefold() if len(operands) > 1 else ""
+    if program == "redis-cli" and second and second not in _REDIS_SECOND.get(name, {second}):
+        return f"redis-cli {first} {second} may throw away data that other projects use"
     if program == "redis-cli" and command.upstream:
         return f"{program} gets its commands from a pipe"
     if (operands and operands[0].dynamic) or (first and name not in _GROUPS[program]):
         return f"{program} {first} may throw away data that other projects use"
     second = operands[1].text if len(operands) > 1 else ""
-    deletes = any(_DELETING_OPTIONS.fullmatch(word.text) for word in words)
+    deletes = (program == "pulumi" and "-y" in command.argv) or any(
+        _DELETING_OPTIONS.fullmatch(word.text) for word in words
+    )
     if deletes or (second and _THROWS.fullmatch(second) and first not in ("get", "explain", "exec", "set", "logs")):
         return f"{program} {first} {second} may throw away data that other projects use".replace("  ", " ")
     if program in ("terraform", "tofu", "terragrunt") and first == "state" and second not in _TERRAFORM_STATE:
         return f"{program} state {second} changes what it knows of the infrastructure"
+    if program in ("kubectl", "oc", "k3s"):
+        if second and second not in _SECOND_WORDS.get(first, {second}):
+            return f"{program} {first} {second} may throw away what other projects use"
+        removes_label = first in ("label", "annotate") and any(word.text.endswith("-") for word in operands[2:])
+        if removes_label or (first == "scale" and any(word.text in ("--replicas=0", "0") for word in words)):
+            return f"{program} {first} takes away what other projects may use"
     if first == "exec" and depth == 0 and program in ("kubectl", "oc", "lxc", "incus", "multipass"):
         return _explain_inside(words, "kubectl")
     return ""
 
 
-def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand) -> str:
+def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None) -> str:
     """Why a text for a database may throw data away."""
     texts = [word.text for word in rest if " " in word.text.strip() or ";" in word.text]
     flags = _SQL_CLIENTS[program]
     texts += [rest[at + 1].text for at, word in enumerate(rest[:-1]) if word.text in flags]
-    if command.stdin:
+    if command.stdin and command.stdin != FROM_FILE:
         texts.append(command.stdin)
+    if line is not None and command.upstream:
+        texts.append(_fed_texts(command, line))
     for text in texts:
         bare = _QUOTED.sub("''", text)
         for statement in bare.split(";"):
             statement = statement.strip().strip("'\"")
-            if statement and (not _SQL_RUNS.match(statement) or _SQL_DROPS.search(statement)):
+            called = any(map(_SQL_HARMFUL.fullmatch, _SQL_CALLS.findall(statement)))
+            if statement and (called or not _SQL_RUNS.match(statement) or _SQL_DROPS.search(statement)):
                 return f"{program} would run {statement[:60]!r}, which may throw data away"
     open_text = any(word.dynamic and rest[at].text in flags for at, word in enumerate(rest[1:]))
     return f"{program} gets a text that is only known when it runs" if open_text else ""

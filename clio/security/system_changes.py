@@ -136,6 +136,10 @@ _ALWAYS_ASKED = names("""
     flashrom fsfreeze asr authselect pam-auth-update grub-install grub2-install update-grub systemd-firstboot kexec
     vipw vigr visudo pwconv pwunconv chpasswd newusers xfs_repair debugfs resize2fs xfs_growfs
     """)
+_NEEDED_UNITS = LatePattern(
+    r"(?:sshd?|network(?:ing)?|NetworkManager|wpa_supplicant|dbus(?:-broker)?|docker|containerd|systemd-\S+|getty\S*"
+    r"|gdm3?|sddm|lightdm|display-manager|polkit|udev|cron|crond|firewalld|ufw|nftables)(?:\.(?:service|socket))?"
+)
 _ESSENTIAL_PACKAGES = LatePattern(
     r"(?:libc6?|glibc|bash|dash|coreutils|systemd|sysvinit|init|dpkg|rpm|apt|dnf|yum|pacman|util-linux|base-files|musl"
     r"|busybox|linux-image\S*|kernel\S*|grub\S*|sudo|login|passwd|\*|\S*\*\S*)(?::\w+)?"
@@ -216,6 +220,9 @@ def _changes_system(program: str, argv: tuple[str, ...], values: tuple[Word, ...
         said = {first, " ".join(operands[:2]), operands[0] if operands else ""}
         if said.isdisjoint(harmless) or (name == "systemctl" and any("*" in text for text in operands)):
             return f"{program} {first} changes the system".replace("  ", " ")
+        ends = name == "systemctl" and operands[0] in ("stop", "disable") if operands else False
+        if ends and (unit := next(filter(_NEEDED_UNITS.fullmatch, operands[1:]), "")):
+            return f"systemctl {operands[0]} takes away {unit}, which the system needs"
         if name == "ip" and any(text in ("del", "delete", "flush", "set", "down") for text in operands):
             return "ip changes the network"
     if name == "umount" and has_option(argv, "aR", ("all", "recursive")):

@@ -155,6 +155,16 @@ class SessionStore:
         moved = [info for info in talks if not info.working_directory.startswith(f"{self._here}-")]
         return next((info.id for info in (here if self._only_here else here or moved)), None)
 
+    def explain_none(self, way: str) -> str:
+        """Why `latest` found nothing, as a sentence that ends with what to do instead. way: without which options."""
+        if any(info.is_talk and info.came_with_project for info in self.list()):
+            return (
+                "there is no session to continue in this project: those in it are not on the list of your clio's own "
+                "(~/.clio/own_sessions.txt), because they came with it or that list was lost; name one with --resume, "
+                f"or {way}"
+            )
+        return f"there is no session to continue in this project; {way}"
+
     def find(self, selector: str) -> str:
         """The id meant by a full id, a number of the list (1 is the newest), a unique prefix of an id, or a name.
 

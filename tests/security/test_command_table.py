@@ -87,13 +87,17 @@ def test_verdict_in_ask(workspace: Workspace) -> None:
 
 
 def test_verdict_in_all(workspace: Workspace) -> None:
-    """The never-list is refused; asked about is what decides what clio does, and what is deleted unseen."""
+    """The never-list is refused; asked about is what decides what clio does, is deleted unseen, or is not the project's."""
     asked = {
         "echo hi > .clio/config.yaml",
         "echo hi > $OUT",
         "tar -xf a.tar -C /",
         'eval "rm -rf $X"',
         "crontab -r",
+        "ssh host 'rm -rf /srv/x'",
+        "echo hi > /etc/motd",
+        "kubectl delete pod x",
+        "terraform apply",
         "xargs -I{} rm -rf {} < README.md",
         "xargs sh -c 'rm -rf \"$@\"' _",
         'while read x; do rm -rf "$x"; done < README.md',

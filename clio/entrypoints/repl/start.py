@@ -74,7 +74,7 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
         return None
     latest = store.latest()
     if latest is None:
-        raise SessionNotFound("there is no session to continue in this project; start clio without -c and -r")
+        raise SessionNotFound(store.explain_none("start clio without -c and -r"))
     return _pick(store, ask, terminal) if options.resume is not None else latest
 
 

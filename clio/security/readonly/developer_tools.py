@@ -198,6 +198,64 @@ _DOCKER = {
 _DOCKER_QUIET = frozenset({"--help", "--version", "-v", "compose version", "context ls"})
 
 
+_SQLITE_FORMS = "header noheader csv json column list line box table markdown quote tabs ascii html batch"
+_SQLITE_SHOWS = frozenset(f"-{name}" for name in _SQLITE_FORMS.split())
+_SQL_WORDS = frozenset(
+    """
+    select distinct all from where and or not in is null like glob between exists case when then else end as
+    on using join left right full inner outer cross natural group by having order asc desc nulls first last
+    limit offset union intersect except values true false collate nocase rtrim binary escape cast integer text
+    real blob numeric filter over partition rows
+    """.split()
+)
+_SQL_FUNCTIONS = frozenset(
+    """
+    count sum total avg min max group_concat abs round length lower upper trim ltrim rtrim substr substring
+    replace instr coalesce ifnull nullif iif typeof hex quote printf format date time datetime julianday
+    strftime unixepoch json json_extract json_type json_array_length json_valid rank row_number dense_rank lag
+    lead first_value last_value sqlite_version random changes
+    """.split()
+)
+_SQL_TOKEN = re.compile(
+    r"\s+|'(?:[^']|'')*'(?!\s*\()|\"(?:[^\"]|\"\")+\"(?!\s*\()|\d+(?:\.\d+)?|(?P<word>[A-Za-z_]\w*)(?P<call>\s*\()?"
+    r"|\|\||<>|<=|>=|!=|==|[(),.*=<>+/%-]"
+)
+
+
+def _judge_sqlite(words: tuple[Word, ...]) -> Judgement:
+    """`sqlite3 -readonly FILE 'select …'`: one statement of words that only read, and known functions."""
+    texts = [word.text for word in words[1:]]
+    if len(texts) == 1 and texts[0] in ("--version", "-version", "--help", "-help"):
+        return Judgement()
+    if any(word.dynamic or word.glob for word in words[1:]):
+        raise UnknownWord("what sqlite3 runs is only known when it runs")
+    flags, rest = texts[:-2], words[-2:]
+    if "-readonly" not in flags or not set(flags) <= {*_SQLITE_SHOWS, "-readonly", "-safe"}:
+        raise UnknownWord("sqlite3 is known to only read with -readonly and options that choose a form of output")
+    file, text = rest
+    if file.text.startswith(("-", "file:", ":")) or not file.text:
+        raise UnknownWord(f"{file.text!r} is no plain name of a database")
+    _check_select(text.text.strip().removesuffix(";"))
+    return Judgement(paths=(file,), conditions=(f"sqlite:{file.text}",))
+
+
+def _check_select(text: str) -> None:
+    """Raises UnknownWord where a text is not one `select` of known words, names and functions."""
+    place = 0
+    if not text.casefold().startswith(("select ", "values")):
+        raise UnknownWord("sqlite3 is known to only read with one select")
+    if "--" in text or "/*" in text:
+        raise UnknownWord("a comment in SQL is not looked into")
+    while place < len(text):
+        match = _SQL_TOKEN.match(text, place)
+        if match is None:
+            raise UnknownWord(f"{text[place]!r} in SQL is not known to only read")
+        word = (match["word"] or "").casefold()
+        if match["call"] and word not in _SQL_FUNCTIONS | _SQL_WORDS:
+            raise UnknownWord(f"the SQL function {word!r} is not known to only read")
+        place = match.end()
+
+
 def _judge_docker(words: tuple[Word, ...]) -> Judgement:
     """`docker stats` without --no-stream never ends."""
     texts = [word.text for word in words]
@@ -270,9 +328,10 @@ DEVELOPER_TOOLS: dict[str, Judge] = {
         _says("--version --help"),
     ),
     **dict.fromkeys(
-        ("curl", "wget", "rsync", "sqlite3", "psql", "redis-cli", "shellcheck", "shfmt"),
+        ("curl", "wget", "rsync", "psql", "redis-cli", "shellcheck", "shfmt"),
         _says("--version --help"),
     ),
+    "sqlite3": _judge_sqlite,
     "mysql": _says("--version"),  # --help shows the settings of the user, too
     **dict.fromkeys(("podman", "docker-compose", "brew"), _says("--version --help")),
     "cargo": _judge_cargo,

@@ -176,6 +176,7 @@ _NESTED: dict[tuple[str, str], str] = {
     ("sparse-checkout", "list"): ";",
     ("stash", "list"): f"{_LOG} ; path*",
     ("stash", "show"): f"{_DIFF} --include-untracked --only-untracked --no-include-untracked ; text?",
+    ("submodule", "status"): "--cached --recursive -q --quiet ; path*",
     ("worktree", "list"): "-v --verbose --porcelain -z ;",
 }
 _OTHER_REFLOG = names("expire delete drop write migrate")

@@ -34,6 +34,8 @@ def project_decides(condition: str, directory: Path, root: Path) -> str:
         directory: where the tool runs.
         root: the workspace; directories from `directory` up to it are looked at.
     """
+    if condition.startswith("sqlite:"):
+        return _explain_database(directory / condition.removeprefix("sqlite:"))
     match condition:
         case "python":
             return _python(directory)
@@ -143,3 +145,15 @@ def _content(path: Path) -> str:
         return path.read_bytes().decode()
     except (OSError, UnicodeDecodeError):
         return "\0"
+
+
+def _explain_database(path: Path) -> str:
+    """Why reading a database of SQLite would write files beside it: its log, or a transaction that is to be undone."""
+    if path.with_name(f"{path.name}-journal").exists() or path.with_name(f"{path.name}-wal").exists():
+        return f"may change {path.name!r}, of which a transaction is open"
+    try:
+        with path.open("rb") as file:
+            head = file.read(20)
+    except OSError:
+        return ""
+    return f"writes a log beside {path.name!r}" if head[18:20] not in (b"", b"\1\1") else ""
