@@ -14,7 +14,7 @@ from clio.memory.preferences.notice_words import is_order
 class Clause(Struct, kw_only=True):
     """A clause under judgement. line: its normalised words, without what leads to them.
 
-    first, end: its words in the sentence; start: where its content begins.
+    first, end: its words in the sentence; start: where its content begins. is_reminded: said to be kept in mind.
     """
 
     sentence: OwnSentence
@@ -29,6 +29,7 @@ class Clause(Struct, kw_only=True):
     in_project: bool = False
     in_rules: bool = False
     is_demanded: bool = False
+    is_reminded: bool = False
 
 
 Strength = Literal["policy", "plain", "task"]
@@ -74,7 +75,9 @@ _LEAD_WORDS = frozenset(
 _LEADS = LatePattern(
     r"(?:by the way|as (?:always|usual|ever)|one (?:more |last |other |small )?(?:thing|rule|remark|note|wish"
     r"|request)"
-    r"(?: for (?:the|all) future)?|small thing|to be clear|(?:please )?(?:keep|bear) in mind(?: that)?"
+    r"(?: for (?:(?:the|all) future|(?:the )?next time|later))?"
+    r"|(?:also )?(?:just )?(?:a|one) (?:\w+ )?reminder(?: that)?|reminder that|(?:please )?don't forget that"
+    r"|let's keep it (?:so )?that(?! way)|small thing|to be clear|(?:please )?(?:keep|bear) in mind(?: that)?"
     r"|(?:please )?(?:note|remember|be aware)(?: that| to)?|just so you know|you should know(?: that)?"
     r"|for (?:the )?(?:future|later)(?: reference)?|for the record|for your information"
     r"|make sure(?: that)? you|make sure to|make sure(?= not| no\b| nothing)|be sure to|see to it that(?: you)?"
@@ -105,6 +108,9 @@ _DEMANDS = LatePattern(
     r"|(?:my|our|the) (?:only |one |first |general |golden |most important )?(?:condition|request|rule|requirement"
     r"|policy|convention|wish|constraint|limit|ask)(?: (?:here|for you|from me|in this \w+))? (?:is|are)(?: that"
     r"| to(?= not))?"
+    r"|(?:(?:the|our|my) )?(?:team|project|house|company|repo|group)(?:'s)? (?:rule|policy|convention|standard)"
+    r"(?: here)? (?:is|says)(?: that| to(?= not))?|the (?:rule|convention|policy|standard) (?:here|in \S+ \w+)"
+    r" is(?: that)?"
     r"|(?:we|i) have (?:a|one) (?:rule|policy|convention|request|condition)(?: (?:here|in this \w+))?(?: that)?"
     r"|i (?:must |do )?insist that|i'd ask you(?: to)?|(?:what|the (?:one|only) thing) (?:i don't want"
     r"|you (?:must|should) never do)"
@@ -118,7 +124,11 @@ _DEMANDS = LatePattern(
 _REQUESTS = LatePattern(
     r"(?:(?:could|can|shall) we (?:please )?(?:agree|say)(?: that)?|i'd (?:really |very much )?like you to"
     r"(?= stay| not| never| leave| keep| avoid| stop| always| ask)|i (?:want|need|expect) you to"
-    r"(?= stay| leave| keep| avoid| ask))\b[ ]?"
+    r"(?= stay| leave| keep| avoid| ask)"
+    r"|(?:it(?:'d| would) be|would be) (?:\w+ )?(?:great|nice|good|best|cool|lovely|helpful|kind) if you"
+    r"(?: (?:could|would|can))?(?= (?:always|never|not|only|in future|in the future|from now on|stop|stopped))"
+    r"|(?:can|could|would|will) you (?:please |kindly )?(?=(?:in (?:the )?future|from now on|going forward)\b)"
+    r")\b[ ]?"
 )
 _STANDING = LatePattern(
     r"(?:from (?:now|here|this point|today|there) (?:on|onwards?|forward)|in (?:the )?future|going forward"
@@ -126,6 +136,13 @@ _STANDING = LatePattern(
     r"|(?:for|in) (?:the future|all projects|every project)|as long as i(?:'m| am) working with you"
     r"|unless i say otherwise"
     r"|until further notice|(?:for )?(?:the )?next time|ab jetzt|ab sofort|desormais|a partir de ahora)\b[ ]?"
+)
+
+
+_REMINDER = LatePattern(
+    r"(?:(?:and|also|but|so|please|just|ok|as|a|one|small|quick|friendly) )*(?:remember|reminder|fyi|btw|nb"
+    r"|(?:keep|bear) (?:it )?in mind|note(?: that|$| we)|just so you know|so you know|you should know|don't forget that"
+    r"|for (?:your information|(?:the )?(?:future|later|record|next time)))\b"
 )
 
 
@@ -153,6 +170,8 @@ HERE = LatePattern(r"\bhere\b")
 
 _RULES_HEADING = LatePattern(
     r"\b(?:rules?|constraints?|conventions?|restrictions?|limits|boundaries|guidelines|don'ts?|donts)\b"
+    r"|\b(?:things|points|bits) (?:\w+ )?to (?:know|remember|respect|observe|(?:keep|bear) in mind)\b|\bhow we work\b"
+    r"|\bthings (?:are done|work) here\b"
 )
 
 
@@ -245,6 +264,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
     at = first
     is_standing = bool(first) and _is_standing_lead(lows[:first])
     is_demanded = bool(first) and _is_demanding(lows[:first])
+    is_reminded = bool(_REMINDER.match(" ".join(lows[first:end])))
     is_contrast = first > 0 and lows[first] in ("but", "and", "so", "though")
     while at < end:
         line = " ".join(lows[at:end]) + " "
@@ -294,6 +314,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
         line=line,
         is_standing=is_standing or standing_behind,
         is_demanded=is_demanded,
+        is_reminded=is_reminded or bool(first and _REMINDER.match(" ".join(lows[:first]))),
         is_contrast=is_contrast,
         has_condition=bool(condition),
         condition=condition,

@@ -71,14 +71,20 @@ _ASK_FIRST = LatePattern(
 
 _HABIT_TRIGGER = LatePattern(
     r"(?:(?:every|each) time|whenever)\b|(?:when|while) (?:committ|push|merg|deploy|releas|tagg|renam|refactor"
-    r"|writ|add|creat|delet|edit|review)ing\b|(?:before|after) (?:every|each|any|you (?:commit|push|merge|deploy"
+    r"|writ|add|creat|delet|edit|review)ing\b|(?:when|if|once|after|as soon as) you(?:'ve| have)?"
+    r" (?:write|add|create|change|edit|touch|rename|modify|delete|remove|commit|push|refactor|fix|review|changed|added"
+    r"|touched|edited|modified|written)(?: (?!the\b|this\b|that\b|these\b|it\b|them\b|my\b)\S+|$)|(?:before|after) (?:every|each|any|you (?:commit|push|merge|deploy"
     r"|delete|edit|touch|change|release|tag|finish)"
     r"|committing|pushing|merging|deploying|deleting|editing|touching|changing|releasing)\b"
 )
 
 
 _HABIT_TAIL = LatePattern(
-    r"\b(?:after|before|on|with) (?:every|each|any) (?:change|edit|commit|push|merge|step|task|file|session"
+    r"\b(?:in|to|on|with|for|at) (?:every|each|all|any)(?: of (?:my|our|your|the))? (?:commits?|commit messages?|prs?"
+    r"|pull requests?|releases?|branch(?:es)?|branch names?|new \w+)\b"
+    r"|\bwhen(?:ever)? you (?:write|add|create|change|edit|touch|rename|modify|delete|commit|push|refactor|fix|review)"
+    r"(?: (?!the\b|this\b|that\b|these\b|it\b|them\b|my\b)\S+|$)"
+    r"|\b(?:after|before|on|with) (?:every|each|any) (?:change|edit|commit|push|merge|step|task|file|session"
     r"|release|save|turn)\b"
 )
 
@@ -259,7 +265,9 @@ def _never_this(clause: Clause, verb: str, rest: str) -> Strength | None:
     if not before or verb in said or verb.endswith("ed"):
         return None
     if verb in ("in", "on", "at", "with", "without", "for", "by", "from", "to", "anywhere", "into") and not re.match(
-        r"(?:\S+ ){0,7}(?:is|are|belong|belongs|go|goes|lives?|use|write|put|wrapped)\b", before
+        r"(?:\S+ ){0,7}(?:is|are|belong|belongs|go|goes|lives?|use|write|put|wrapped|work|commit|push"
+        r"|merge|deploy|develop|branch|rebase|test|install|keep|stay)\b",
+        before,
     ):
         return None
     if re.match(r"(?:\S+ ){0,4}(?:passes|fails|works|runs|happens|crashes)\b", before):
@@ -277,7 +285,8 @@ def judge_stop(clause: Clause) -> Strength | None:
     """ "Stop adding summaries", "cut out the comments"."""
     found = re.match(r"stop (?:it with|\w+[-\w]*ing|all|with)\b ?(?P<rest>.*)", clause.line)
     if found is not None:
-        if re.match(
+        is_habit = bool(found["rest"]) and LASTING_WORDS.search(clause.line)
+        if not is_habit and re.match(
             r"stop (?:looping|running|waiting|worrying|kidding|crying|joking|trying|here|everything)\b", clause.line
         ):
             return None
@@ -374,7 +383,9 @@ def judge_keep(clause: Clause) -> Strength | None:
         ):
             return None
         if found["how"] in ("small", "short", "minimal", "pure", "simple", "on", "working") and re.match(
-            r"(?:the|a|it|this|that)\b", what
+            r"(?:the|a|it|this|that)\b(?! (?:answers|replies|responses|explanations|summaries|diffs|commits|prs"
+            r"|commit messages|changes|messages)$)",
+            what,
         ):
             return None
         return strength_of(clause)
@@ -412,6 +423,14 @@ def judge_only(clause: Clause) -> Strength | None:
             r"|use)|edits?|touch(?:es)?|push(?:es)?|merges?|commits?|changes?|approves?|deploys?) ",
             f" {rest} ",
         ) and (clause.in_project or has_artefact(rest)):
+            return "policy"
+        who = re.match(
+            r"(?:i|we|ci|the (?:ci|bot|maintainers?|\w+ (?:team|bot))|maintainers?|admins?|\w+ (?:team|bot))"
+            r" (?:may |can |should )?(?:push|commit|merge|deploy|release|publish|tag|rebase|approve|bump|edit|touch)"
+            r"(?:e?s)?\b",
+            f"{verb} {rest}",
+        )
+        if who is not None:
             return "policy"
         if re.search(r" (?:in|for) (?:source|code|commit|test|doc)\w*", f" {rest}"):
             return strength_of(clause)
@@ -488,6 +507,8 @@ def judge_no_thing(clause: Clause) -> Strength | None:
     if re.match(r"none of .+ (?:may|must|should|can|shall) ", line):
         return strength_of(clause)
     if re.match(r"nothing (?:else|more)$|one \w+ at a time|no big bang", line):
+        return "task"
+    if re.match(r"no need (?:to|for)\b", line):
         return "task"
     match = re.match(r"no (?P<what>.+)$", line)
     if match is None:
@@ -632,6 +653,8 @@ def judge_ask_first(clause: Clause) -> Strength | None:
 def judge_always(clause: Clause) -> Strength | None:
     """ "Always do X", "do X, always", and any order that is to hold from now on."""
     line = clause.line
+    if re.match(r"(?:you )?only ", line) and clause.is_demanded:
+        return "policy"
     found = re.match(r"always (?P<verb>\S+)(?: (?P<rest>.*))?$", line)
     if found is not None and _is_of_code_to_write(clause, found["verb"], found["rest"] or ""):
         return None
@@ -690,10 +713,28 @@ def judge_instead(clause: Clause) -> Strength | None:
         line,
     ):
         return strength_of(clause)
-    found = re.match(r"prefer (?P<what>.+)", line)
+    found = re.match(r"(?:prefer|favou?r) (?P<what>.+)", line)
     if found and re.search(r"\b(?:if|when)\b", line):
         return None
     if found and not re.match(r"(?:the|a|this|that|it)\b", found["what"]):
+        return strength_of(clause)
+    bare = re.match(
+        r"(?P<this>[\w.+#-]+(?: [\w.+#-]+)?) (?:instead of|rather than) (?P<that>[\w.+#-]+(?: [\w.+#-]+)?)$", line
+    )
+    if (
+        bare
+        and _plain_name(bare["this"])
+        and _plain_name(bare["that"])
+        and is_order(bare["this"].split()[0]) is not True
+        and not FINITE.search(line)
+        and (clause.is_reminded or clause.is_standing or has_artefact(bare["this"]))
+    ):
+        return strength_of(clause, "policy" if clause.is_reminded else "plain")
+    if re.match(
+        r"(?:do|write|implement|code|keep|build) (?:everything|all (?:new )?(?:code|of it)|all) in"
+        r" (?!the\b|this\b|that\b|a\b|an\b|one\b|it\b|upper|lower)",
+        line,
+    ):
         return strength_of(clause)
     found = re.match(r"(?P<this>[\w.+#-]+(?: [\w.+#-]+)?) over (?P<that>[\w.+#-]+(?: [\w.+#-]+)?)$", line)
     if found and clause.is_standing:
@@ -714,6 +755,8 @@ def judge_instead(clause: Clause) -> Strength | None:
 
 
 def _plain_name(text: str) -> bool:
+    text = re.sub(r"^(?:the|our|your) (?=(?:\S+ )?(?:tool|command|script|makefile|wrapper|helpers?|cli)s?$)", "", text)
+    text = re.sub(r" (?:when|while|if|for|in|to) .*$", "", text)
     return len(text.split()) <= 3 and not re.match(
         r"(?:a|an|the|this|that|these|those|it|my|your|our|two|one|some|any|all|its|their|\d)\b", text
     )

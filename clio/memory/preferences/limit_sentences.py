@@ -88,6 +88,9 @@ _PAIRS = {
 }
 _SPELLINGS = {
     "dont": "don't",
+    "dnt": "don't",
+    "nvr": "never",
+    "alwys": "always",
     "donot": "don't",
     "don´t": "don't",
     "cannot": "can't",

@@ -35,6 +35,10 @@ _WE_DO = LatePattern(
 )
 
 
+_PRAISED_OR_BLAMED = frozenset("say get forget find fix do make know help solve break miss".split())
+"""Behind "you always" these tell what the agent did, good or bad."""
+
+
 _YOU = LatePattern(
     r"(?:you|clio|you're|you are)(?: (?:really|please|also|ever|generally|simply))* (?P<modal>mustn't|shouldn't"
     r"|can't|won't|don't get to|don't|never|must never|should never"
@@ -98,7 +102,7 @@ def judge_you(clause: Clause) -> Strength | None:
             return None
         return strength_of(clause, "policy" if modal not in ("shouldn't", "can't", "won't") else "plain")
     if modal in ("must always", "should always", "always", "are to", "to") and is_order(verb) is True:
-        return None if modal == "always" and verb in ("say", "get", "forget") else "policy"
+        return None if modal == "always" and verb in _PRAISED_OR_BLAMED else "policy"
     if modal == "must" and is_order(verb) is True:
         return strength_of(clause)
     if modal in ("may", "can") and rest.startswith("not "):
@@ -147,7 +151,17 @@ def judge_i(clause: Clause) -> Strength | None:
     ):
         clause.start = 0
         return "policy"
-    is_for_all = re.match(r"(?:i|we) (?:must have|need|expect|want) .*\b(?:every|each|all)\b", line)
+    if re.match(
+        r"i(?:'ll)? (?:do (?:the )?)?(?:commit|push|merge|deploy|release|publish|tag|rebase)(?:ing|s)?"
+        r"(?: (?:and|or) \w+)?(?: \S+){0,3} (?:myself|by hand|on my own)$",
+        line,
+    ):
+        return "policy"
+    if re.match(r"(?:i|we)(?:'d)? (?:like|want|expect|need) (?:all|every|each|any|new) ", line) and re.search(
+        r" (?:to be|in|to (?:have|use|follow|come|go|start|end|pass|carry)) ", line
+    ):
+        return strength_of(clause) if has_artefact(line) else None
+    is_for_all = re.match(r"(?:i|we) (?:must have|need|expect|want) (?!an? |the |some |this |that |to ).*\b(?:every|each|all)\b", line)
     if is_for_all and has_artefact(line) and not re.search(r"\b(?:users?|rows?|items?|list|see|know)\b", line):
         return strength_of(clause)
     found = _I_DO.match(line)
@@ -321,7 +335,15 @@ def judge_we(clause: Clause) -> Strength | None:
     if found is None:
         return None
     verb, rest = found["verb"], found["rest"] or ""
-    scoped = clause.in_project or bool(HERE.search(whole)) or bool(re.search(r"\banymore\b|any more\b", line))
+    if clause.is_reminded and line.startswith("we ") and is_order(verb) is True and verb not in _SEE | _BUG_VERBS:
+        return "policy"
+    if (
+        line.startswith("this ")
+        and verb in ("supports", "targets", "requires")
+        and (re.search(r"\d", rest) or re.search(r"\b(?:no|never|only|don't|without)\b", whole))
+    ):
+        return "policy"
+    scoped = clause.in_project or clause.is_reminded or bool(HERE.search(whole)) or bool(re.search(r"\banymore\b|any more\b", line))
     if verb in ("never", "don't", "no-longer", "won't", "doesn't", "can't", "mustn't"):
         head = rest.split()[0] if rest else ""
         if line.startswith("this ") and head.endswith("s") and is_order(head[:-1]) is True:

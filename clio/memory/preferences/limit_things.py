@@ -45,7 +45,8 @@ _CHANGES = LatePattern(
 _TOOL_VERBS = LatePattern(
     r"(?:ci|the ci|our ci|cd|pipeline|the pipeline|our pipeline|the build|build|pre-commit|pre-commit hooks?"
     r"|the pre-commit hook.*"
-    r"|the linter|linter|our linter|(?:our |the )?style ?guide|the licen[cs]e.*|security|compliance|legal|(?:our "
+    r"|the linter|linter|our linter|(?:our |the |my )?(?:(?:code|coding) )?(?:style ?guide|style)"
+    r"|(?:our |the )(?:guidelines?|conventions?|standards?|architecture|rules)|the licen[cs]e.*|security|compliance|legal|(?:our "
     r"|company |the )*policy"
     r"|my boss|my team|our (?:clients?|customers?|reviewers?)|the (?:reviewers?|maintainers?)|github|gitlab|sonar"
     r"|the hook|"
@@ -326,6 +327,12 @@ def judge_modal(clause: Clause) -> Strength | None:
         ):
             return "policy"
         return None
+    if re.match(
+        r"(?:legal|security|compliance|ops|(?:our|the|my) (?:legal|security|ops|boss|lead|team|policy|contract"
+        r"|style ?guide)(?: team| lead)?) (?:says?|said|wants?) (?:no|never|only|not to)\b",
+        line,
+    ):
+        return "policy"
     if _TOOL_VERBS.match(line):
         return "policy" if clause.in_project or not re.search(r"\b(?:main|master|yesterday|timeout)\b", line) else None
     found = _MODAL.match(line)
@@ -360,6 +367,12 @@ def judge_modal(clause: Clause) -> Strength | None:
         return None
     if heads[0] in ("let's", "who", "which", "whenever", "when", "if"):
         return None
+    if modal in ("mustn't", "must never", "shouldn't", "should never", "may never") and re.match(
+        r"(?:(?:come|creep|sneak|slip|find its way) (?:back|in|into)|return$|return to the"
+        r"|be (?:reintroduced|re-introduced|re-added|brought back|added again|added back))\b",
+        rest,
+    ):
+        return strength_of(clause)
     first = rest.split()[0]
     path = has_path(raw_text(clause))
     finite = modal in ("never", "don't", "doesn't", "always", "no-longer", "only", "won't")
@@ -495,7 +508,7 @@ _VALUE = LatePattern(
     r"|lowercase|snake_case|camelcase|kebab-case|strings?|ints?|cents|seconds|sentences|c89|c99|es5|es6|always"
     r"|never|only|conventional|wrapped|named|prefixed|sorted|written|mandatory|required|optional|imperative"
     r"|singular|plural|lower|upper|tests?|type|annotation|ticket|set|exactly|single|minimum|maximum|floor"
-    r"|standard)\b"
+    r"|standard|capital|letter|full stop|verb|noun|plain text|english)\b"
 )
 
 
@@ -512,6 +525,13 @@ def judge_convention(clause: Clause) -> Strength | None:
             r"(?:max|no|none|never|not (?!ready|done|found|working|set)|only|always|at most)\b", behind
         ):
             return strength_of(clause)
+    if re.match(
+        r"the (?:only|one and only) (?:\w+ )?(?:manager|formatter|linter|database|library|tool|framework|runner|language"
+        r"|compiler|browser|shell|dependency|dependencies|charset|encoding|orm|logger|runtime|editor|branch|remote"
+        r"|version|platform|format)s?(?: (?:allowed|permitted|we \w+|you may \w+|here|in this \w+))* (?:is|are) ",
+        line,
+    ) and not re.search(r"\b(?:broken|wrong|slow|missing|problem|failing|old|outdated|installed)\b", line):
+        return "policy"
     quantity = _QUANTITY.match(line)
     if quantity is not None:
         if _DOUBT.search(line) or re.search(r"\b(?:retries|requests|results|attempts|rows|items|seconds)\b", line):

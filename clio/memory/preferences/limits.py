@@ -117,7 +117,7 @@ _MARKERS = frozenset(
     fewer less limit limited restrict confine within inside scope approval sign short brief answers answer talk speak
     reply respond write comment better best rely depend exclude nowhere beware mind careful care try hold respect obey
     adhere all any anything everything whatever default rule policy rules policies english german french touch change
-    edit do make run add rather frozen generated sacred shop case when if after while both contain contains vanilla
+    edit do make run add rather frozen generated sacred shop case when if after while both forbids disallows prohibits supports targets squash capital legal security compliance reminder contain contains vanilla
     return returns has have reject rejects fails breaks treats responses replies explanations follow next today
     niemals nie kein keine keinen nicht immer nur ohne bitte frag frage ab jamais pas sans toujours nunca siempre sin
     solo evita nada lass verwende nutze no-go drop abandoned quit""".split()
@@ -257,7 +257,8 @@ def _is_request(lows: Sequence[str]) -> bool:
     text = " ".join(lows)
     return bool(
         re.search(
-            r"\b(?:can|could|would|will) you(?: please| kindly)? (?:not|never|stop|always|avoid|refrain|mind not)\b",
+            r"\b(?:can|could|would|will) you(?: please| kindly)? (?:not|never|stop|always|avoid|refrain|mind not"
+            r"|in (?:the )?future|from now on|going forward)\b",
             text,
         )
     )
@@ -271,6 +272,15 @@ _NOW = LatePattern(
     r"|file|step)"
     r"|while you're at it|still running|until i'm done|nothing else|one (?:file|step|thing) at a time"
     r"|of this (?:function|file))\b"
+)
+
+
+_ONE_TASK = LatePattern(
+    r"(?:(?:just|only|but|and|please|ok|so) )*(?:for|in|on|during) this (?:task|change|one|time|pr|fix|commit|step"
+    r"|issue|ticket)\b"
+)
+_JUST_TELL = LatePattern(
+    r"(?:(?:and|but|please|only|just|for now) )*(?:tell|explain|show|describe|list|answer|look|summari[sz]e|report)\b"
 )
 
 
@@ -333,9 +343,13 @@ _TEAM = LatePattern(r"\b(?:we|we're|we've|our|team|nobody|everyone|style guide)\
 def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> StatedLimit:
     line = " ".join(word.low for word in clause.sentence.words[min(clause.first, clause.start) : clause.end])
     quote = clause.sentence.text[clause.sentence.words[0].start :].strip()
+    lead = " ".join(word.low for word in clause.sentence.words[: clause.first + 6])
+    behind = " ".join(word.low for word in clause.sentence.words[clause.end :])
     term: Term
     if (
         strength == "task"
+        or _ONE_TASK.match(lead)
+        or (re.search(r"\banything$", clause.line) and _JUST_TELL.match(behind))
         or _FOR_NOW.search(line)
         or (
             _NOW.search(line)
