@@ -307,7 +307,8 @@ class Agent:
         rows = "\n".join(
             f"Downloading package_{n}-1.{n}.0-py3-none-any.whl ({n * 7} kB)" for n in range(int(50 * self._size))
         )
-        self._ran("pip install -e .", f"[exit 0 in 9.1 s]\n{rows}\nSuccessfully installed package_1-1.1.0", 0)
+        command = "pip install -e ."
+        self._ran(command, f"[exit 0 in 9.1 s]\n{rows}\nSuccessfully installed package_1-1.1.0", 0)
 
     def _recall(self) -> None:
         rows = "\n".join(self._lines(int(30 * self._size)))

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.messages import ToolCall, ToolMessage
 
@@ -106,7 +107,7 @@ def _waits(name: str, arguments: dict[str, Any]) -> bool:
 
 def _decode(arguments: str) -> dict[str, Any]:
     try:
-        return msgspec.json.decode(arguments, type=dict[str, Any])
+        return decode_json(arguments, dict[str, Any])
     except msgspec.MsgspecError:
         return {}
 

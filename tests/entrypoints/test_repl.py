@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import ROOT, Place, make_place
 from tests.support.chat_server import ChatServer, stall, text, tool_calls
@@ -61,10 +62,11 @@ def test_a_whole_session(place: Place, server: ChatServer) -> None:
         everything = leave(clio)
     session_id = everything.rsplit("clio -r ", 1)[1].split()[0]
     store = SessionStore(place.project / ".clio" / "sessions")
-    roles = [type(message).__name__ for message in store.read(store.find(session_id))]
-    assert roles.count("UserMessage") == 3
-    # The interrupted answer is kept, so the next request is well-formed.
-    assert [message["role"] for message in server.requests[-1].body["messages"]][-3:] == ["user", "assistant", "user"]
+    said = [message for message in store.read(store.find(session_id)) if isinstance(message, UserMessage)]
+    assert [message.origin for message in said].count("user") == 3
+    # The interrupted answer is kept, with a note about it before the next text of the user.
+    sent = [message["role"] for message in server.requests[-1].body["messages"]]
+    assert sent[-3:] == ["user", "assistant", "user"]
 
 
 def test_a_small_terminal(place: Place, server: ChatServer) -> None:

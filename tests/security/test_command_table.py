@@ -87,7 +87,7 @@ def test_verdict_in_ask(workspace: Workspace) -> None:
 
 
 def test_verdict_in_all(workspace: Workspace) -> None:
-    """The never-list is refused; asked about is what decides what clio does, is deleted unseen, or is not the project's."""
+    """The never-list is refused; what clio obeys, deletes unseen or finds outside the project is asked about."""
     asked = {
         "echo hi > .clio/config.yaml",
         "echo hi > $OUT",

@@ -24,8 +24,9 @@ SOURCES = {
     "config/team_folder.py": "",
     "config/project_links.py": "",
     "config/own_memory.py": "",
+    "checks/trust.py": "",
 }
-"""Where the code says that something waits for trust, and one file each is about; none for links and memories."""
+"""Where the code says that something waits for trust, and one file each is about; none where no single file decides."""
 AGENT = "---\ndescription: d\n---\nDo it.\n"
 SKILL = "---\nname: {name}\ndescription: d\n---\nSteps.\n"
 

@@ -14,6 +14,7 @@ from clio.agent.events import Notice, TurnFinished
 from clio.checks.checkers import find_programs
 from clio.checks.trust import describe_trust
 from clio.config.trust import Trust
+from clio.messages import ToolMessage
 from clio.sandbox.confinement import Confinement
 from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.process_tree import descendants
@@ -257,7 +258,8 @@ def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
         return time.monotonic() - began
 
     assert asyncio.run(story()) < 1.5
-    assert "edited calc.py" in desk.app.session.messages[-1].content
+    results = [message.content for message in desk.app.session.messages if isinstance(message, ToolMessage)]
+    assert "edited calc.py" in results[-1]
     assert left_running() == []
 
 

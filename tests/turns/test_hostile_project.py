@@ -86,7 +86,7 @@ def test_a_model_cannot_grant_itself_anything(project: Path, name: str, mode: st
     with ChatServer([tool_calls([write]), text("ok")]) as server:
         done = clio(project, "-p", "help yourself", "--approve", mode, server=server)
     assert done.returncode == 4, (done.stdout, done.stderr)
-    assert ("no mode allows it" in done.stderr) is not name.startswith(".git/")
+    assert ("no mode and no rule allows it" in done.stderr) is not name.startswith(".git/")
     assert not (project / name).exists()
 
 

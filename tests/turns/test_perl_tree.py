@@ -130,6 +130,14 @@ def test_the_whole_of_an_output_is_read(project: Path, server: ChatServer) -> No
     assert blobs[0].name.startswith(handles[0])
 
 
+def read_what_was_found(body: dict[str, Any]) -> Reply:
+    """A call that reads the message which the last search offers, with the arguments it names."""
+    offer = re.search(r'session="([^"]+)", from="([^"]+)"', body["messages"][-1]["content"])
+    assert offer
+    where = {"session": offer[1], "from": offer[2]}
+    return tool_calls([(MEMORY, {"operation": "recall_messages", **where})])
+
+
 def test_search_and_export_know_the_whole_of_an_output(project: Path, server: ChatServer) -> None:
     before = snapshot(project / ".clio" / "sessions")
     page = export_session(store_of(project), LONG, "md", redact=lambda text: text, now=1.0)
@@ -137,10 +145,14 @@ def test_search_and_export_know_the_whole_of_an_output(project: Path, server: Ch
     assert "données 漢字 ✓" in page
     assert snapshot(project / ".clio" / "sessions") == before
     server.add(
-        tool_calls([(MEMORY, {"operation": "recall_sessions", "query": 'in:output "log line 4321"'})]), text("Yes.")
+        tool_calls([(MEMORY, {"operation": "recall_sessions", "query": 'in:output "log line 4321"'})]),
+        read_what_was_found,
+        text("Yes."),
     )
     assert turn(project, server, "where was that line?")
-    assert LONG in words(server.requests[1], "tool")[0]
+    found, read = words(server.requests[2], "tool")
+    assert "log line 4321" in found
+    assert read.startswith("[what was said before") and "log line 620" in read
 
 
 def test_the_list_of_work_goes_on(project: Path, server: ChatServer) -> None:
@@ -178,8 +190,8 @@ def test_knowledge_notes_and_archives_answer_in_a_new_session(project: Path, ser
     notes, plain, archived, mended = words(server.requests[1], "tool")
     assert "données 漢字" in notes
     assert "ascii only" in plain
-    assert TRIMMED in archived and asked.id in archived
-    assert TWICE in mended
+    assert f'session="{TRIMMED[-8:]}"' in archived and " ".join(archived_words.split()[:3]) in archived
+    assert f'session="{TWICE[-8:]}"' in mended
 
 
 def test_knowledge_of_all_kinds_is_read_and_kept(project: Path, server: ChatServer) -> None:

@@ -77,7 +77,8 @@ _LEADS = LatePattern(
     r"|request)"
     r"(?: for (?:(?:the|all) future|(?:the )?next time|later))?"
     r"|(?:also )?(?:just )?(?:a|one) (?:\w+ )?reminder(?: that)?|reminder that|(?:please )?don't forget that"
-    r"|let's keep it (?:so )?that(?! way)|small thing|to be clear|(?:please )?(?:keep|bear) in mind(?: that)?"
+    r"|let's keep it (?:so )?that(?! way)|be so (?:kind|good|nice)(?: as to| and)?|small thing"
+    r"|to be clear|(?:please )?(?:keep|bear) in mind(?: that)?"
     r"|(?:please )?(?:note|remember|be aware)(?: that| to)?|just so you know|you should know(?: that)?"
     r"|for (?:the )?(?:future|later)(?: reference)?|for the record|for your information"
     r"|make sure(?: that)? you|make sure to|make sure(?= not| no\b| nothing)|be sure to|see to it that(?: you)?"
@@ -93,7 +94,8 @@ _LEADS = LatePattern(
     r"|(?:it )?goes without saying|and i mean it|it(?:'s| is) (?:very |really )?important(?: to me)? that"
     r"|as a (?:general |rule )?"
     r"(?:rule|principle|reminder|heads-up)|(?:in|as a) (?:general|principle)|generally|by default|rule of thumb"
-    r"|if (?:at all )?possible|where possible|under any circumstances|i(?:'d| would) (?:really )?(?:be grateful"
+    r"|if (?:at all )?possible|where possible|under any circumstances|i(?:'d"
+    r"| would) (?:really )?(?:be (?:grateful|happier|glad)"
     r"|appreciate it"
     r"|like it|love it|be happy)(?= if)|it would be (?:great|nice|good|best)(?= if)|(?:one|another) wish"
     r"|company policy|house rules?|our rules?|my rules?|ground rules?|in my code|in our team|in this team"
@@ -221,6 +223,8 @@ _NO_PATH = frozenset(
 def is_task(lows: Sequence[str]) -> bool:
     """Whether these words ask for work: they begin with an order, perhaps a polite one."""
     at = 0
+    if lows[:1] == ["i"] and lows[1:2] not in (["want"], ["need"], ["would"], ["must"]):
+        return False
     while at < len(lows) and (
         lows[at] in _LEAD_WORDS
         or lows[at] in ("can", "could", "would", "you", "i", "want", "need", "i'd", "like", "to", "let's", "we")
@@ -295,7 +299,7 @@ def read_clause(sentence: OwnSentence, first: int, end: int, earlier: Sequence[t
     standing_behind = bool(
         re.search(
             r"\b(?:from now on|in (?:the )?future|going forward|henceforth|for all future \w+|always"
-            r"|in all projects|ever again)$",
+            r"|in all projects|ever again|every time|each time|without exception|no exceptions)$",
             whole,
         )
     )
@@ -329,7 +333,7 @@ def _is_demanding(lows: Sequence[str]) -> bool:
     found = _DEMANDS.match(
         re.sub(
             r"^((?:my|our|the|general|team|golden) .*(?:rule|policy|convention|condition|request"
-            r"|constraint)) ?$",
+            r"|constraint)(?: here| in \w+ \w+| for \w+)?) ?$",
             r"the rule is ",
             text,
         )
@@ -481,6 +485,8 @@ TASK_VERBS = frozenset(
 
 def starts_task(clause: Clause) -> bool:
     """Whether a clause begins with an order, of which the rest is a part: "check that no file is …"."""
+    if re.match(r"\w+ (?:is|are|isn't|aren't|mustn't|must) (?:\w+ )*\w+", clause.line):
+        return False
     noun = re.match(r"\w+ (?P<second>[\w-]+) (?:is|are|isn't|aren't) ", clause.line)
     if noun is not None and noun["second"] not in (
         "the",

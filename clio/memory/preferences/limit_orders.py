@@ -73,7 +73,8 @@ _HABIT_TRIGGER = LatePattern(
     r"(?:(?:every|each) time|whenever)\b|(?:when|while) (?:committ|push|merg|deploy|releas|tagg|renam|refactor"
     r"|writ|add|creat|delet|edit|review)ing\b|(?:when|if|once|after|as soon as) you(?:'ve| have)?"
     r" (?:write|add|create|change|edit|touch|rename|modify|delete|remove|commit|push|refactor|fix|review|changed|added"
-    r"|touched|edited|modified|written)(?: (?!the\b|this\b|that\b|these\b|it\b|them\b|my\b)\S+|$)|(?:before|after) (?:every|each|any|you (?:commit|push|merge|deploy"
+    r"|touched|edited|modified|written)(?: (?!the\b|this\b|that\b|these\b|it\b|them\b|my\b)\S+|$)"
+    r"|(?:before|after) (?:every|each|any|you (?:commit|push|merge|deploy"
     r"|delete|edit|touch|change|release|tag|finish)"
     r"|committing|pushing|merging|deploying|deleting|editing|touching|changing|releasing)\b"
 )
@@ -174,6 +175,8 @@ def judge_negated_order(clause: Clause) -> Strength | None:
     if rest in ("that", "so", "it like this", "this", "do that"):
         return "task" if neg == "don't" else None
     if clause.has_condition and neg == "don't" and DEFINITE.search(rest or "it") and _is_of_program(clause.condition):
+        return None
+    if clause.has_condition and neg == "never" and verb in _PROGRAM_VERBS and _is_of_program(clause.condition):
         return None
     if clause.has_condition and rest in ("it", "them", "") and _is_of_program(clause.condition) and neg == "don't":
         return None
@@ -508,8 +511,11 @@ def judge_no_thing(clause: Clause) -> Strength | None:
         return strength_of(clause)
     if re.match(r"nothing (?:else|more)$|one \w+ at a time|no big bang", line):
         return "task"
-    if re.match(r"no need (?:to|for)\b", line):
-        return "task"
+    needless = re.match(r"no (?:need for|must|need to) (?P<verb>\S+)", line)
+    if needless:
+        return None if needless["verb"] in IDLE else "task"
+    if re.match(r"no (?:\w+ )?\w+ (?:needed|required|necessary)$", line):
+        return "task" if has_artefact(line) else None
     match = re.match(r"no (?P<what>.+)$", line)
     if match is None:
         return None
@@ -614,7 +620,9 @@ def judge_ask_first(clause: Clause) -> Strength | None:
     ):
         return "policy"
     trigger = re.match(
-        r"(?:before|after|when|while|whenever) (?:any|every|each|you|(?:committ|push|merg|deploy|releas|tagg"
+        r"(?:before|after|when|while|whenever) (?:any|every|each|you(?!'?\w* (?:click|press|open|scroll"
+        r"|type|select|hover"
+        r"|enter|log|visit|submit|drag|resize|tap|zoom|switch|restart|start|run|call|pass|send)\b)|(?:committ|push|merg|deploy|releas|tagg"
         r"|rebas|renam|delet|remov|chang|edit|touch|refactor|writ|add|creat|install"
         r"|upgrad|review|test|modify|finish)ing)\b(?P<rest>.*)",
         line,
@@ -632,6 +640,20 @@ def judge_ask_first(clause: Clause) -> Strength | None:
         if re.search(r"\b(?:this time|for now)\b", line):
             return "task"
         return "policy"
+    if is_order(line.split()[0]) is True and re.search(
+        r"\bbefore (?:you (?:hand|finish|commit|push|report|submit|merge|say|tell|are done|stop)|finishing|committing"
+        r"|pushing|merging|submitting|reporting)\b",
+        line,
+    ):
+        return strength_of(clause)
+    if re.match(
+        r"(?:prefix|name|sign|title|label|squash|word|tag|number|sort|group|order) (?:all )?(?:commits"
+        r"|branches|prs|tests"
+        r"|commit messages|tags|releases|imports|migrations|test files|constants|variables|files|functions)"
+        r" (?:with|after|by|in|like|as|into|alphabetically|before|when)\b",
+        line,
+    ):
+        return strength_of(clause)
     if is_order(line.split()[0]) is not False and _HABIT_TAIL.search(line) and is_order(line.split()[0]) is True:
         return "policy"
     if re.match(r"before .*\b(?:ask|always)\b|after (?:every|each) .*", line):
@@ -756,7 +778,7 @@ def judge_instead(clause: Clause) -> Strength | None:
 
 def _plain_name(text: str) -> bool:
     text = re.sub(r"^(?:the|our|your) (?=(?:\S+ )?(?:tool|command|script|makefile|wrapper|helpers?|cli)s?$)", "", text)
-    text = re.sub(r" (?:when|while|if|for|in|to) .*$", "", text)
+    text = re.sub(r" (?:when|while|if) you .*$", "", text)
     return len(text.split()) <= 3 and not re.match(
         r"(?:a|an|the|this|that|these|those|it|my|your|our|two|one|some|any|all|its|their|\d)\b", text
     )

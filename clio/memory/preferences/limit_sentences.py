@@ -225,7 +225,9 @@ def is_told_of_others(words: Sequence[Word]) -> bool:
         return False  # "I've told you before: …"
     if any(low in _REPORTS for low in lows):
         return True
-    return bool(lows) and lows[0] in _TEXT_TASKS and not any(low in _OWN_INTRODUCTION for low in lows)
+    if not lows or lows[0] not in _TEXT_TASKS or lows[1:2] in (["messages"], ["message"], ["names"], ["titles"]):
+        return False
+    return lows[1:2] in (["a"], ["an"]) or not any(low in _OWN_INTRODUCTION for low in lows)
 
 
 def read_words(masked: str) -> list[Word]:
@@ -332,7 +334,13 @@ def _mask_pasted(masked: str) -> str:
         if _INTRODUCTION.search(line) and any(map(str.strip, lines[number + 1 :])):
             last = _ENDS.split(line.rstrip().rstrip(":"))[-1]
             words = [word.low for word in read_words(last)]
-            if any(word in _HANDED_OVER for word in words) and not any(word in _LIST_OF_OWN for word in words):
+            if any(word in _HANDED_OVER - _OWN_DOCUMENTS for word in words) or (
+                any(word in _OWN_DOCUMENTS for word in words) and not _OF_OWN_DOCUMENT.issuperset(words)
+            ):
+                is_handed_over = True
+            else:
+                is_handed_over = False
+            if is_handed_over and not any(word in _LIST_OF_OWN for word in words):
                 mode = "rest"
             elif not _is_own_introduction(words, lines[number + 1 :]):
                 mode = "introduced"
@@ -341,6 +349,10 @@ def _mask_pasted(masked: str) -> str:
 
 
 _LIST_OF_OWN = frozenset("rules constraints conventions restrictions preferences wishes boundaries limits".split())
+_OWN_DOCUMENTS = frozenset(("guidelines", "policy"))
+_OF_OWN_DOCUMENT = _OWN_DOCUMENTS | frozenset(
+    "some my our the a few general coding code style project team more here are please these follow".split()
+)
 _PASTED_THINGS = frozenset(
     "output log logs error trace result results stacktrace crash warning dump snippet code".split()
 )

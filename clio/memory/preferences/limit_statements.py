@@ -66,6 +66,10 @@ def judge_you(clause: Clause) -> Strength | None:
             if verb in ("the", "a", "an", "that", "this"):
                 return None
             return "policy" if verb.endswith("ing") or verb in ("from",) or more.startswith("avoid") else None
+        if re.match(
+            r"always (?:show|send|display|return|render|load|print|store|save|open|close) (?:the|a|an)\b", more
+        ):
+            return None
         return strength_of(clause, "policy" if more.startswith(("never", "always")) else "plain")
     if re.match(r"you (?:can|may) .*\b(?:not|never|nothing)\b", line) and not re.match(
         r"you (?:can|may) (?:not|never) (?:see|be)\b", line
@@ -78,7 +82,9 @@ def judge_you(clause: Clause) -> Strength | None:
     ) or re.match(r"you have (?:my|no|only|read)\b", line):
         return "policy"
     if re.match(
-        r"if you (?:never|didn't|don't|stopped|could (?:stop|not|never)|always|would (?:stop|not|never))\b", line
+        r"if you (?:never|didn't|don't|stopped|asked (?:me )?(?:before|first)|checked with me"
+        r"|left \S+ alone|could (?:stop|not|never)|always|would (?:stop|not|never))\b",
+        line,
     ):
         return "policy" if "never" in line or "stop" in line or "always" in line else "plain"
     found = _YOU.match(line)
@@ -144,6 +150,25 @@ def judge_i(clause: Clause) -> Strength | None:
         return "policy"
     if re.match(r"i'll (?:handle|do|take care of|run|commit|push|deploy|merge) .*\b(?:myself|always)\b", line):
         return strength_of(clause)
+    if re.match(
+        r"i (?:review|approve|check|read|sign off) (?:everything|all|every|each)\b.*\b(?:before|first)\b", line
+    ):
+        return "policy"
+    if re.match(r"i take care of (?!it|this|that)\S+", line):
+        return strength_of(clause)
+    if re.match(
+        r"(?:i'm|i am) (?:\w+ )?(?:sick|tired|fed up|done) (?:of|with) (?!this|that|it|the|waiting)", line
+    ) and has_artefact(line):
+        return strength_of(clause)
+    prefers = re.match(
+        r"(?:i'd|we'd|our team|the team|we|this team) prefers? (?!the|a|an|this|that|it|to|if|you|not)(?P<what>.+)",
+        line,
+    )
+    if prefers is not None and (
+        has_artefact(prefers["what"].split()[0])
+        or re.search(r" (?:over|to|instead of|rather than) \S+", prefers["what"])
+    ):
+        return strength_of(clause, "policy" if "team" in line else "plain")
     if re.match(r"i (?:decide|choose|pick) \w*", line) and clause.first:
         return None
     if re.match(r"i (?:commit|push|merge|deploy|release|tag|review|decide)$", line) and text_before(clause).startswith(
@@ -161,7 +186,9 @@ def judge_i(clause: Clause) -> Strength | None:
         r" (?:to be|in|to (?:have|use|follow|come|go|start|end|pass|carry)) ", line
     ):
         return strength_of(clause) if has_artefact(line) else None
-    is_for_all = re.match(r"(?:i|we) (?:must have|need|expect|want) (?!an? |the |some |this |that |to ).*\b(?:every|each|all)\b", line)
+    is_for_all = re.match(
+        r"(?:i|we) (?:must have|need|expect|want) (?!an? |the |some |this |that |to ).*\b(?:every|each|all)\b", line
+    )
     if is_for_all and has_artefact(line) and not re.search(r"\b(?:users?|rows?|items?|list|see|know)\b", line):
         return strength_of(clause)
     found = _I_DO.match(line)
@@ -171,6 +198,8 @@ def judge_i(clause: Clause) -> Strength | None:
     if found["mine"]:
         return "policy"
     if found["wanted"]:
+        if found["wanted"] in ("want every", "want all") and not has_artefact(" ".join(rest.split()[:2])):
+            return None
         if found["wanted"] == "only want" and re.match(r"(?:a|an|the|one|you to (?:show|tell|explain|look))\b", rest):
             return "task"
         if (
@@ -335,6 +364,10 @@ def judge_we(clause: Clause) -> Strength | None:
     if found is None:
         return None
     verb, rest = found["verb"], found["rest"] or ""
+    if re.match(
+        r"(?:this|our|the) \w+ has (?:a|one) (?:\S+ )*?(?:rule|policy|convention)\b(?! (?:engine|file|parser))", line
+    ):
+        return "policy"
     if clause.is_reminded and line.startswith("we ") and is_order(verb) is True and verb not in _SEE | _BUG_VERBS:
         return "policy"
     if (
@@ -343,7 +376,12 @@ def judge_we(clause: Clause) -> Strength | None:
         and (re.search(r"\d", rest) or re.search(r"\b(?:no|never|only|don't|without)\b", whole))
     ):
         return "policy"
-    scoped = clause.in_project or clause.is_reminded or bool(HERE.search(whole)) or bool(re.search(r"\banymore\b|any more\b", line))
+    scoped = (
+        clause.in_project
+        or clause.is_reminded
+        or bool(HERE.search(whole))
+        or bool(re.search(r"\banymore\b|any more\b", line))
+    )
     if verb in ("never", "don't", "no-longer", "won't", "doesn't", "can't", "mustn't"):
         head = rest.split()[0] if rest else ""
         if line.startswith("this ") and head.endswith("s") and is_order(head[:-1]) is True:

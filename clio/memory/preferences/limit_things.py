@@ -46,7 +46,8 @@ _TOOL_VERBS = LatePattern(
     r"(?:ci|the ci|our ci|cd|pipeline|the pipeline|our pipeline|the build|build|pre-commit|pre-commit hooks?"
     r"|the pre-commit hook.*"
     r"|the linter|linter|our linter|(?:our |the |my )?(?:(?:code|coding) )?(?:style ?guide|style)"
-    r"|(?:our |the )(?:guidelines?|conventions?|standards?|architecture|rules)|the licen[cs]e.*|security|compliance|legal|(?:our "
+    r"|(?:our |the )(?:guidelines?|conventions?|standards?|architecture|rules)|the licen[cs]e.*"
+    r"|security|compliance|legal|(?:our "
     r"|company |the )*policy"
     r"|my boss|my team|our (?:clients?|customers?|reviewers?)|the (?:reviewers?|maintainers?)|github|gitlab|sonar"
     r"|the hook|"
@@ -362,8 +363,14 @@ def judge_modal(clause: Clause) -> Strength | None:
         )
         and "this repo" not in line
         and "this project" not in line
-        and not re.match(r"this (?:package|repo|project|service|module|app|codebase|crate|api)\b", line)
+        and not re.match(
+            r"this (?:package|repo|project|service|module|app|codebase|crate|api|library|lib|tool|plugin|cli|gem"
+            r"|framework|application|server|client|sdk)\b",
+            line,
+        )
     ):
+        return None
+    if re.match(r"our (?:users?|customers?|clients?|visitors?|competitors?|guests?|partners?|boss|manager)$", subject):
         return None
     if heads[0] in ("let's", "who", "which", "whenever", "when", "if"):
         return None
@@ -526,12 +533,20 @@ def judge_convention(clause: Clause) -> Strength | None:
         ):
             return strength_of(clause)
     if re.match(
-        r"the (?:only|one and only) (?:\w+ )?(?:manager|formatter|linter|database|library|tool|framework|runner|language"
+        r"the (?:only|one and only) (?:\w+ )?(?:manager|formatter|linter|database|library|tool|framework"
+        r"|runner|language"
         r"|compiler|browser|shell|dependency|dependencies|charset|encoding|orm|logger|runtime|editor|branch|remote"
         r"|version|platform|format)s?(?: (?:allowed|permitted|we \w+|you may \w+|here|in this \w+))* (?:is|are) ",
         line,
     ) and not re.search(r"\b(?:broken|wrong|slow|missing|problem|failing|old|outdated|installed)\b", line):
         return "policy"
+    if re.match(
+        r"(?:every|each|all) (?:new )?(?:bug ?fix|bug|fix|feature|commit|pr|change|function|method"
+        r"|module|class|endpoint"
+        r"|migration|release|package)(?:e?s)? (?:comes?|ships?|arrives?) with \S+",
+        line,
+    ):
+        return strength_of(clause)
     quantity = _QUANTITY.match(line)
     if quantity is not None:
         if _DOUBT.search(line) or re.search(r"\b(?:retries|requests|results|attempts|rows|items|seconds)\b", line):
@@ -575,6 +590,26 @@ def judge_convention(clause: Clause) -> Strength | None:
     if found is None or line.startswith(("my ", "your ")):
         return None
     subject, verb, rest = found["subject"], found["verb"], found["rest"]
+    if re.search(r" (?:that|which|who) ", f"{subject} "):
+        return None
+    if (
+        verb in ("need", "needs")
+        and has_artefact(subject)
+        and is_generic(subject.split())
+        and re.search(
+            r"\b(?:docstrings?|type hints?|annotations?|tests?|reviews?|comments?|tickets?|approvals?|changelog|checks?"
+            r"|types)$",
+            rest,
+        )
+    ):
+        return strength_of(clause)
+    if (
+        verb in ("take", "takes", "have", "has")
+        and has_artefact(subject)
+        and is_generic(subject.split())
+        and re.match(r"(?:at most|no more than|not more than|max(?:imum)?|up to) \S+ \w+", rest)
+    ):
+        return strength_of(clause)
     if not has_artefact(subject) and not has_path(raw_text(clause)) and not IN_PROJECT.search(line):
         return None
     if subject.split()[0] in (

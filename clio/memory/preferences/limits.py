@@ -94,6 +94,8 @@ def find_limits(text: str) -> tuple[StatedLimit, ...]:
         limits, asks = _judge_sentence(sentence)
         if limits and number + 1 < len(sentences) and _is_repaired(limits, sentences[number + 1]):
             limits = []
+        if _REBUKE.match(" ".join(word.low for word in sentence.words[:8])):
+            continue
         has_task = has_task or asks or (not limits and len(sentence.words) > 2 and not _THANKS.match(sentence.text))
         for clause, strength in limits:
             content = _content(clause)
@@ -117,7 +119,9 @@ _MARKERS = frozenset(
     fewer less limit limited restrict confine within inside scope approval sign short brief answers answer talk speak
     reply respond write comment better best rely depend exclude nowhere beware mind careful care try hold respect obey
     adhere all any anything everything whatever default rule policy rules policies english german french touch change
-    edit do make run add rather frozen generated sacred shop case when if after while both forbids disallows prohibits supports targets squash capital legal security compliance reminder contain contains vanilla
+    edit do make run add rather frozen generated sacred shop case when if after while both forbids disallows
+prohibits supports targets squash capital legal security compliance reminder prefers comes prefix sort sick
+tired contain contains vanilla
     return returns has have reject rejects fails breaks treats responses replies explanations follow next today
     niemals nie kein keine keinen nicht immer nur ohne bitte frag frage ab jamais pas sans toujours nunca siempre sin
     solo evita nada lass verwende nutze no-go drop abandoned quit""".split()
@@ -278,6 +282,11 @@ _NOW = LatePattern(
 _ONE_TASK = LatePattern(
     r"(?:(?:just|only|but|and|please|ok|so) )*(?:for|in|on|during) this (?:task|change|one|time|pr|fix|commit|step"
     r"|issue|ticket)\b"
+)
+_REBUKE = LatePattern(
+    r"(?:(?:and|but|so|hey|seriously) )*(?:why (?:do|did|are|have) you (?:keep|always|still|again"
+    r"|not listen|constantly)"
+    r"|how (?:often|many times)|i(?:'ve)? (?:told|asked) you|(?:this|that) is the \w+ time|you keep \w+ing)\b"
 )
 _JUST_TELL = LatePattern(
     r"(?:(?:and|but|please|only|just|for now) )*(?:tell|explain|show|describe|list|answer|look|summari[sz]e|report)\b"
