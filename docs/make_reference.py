@@ -48,6 +48,7 @@ from clio.security.readonly.judge import listed_programs  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
 from docs.make_man import man_page  # noqa: E402
+from tests.support.python_source import parse_source  # noqa: E402
 
 PAGES = (
     "README.md",
@@ -279,7 +280,7 @@ def render(text: str) -> str:
 
 def field_docstrings(struct: str) -> dict[str, str]:
     """The text below each field of a Struct in the schema's source, by the field's name."""
-    tree = ast.parse((ROOT / "clio" / "config" / "schema.py").read_text(encoding="utf-8"))
+    tree = parse_source((ROOT / "clio" / "config" / "schema.py").read_text(encoding="utf-8"))
     body = next(node.body for node in tree.body if isinstance(node, ast.ClassDef) and node.name == struct)
     found: dict[str, str] = {}
     for field, below in pairwise(body):

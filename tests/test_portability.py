@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.python_source import parse_source
+
 pytestmark = pytest.mark.usefixtures("no_collection")
 PACKAGE = Path(__file__).parent.parent / "clio"
 MODULES = frozenset("fcntl termios tty pty pwd grp resource syslog".split())
@@ -31,7 +33,7 @@ def places(words: Collection[str]) -> Iterator[tuple[Path, ast.Module]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         if path.relative_to(PACKAGE).as_posix() not in LINUX_ALONE and named.search(text):
-            yield path, ast.parse(text)
+            yield path, parse_source(text)
 
 
 def only_posix(node: ast.AST) -> str:
@@ -109,7 +111,7 @@ def test_what_only_posix_has_is_asked_for_first() -> None:
     ],
 )
 def test_an_unguarded_use_is_seen(text: str) -> None:
-    assert list(unguarded(ast.parse(text)))
+    assert list(unguarded(parse_source(text)))
 
 
 @pytest.mark.parametrize(
@@ -121,4 +123,4 @@ def test_an_unguarded_use_is_seen(text: str) -> None:
     ],
 )
 def test_a_question_before_it_is_enough(text: str) -> None:
-    assert not list(unguarded(ast.parse(text)))
+    assert not list(unguarded(parse_source(text)))
