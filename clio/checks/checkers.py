@@ -244,6 +244,8 @@ class ProgramChecker:
         confinement, root = self._around.confinement, self._around.root
         env = build_unasked_environment(os.environ, root)
         env.pop("NODE_OPTIONS", None)  # it may name a file of the project to load first
+        # A link on PATH may lead into /tmp, where confined commands see only folders that PATH names.
+        env["PATH"] = os.pathsep.join(filter(None, (env.get("PATH"), str(self._found.path.resolve().parent))))
         return env, confinement.enclose(argv, root, env) if confinement is not None else None
 
 
