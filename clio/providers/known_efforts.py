@@ -2,8 +2,8 @@
 
 Looked up in November 2026. Verified are:
 
-- OpenAI: gpt-5-pro, gpt-5.1 and its Codex models, gpt-5.3-codex, gpt-5.4, gpt-5.5, gpt-6-sol and gpt-6-luna, from its API
-  reference, refusals of its server, and catalogues that cite its model pages.
+- OpenAI: gpt-5-pro, gpt-5.1 and its Codex models, gpt-5.3-codex, gpt-5.4, gpt-5.5, gpt-6-sol and gpt-6-luna, from its
+  API reference, refusals of its server, and catalogues that cite its model pages.
 - Anthropic: platform.claude.com/docs/en/build-with-claude/effort names the models that take "max" and "xhigh".
 - Google: docs.cloud.google.com, guide to Gemini 3.5 Flash: Gemini 3.1 Pro, 3.1 Flash-Lite and 3.5 Flash.
 - xAI: grok-3-mini, grok-4.3 and grok-4.5. Moonshot: kimi-k3. Both from catalogues that cite the makers' pages.

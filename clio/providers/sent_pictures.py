@@ -39,12 +39,13 @@ class PictureLimits(Struct, frozen=True, kw_only=True):
     crowd_side: int = 0
 
 
-# Limits by the end of the host's name; byte limits leave room for base64, which adds a third. Looked up in November 2026:
-# - Anthropic: platform.claude.com/docs/en/build-with-claude/vision: 32 MB a request; 100 images for models with a window
-#   of 200,000 tokens (600 for others); 2,000 pixels a side where there are more than 20 images.
+# Limits by the end of the host's name; byte limits leave room for base64, a third more. Looked up in November 2026:
+# - Anthropic: platform.claude.com/docs/en/build-with-claude/vision: 32 MB a request; 100 images for models with a
+#   window of 200,000 tokens (600 for others); 2,000 pixels a side where there are more than 20 images.
 # - Gemini: 20 MB a request, stated by Google's staff at discuss.ai.google.dev.
 # - Vertex: not verified; the limit of Gemini is used, and a refusal is learned.
-# - Groq: console.groq.com/docs/vision: 4 MB a request with base64. The count of 5 is not verified; a refusal is learned.
+# - Groq: console.groq.com/docs/vision: 4 MB a request with base64. The count of 5 is not verified; a refusal
+#   is learned.
 # - Mistral: the count of 8 is not verified; a refusal is learned.
 # - OpenAI: 50 MB and 500 images a request, in a copy of its guide on images; not verified on its own page.
 # The limits of all other servers (the defaults of `PictureLimits`) are guesses; a refusal is learned.
