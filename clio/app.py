@@ -231,7 +231,7 @@ class App:
         from clio.commands.meaning import chip, meant_fragment
 
         before = (self.config, self.provider, self._model_name, self._has_chosen_model)
-        stored = self.session.model
+        stored, server_alias = (self.session.model, self.session.server_alias), self._providers.server_alias
         switches = meaning.model not in ("", self.provider.model, self._model_name)
         if switches:
             self.set_model(meaning.model)
@@ -247,8 +247,8 @@ class App:
             if switches:
                 self._current.leave()
                 self.config, self.provider, self._model_name, self._has_chosen_model = before
-                self._providers.resume(self.config)
-                self.session.set_model(stored)
+                self._providers.resume(self.config, server_alias)
+                self.session.set_model(*stored)
 
     @property
     def added(self) -> "AddedCommands":
@@ -300,28 +300,29 @@ class App:
         if not session.messages:  # it begins with what was chosen before it
             self.efforts.keep_all()
             if self._has_chosen_model:
-                session.set_model(self._model_name)
+                session.set_model(self._model_name, self._providers.server_alias)
         else:
             self.efforts.resume(session.efforts)
         asked = self.loaded.origins.get("model", "").startswith("flag")
-        if session.model and session.model not in (self.provider.model, self._model_name) and not asked:
+        is_here = session.server_alias in (None, self._providers.server_alias)
+        if session.model and not (is_here and session.model in (self.provider.model, self._model_name)) and not asked:
             try:
-                self.set_model(session.model, at_start=True)
+                self.set_model(session.model, at_start=True, server_alias=session.server_alias or "")
             except ConfigError as error:
                 self._warn(f"the session's model {session.model!r} does not answer: {error}")
         return session
 
-    def set_model(self, model: str, *, at_start: bool = False) -> None:
+    def set_model(self, model: str, *, at_start: bool = False, server_alias: str = "") -> None:
         """Talk to another model of the same server, or to an alias, from the next turn on. Raises ConfigError.
 
-        at_start: a model's own name means the server clio was started with.
+        at_start: a model's own name means the server clio was started with. server_alias: that alias's server instead.
         """
-        config, provider = self._providers.switch(model, at_start=at_start)
+        config, provider = self._providers.switch(model, at_start=at_start, server_alias=server_alias)
         self._current.leave()  # while the provider is still the one that is left
         self.config, self.provider = config, provider
         self._model_name = model
         self._has_chosen_model = True
-        self.session.set_model(model)
+        self.session.set_model(model, self._providers.server_alias)
 
     @property
     def answering(self) -> Provider:

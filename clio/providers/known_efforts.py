@@ -1,9 +1,15 @@
 """The levels of effort that makers document for their models: for what is shown, and for short side questions.
 
-Sources, read in November 2026: the makers' pages on reasoning of OpenAI, Anthropic, Google, xAI and Moonshot, and the
-values their servers name in refusals.
+Looked up in November 2026. Verified are:
 
-What is sent in the conversation is decided by what the user asks for and the server refuses; see `effort`.
+- OpenAI: gpt-5-pro, gpt-5.1 and its Codex models, gpt-5.3-codex, gpt-5.4, gpt-5.5, gpt-6-sol and gpt-6-luna, from its
+  API reference, refusals of its server, and catalogues that cite its model pages.
+- Anthropic: platform.claude.com/docs/en/build-with-claude/effort names the models that take "max" and "xhigh".
+- Google: docs.cloud.google.com, guide to Gemini 3.5 Flash: Gemini 3.1 Pro, 3.1 Flash-Lite and 3.5 Flash.
+- xAI: grok-3-mini, grok-4.3 and grok-4.5. Moonshot: kimi-k3. Both from catalogues that cite the makers' pages.
+
+All other rows are not verified; a refusal is learned. What is sent in the conversation is decided by what the user asks
+for and the server refuses; see `effort`.
 """
 
 from clio.algorithms.late_pattern import LatePattern
@@ -32,6 +38,7 @@ _DOCUMENTED: tuple[tuple[LatePattern, tuple[str, ...]], ...] = tuple(
         (r"o1-(mini|preview)", ()),
         (r"o[134](-|$)", _LOW_TO_HIGH),
         (r"claude-(2|instant|3(?!-7|\.7))", ()),
+        (r"claude-mythos-preview", (*_LOW_TO_HIGH, "max")),
         (r"claude-(fable|mythos)", (*_LOW_TO_HIGH, "xhigh", "max")),
         (r"claude-\w+-4[-.]6", ("none", *_LOW_TO_HIGH, "max")),
         (r"claude", ("none", *_LOW_TO_HIGH, "xhigh", "max")),

@@ -27,6 +27,8 @@ class OpenedProviders:
     ) -> None:
         self._config = config
         self._running = resolve_alias(config)
+        self.server_alias = self._alias_at_start()
+        """The alias whose server answers now; "" for the configured server."""
         self._env = env
         self._book = book
         self._learn_secret = learn_secret
@@ -44,25 +46,38 @@ class OpenedProviders:
         self._opened.append(provider)
         return provider
 
-    def switch(self, model: str, *, at_start: bool = False) -> tuple[Config, Provider]:
+    def switch(self, model: str, *, at_start: bool = False, server_alias: str = "") -> tuple[Config, Provider]:
         """The same, for the model that answers from now on. Raises ConfigError, and nothing has changed then.
 
         at_start: a name that is no alias is a model of the server clio was started with, not of the running one.
+        server_alias: such a name is a model of this alias's server instead.
         """
-        before = self._running
-        if at_start:
-            self.resume(resolve_alias(self._config))
+        before = self._running, self.server_alias
         try:
+            if server_alias:
+                self.resume(self._config_of_alias(server_alias, model), server_alias)
+            elif at_start:
+                self.resume(resolve_alias(self._config), self._alias_at_start())
             config, provider = self.config_for(model), self.open(model)
         except ConfigError:
-            self._running = before
+            self._running, self.server_alias = before
             raise
         self._running = config
+        if is_alias(self._config, model):
+            self.server_alias = model
         return config, provider
 
-    def resume(self, config: Config) -> None:
-        """Names that are no aliases are models of this configuration's server again."""
-        self._running = config
+    def resume(self, config: Config, server_alias: str) -> None:
+        """Names that are no aliases are models of this configuration's server again, which `server_alias` names."""
+        self._running, self.server_alias = config, server_alias
+
+    def _alias_at_start(self) -> str:
+        return (self._config.model or "") if is_alias(self._config, self._config.model) else ""
+
+    def _config_of_alias(self, alias: str, model: str) -> Config:
+        if not is_alias(self._config, alias):
+            raise ConfigError(f"it was chosen on the server of {alias!r}, and `models:` has no such alias any more")
+        return resolve_alias(structs.replace(self._config, model=alias))
 
     async def close(self) -> None:
         """Close the connections of all."""

@@ -39,9 +39,16 @@ class PictureLimits(Struct, frozen=True, kw_only=True):
     crowd_side: int = 0
 
 
-# By what the host ends in. Sources: the makers' pages on pictures, read in November 2026. Anthropic: 32 MB a request,
-# 100 pictures (more for large windows), 2,000 pixels where there are more than 20. Gemini: 20 MB a request. Groq: 4 MB
-# and 5 pictures a request. Mistral: 8 pictures.
+# Limits by the end of the host's name; byte limits leave room for base64, a third more. Looked up in November 2026:
+# - Anthropic: platform.claude.com/docs/en/build-with-claude/vision: 32 MB a request; 100 images for models with a
+#   window of 200,000 tokens (600 for others); 2,000 pixels a side where there are more than 20 images.
+# - Gemini: 20 MB a request, stated by Google's staff at discuss.ai.google.dev.
+# - Vertex: not verified; the limit of Gemini is used, and a refusal is learned.
+# - Groq: console.groq.com/docs/vision: 4 MB a request with base64. The count of 5 is not verified; a refusal
+#   is learned.
+# - Mistral: the count of 8 is not verified; a refusal is learned.
+# - OpenAI: 50 MB and 500 images a request, in a copy of its guide on images; not verified on its own page.
+# The limits of all other servers (the defaults of `PictureLimits`) are guesses; a refusal is learned.
 _LIMITS: tuple[tuple[str, PictureLimits], ...] = (
     ("anthropic.com", PictureLimits(total_bytes=22_000_000, count=100, crowd=20, crowd_side=2_000)),
     ("generativelanguage.googleapis.com", PictureLimits(total_bytes=14_000_000)),

@@ -39,6 +39,7 @@ def branched(state: SessionState, new_id: str, now: float, *, upto: str | None =
         working_directory=state.working_directory,
         parent=state.id,
         model=state.model,
+        server_alias=state.server_alias,
         efforts=dict(state.efforts),
         token_ratio=state.token_ratio,
         todos=state.todos,

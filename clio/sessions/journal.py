@@ -29,6 +29,7 @@ class Opened(Struct, frozen=True, kw_only=True, tag_field="type", tag="session")
     session_name: str | None = None
     parent: str | None = None
     selected_model: str | None = None
+    server_alias: str | None = None
     delegated: str | None = None
 
 
@@ -70,9 +71,10 @@ class RatioLearned(Struct, frozen=True, kw_only=True, tag_field="type", tag="rat
 
 
 class ModelChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="model"):
-    """The model from here on."""
+    """The model from here on. server_alias: see `SessionState`."""
 
     selected_model: str | None
+    server_alias: str | None = None
 
 
 class EffortChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="effort"):
@@ -184,7 +186,7 @@ def apply(record: Record, state: SessionState) -> None:
         case RatioLearned():
             state.token_ratio = record.token_ratio
         case ModelChosen():
-            state.model = record.selected_model
+            state.model, state.server_alias = record.selected_model, record.server_alias
         case EffortChosen():
             state.efforts[record.model] = record.effort
         case WindowSet():
@@ -208,7 +210,8 @@ def restated(state: SessionState, journal: str) -> list[Record]:
     records += [Trimmed(trim=trim) for trim in state.trims]
     records += [TodosSet(todos=state.todos), Restated(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
     records += [PlanSet(plan=state.planned)] if state.planned else []
-    records += [RatioLearned(token_ratio=state.token_ratio), ModelChosen(selected_model=state.model)]
+    records += [RatioLearned(token_ratio=state.token_ratio)]
+    records += [ModelChosen(selected_model=state.model, server_alias=state.server_alias)]
     records += [EffortChosen(model=model, effort=effort) for model, effort in state.efforts.items()]
     return records
 
@@ -223,6 +226,7 @@ def opened(state: SessionState, journal: str) -> Opened:
         session_name=state.name,
         parent=state.parent,
         selected_model=state.model,
+        server_alias=state.server_alias,
         delegated=state.delegated,
     )
 
@@ -250,5 +254,5 @@ def _adopt(record: Opened, state: SessionState) -> None:
     state.working_directory = record.working_directory
     state.name = record.session_name
     state.parent = record.parent
-    state.model = record.selected_model
+    state.model, state.server_alias = record.selected_model, record.server_alias
     state.delegated = record.delegated

@@ -96,6 +96,11 @@ class Session:
         return self._state.model
 
     @property
+    def server_alias(self) -> str | None:
+        """The alias whose server the model was chosen on, "" for the configured server; None where not recorded."""
+        return self._state.server_alias
+
+    @property
     def efforts(self) -> dict[str, str]:
         """How hard models are to think, by their names, as chosen in this session; to be read only."""
         return self._state.efforts
@@ -119,7 +124,7 @@ class Session:
         self._is_foreign = True
         self._own_from = len(self._state.messages)
         self.warn(warning)
-        self._state.model = self._state.token_ratio = self._state.planned = None
+        self._state.model = self._state.server_alias = self._state.token_ratio = self._state.planned = None
         self._state.efforts = {}
 
     @property
@@ -172,9 +177,9 @@ class Session:
         """Keep the learned characters per token."""
         self._record(journal.RatioLearned(token_ratio=token_ratio))
 
-    def set_model(self, name: str | None) -> None:
-        """Keep the model chosen in this session."""
-        self._record(journal.ModelChosen(selected_model=name))
+    def set_model(self, name: str | None, server_alias: str | None = None) -> None:
+        """Keep the model chosen in this session, and the alias whose server it belongs to."""
+        self._record(journal.ModelChosen(selected_model=name, server_alias=server_alias))
 
     def set_effort(self, model: str, effort: str) -> None:
         """Keep how hard a model is to think."""

@@ -51,6 +51,7 @@ class Head(Struct, kw_only=True):
     working_directory: str = ""
     parent: str | None = None
     selected_model: str | None = None
+    server_alias: str | None = None
     token_ratio: float | None = None
     merged_journal: str = ""
     imported: Imported | None = None
@@ -99,6 +100,7 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         working_directory=snap.working_directory,
         parent=snap.parent,
         model=snap.selected_model,
+        server_alias=snap.server_alias,
         efforts=snap.efforts,
         imported=snap.imported,
         delegated=snap.delegated,
@@ -154,6 +156,7 @@ def opening(
         working_directory=state.working_directory,
         parent=state.parent,
         selected_model=state.model,
+        server_alias=state.server_alias,
         token_ratio=state.token_ratio,
         merged_journal=merged_journal,
         imported=state.imported,

@@ -125,6 +125,8 @@ class SessionState(Struct, kw_only=True):
     planned: None while plan mode is off.
     parent: the session it was copied from, or the one that delegated work to it; then `delegated` is the sub-agent.
     efforts: how hard models are to think, by their names, as chosen in it.
+    server_alias: the alias whose server `model` was chosen on; "" for the server clio was started with, None where that
+    was not recorded.
     stm: ids of the messages the next request is built from.
     trims: how messages left it, oldest first.
     threads: the archive's further threads, ids by thread name; the thread of the session's own name is every message.
@@ -137,6 +139,7 @@ class SessionState(Struct, kw_only=True):
     working_directory: str = ""
     parent: str | None = None
     model: str | None = None
+    server_alias: str | None = None
     efforts: dict[str, str] = field(default_factory=dict[str, str])
     imported: Imported | None = None
     delegated: str | None = None

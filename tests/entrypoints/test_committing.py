@@ -18,14 +18,17 @@ from clio.commands.git.pull_request import describe_branch
 from clio.commands.registry import added_prompt, run_command
 from clio.config.layers import load
 from clio.config.options import Options
+from clio.config.schema import Config
 from clio.entrypoints.committing import Committing
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere
 from clio.errors import ConfigError, ServerFailed, UserError
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
+from clio.providers.registry import make_provider
 from clio.ui.asking.commit_review import CommitAnswer, Proposed
 from tests.entrypoints.repl_support import ROOT
+from tests.support.chat_server import ChatServer, error, text
 from tests.support.repositories import NOBODY, git, make, write
 from tests.support.scripted_provider import Reply, ScriptedProvider
 
@@ -429,6 +432,19 @@ def test_the_text_of_a_branch_comes_from_commits_diff_and_template(branched: Pat
     assert "The commits, oldest first:\n- fix: two\n- feat: three" in prompt
     assert "+three" in prompt
     assert prompt.endswith("## Why")
+
+
+def test_the_answer_says_how_the_request_was_changed_for_the_server(branched: Path) -> None:
+    refusal = {"error": {"message": "Unsupported parameter: 'reasoning_effort' is not supported with this model."}}
+    with ChatServer([error(400, refusal), text("Count to three")]) as server:
+        (branched.parent / "home").mkdir(exist_ok=True)
+        config = Config(base_url=server.url, model="gpt-5-mini", api="chat", effort="low")
+        one = Clio(branched, make_provider(config, {}), effort="low")
+        result = pr(one, "main")
+    assert [request.body.get("reasoning_effort") for request in server.requests] == ["low", None]
+    assert result.verbatim == "Count to three"
+    assert "gpt-5-mini" in result.text
+    assert "effort" in result.text
 
 
 def test_without_a_model_it_lists_commits_and_files(branched: Path) -> None:

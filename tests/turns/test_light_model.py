@@ -145,6 +145,54 @@ def test_a_resumed_session_of_the_first_server_leaves_the_alias(tmp_path: Path, 
     assert main.requests[-1].body["model"] == "other"
 
 
+def choose_on_the_server_of_small(tmp_path: Path, main: ProtocolServer, small: ProtocolServer, name: str) -> str:
+    """The id of a session with one turn of a model chosen by its own name after the alias."""
+    desk = make(tmp_path, main, light(small))
+
+    async def talk() -> str:
+        desk.app.set_model("small")
+        desk.app.set_model(name)
+        await desk.turn("hi")
+        await desk.app.close()
+        return desk.app.session.id
+
+    return asyncio.run(talk())
+
+
+@pytest.mark.parametrize("name", ["beside-tiny", "main"])
+def test_a_model_named_on_an_aliass_server_is_resumed_on_that_server(tmp_path: Path, servers: Any, name: str) -> None:
+    main, small = servers([], [Said(text="one"), Said(text="two"), Said(text="three")])
+    session = choose_on_the_server_of_small(tmp_path, main, small, name)
+    for answer in ("two", "three"):  # the second resume reads what the first one recorded
+        again = make(tmp_path, main, light(small))
+        again.loaded.origins["model"] = "default"
+
+        async def go_on(desk: Desk = again) -> str:
+            desk.app.open_session(session)
+            text = (await desk.turn("go on")).text
+            await desk.app.close()
+            return text
+
+        assert asyncio.run(go_on()) == answer
+    assert [request.body["model"] for request in small.requests if request.method == "POST"] == [name] * 3
+    assert not [request for request in main.requests if request.method == "POST"]
+
+
+def test_a_model_whose_alias_was_removed_is_not_asked_for_elsewhere(tmp_path: Path, servers: Any) -> None:
+    main, small = servers([Said(text="hello")], [Said(text="one")])
+    session = choose_on_the_server_of_small(tmp_path, main, small, "beside-tiny")
+    again = make(tmp_path, main, "models: {}\n")
+    again.loaded.origins["model"] = "default"
+
+    async def go_on() -> str:
+        again.app.open_session(session)
+        return (await again.turn("go on")).text
+
+    assert asyncio.run(go_on()) == "hello"
+    assert [request.body["model"] for request in main.requests if request.method == "POST"] == ["main"]
+    assert any("'small'" in event.text for event in again.seen(Notice))
+
+
 def test_a_session_whose_alias_is_gone_is_resumed_with_a_warning(tmp_path: Path, servers: Any) -> None:
     main, small = servers([Said(text="hello")], [Said(text="one")])
     desk = make(tmp_path, main, light(small))

@@ -33,11 +33,11 @@ async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
     project = shell.loaded.project
     target = _target(project, file) if file else None
     found = await asyncio.to_thread(_collect, project, base)
-    text, note = await _text(shell, found)
+    text, note, notices = await _text(shell, found)
     text = shell.redactor.redact(text).text
     number = len(found.commits)
     since = f"{number} commit{'s' * (number != 1)} since {found.base}"
-    told = f"{since}, {stat_line(found.difference.counts)}{note}."
+    told = " ".join([f"{since}, {stat_line(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
     if target is None:
         return CommandResult(text=told, verbatim=text, copy=text, data={"base": found.base, "text": text})
     await asyncio.to_thread(write_atomic, target, f"{text}\n".encode(), 0o644)
@@ -91,10 +91,10 @@ def _merge_base(root: Path, base: str) -> str:
     return start.splitlines()[0]
 
 
-async def _text(shell: Shell, found: _Found) -> tuple[str, str]:
-    """The text, and a remark on how it came about."""
+async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
+    """The text, a remark on how it came about, and how the request was changed so that the server took it."""
     if shell.provider.name == OFFLINE:
-        return _by_rule(found), ", by rule: no model is there"
+        return _by_rule(found), ", by rule: no model is there", []
     prompt = pr_prompt(
         found.difference,
         found.commits,
@@ -103,15 +103,22 @@ async def _text(shell: Shell, found: _Found) -> tuple[str, str]:
     )
     if found.template:
         prompt += f"\n\nThe repository's template for the description; keep its headings:\n{found.template[:4_000]}"
+    notices: list[str] = []
     side = SideQuestion(
-        lambda: shell.light_provider, asyncio.get_running_loop(), shell.spending, shell.efforts.effort_of
+        lambda: shell.light_provider,
+        asyncio.get_running_loop(),
+        shell.spending,
+        shell.efforts.effort_of,
+        tell=notices.append,
     )
     try:
         answer = await side.answer(prompt, system=load_prompt("git/pr"), max_tokens=_ANSWER_TOKENS)
     except ProviderError as error:
-        return _by_rule(found), f", by rule: {error}"
+        return _by_rule(found), f", by rule: {error}", notices
     text = message_of(answer)
-    return (text, "") if text else (_by_rule(found), ", by rule: the model gave no answer")
+    if not text:
+        return _by_rule(found), ", by rule: the model gave no answer", notices
+    return text, "", notices
 
 
 def _by_rule(found: _Found) -> str:
