@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING
 
 from clio.agent.confinement_notice import ConfinementNotice
 from clio.agent.current_loop import CurrentLoop
-from clio.agent.efforts import EffortChoices
 from clio.agent.events import Emit, Event, Notice, TurnFinished
-from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.lessons import Lessons
+from clio.agent.model_request import EffortChoices, FallbackModels
 from clio.agent.planning import Planning
-from clio.agent.spending import open_spending
-from clio.agent.spending_note import SpendingNotes
-from clio.agent.tool_limit import ToolLimit
+from clio.agent.spending import SpendingNotes, open_spending
+from clio.agent.tool_runner import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_frame import TurnFrame
 from clio.assembly import Assembly, project_checkpoints

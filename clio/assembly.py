@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from clio.agent.efforts import EffortChoices
 from clio.agent.events import Emit, Notice
-from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
-from clio.agent.mentioned import Mentioned
+from clio.agent.mentions import Mentioned
+from clio.agent.model_request import EffortChoices, FallbackModels
 from clio.agent.planning import Planning
 from clio.agent.progress_page import ProgressPage
 from clio.agent.side_question import SideQuestion
 from clio.agent.spending import Spending
-from clio.agent.tool_limit import ToolLimit
-from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolRunner
+from clio.agent.tool_runner import MAX_RESULT_CHARS, ToolLimit, ToolRunner
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_hooks import TurnHooks
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints

@@ -1,20 +1,19 @@
-"""One user turn: ask the model, run what it calls, ask again, until it is done.
-
-The loop writes each message to the session before the next request is sent, and tells everything else by events.
-"""
+"""One user turn: ask the model, run what it calls, ask again, until it is done."""
 
 import asyncio
 import itertools
 import random
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import msgspec
 from msgspec import Struct, structs
 
-from clio.agent.asking import Asking
 from clio.agent.events import (
     EXIT_CODES,
     Emit,
+    MessageAdded,
     Notice,
     Status,
     Steered,
@@ -22,21 +21,30 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
-from clio.agent.keeping import Keeping
-from clio.agent.repetition import RepetitionGuard
+from clio.agent.model_request import Answer, Asking, FallbackModels, whole_message
 from clio.agent.spending import Spending, TooDear
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.hidden_letters import unhidden
+from clio.algorithms.json_data import decode_json
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.money import Cost
 from clio.checks.edit_checks import EditChecks, find_place
 from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.hooks.hooks import Hooks
-from clio.messages import AssistantMessage, ImagePart, ToolCall, ToolMessage, Usage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    answer_open_calls,
+)
 from clio.prompt_files import load_prompt
 from clio.providers.base import AUTO, Provider
 from clio.providers.price_book import PriceBook
@@ -44,6 +52,199 @@ from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.tokens import TokenEstimator
+
+_RECENT = 200
+"""Messages that hold the calls of the newest step."""
+
+
+class Keeping:
+    """Of one session and one model. What the session has to say of its own storage is said once."""
+
+    def __init__(
+        self, session: Session, redactor: Redactor, emit: Emit, *, model: str, now: Callable[[], float]
+    ) -> None:
+        self._session = session
+        self._redactor = redactor
+        self._emit = emit
+        self._model = model
+        self._now = now
+        self._call_ids = {
+            call.id
+            for message in session.messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        }
+        self._warned = ""
+        self._warnings_told = len(session.warnings)
+
+    def add(self, message: Message) -> None:
+        """A message that is whole."""
+        self._session.append(message)
+        self._emit(MessageAdded(message=message))
+
+    def answer(self, answer: Answer) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
+        """What the model said, as it was kept, and its calls as they are to be run: with the secrets they may name.
+
+        No two calls of a session have the same id.
+        """
+        calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
+        model = answer.model or self._model
+        message = whole_message(answer, calls, self._redactor, model=model, now=self._now())
+        self._call_ids.update(call.id for call in calls)
+        self.add(message)
+        return message, calls
+
+    def broken_off(self, partial: Answer | None) -> None:
+        """The words of an answer that broke off, without its unfinished calls; calls left open are answered."""
+        if partial is not None and partial.text.strip():
+            model = partial.model or self._model
+            self.add(
+                whole_message(partial, (), self._redactor, model=model, now=self._now(), finish_reason="interrupted")
+            )
+        self.close_calls("interrupted")
+
+    def interrupted(self, partial: Answer | None) -> None:
+        """As `broken_off` by the user, and a note that tells the model so in the next request."""
+        running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
+        calls = [call for one in self._session.messages[-_RECENT:] for call in _calls_of(one)]
+        names = list(dict.fromkeys(call.name for call in calls if call.id in running))
+        self.broken_off(partial)
+        if names:
+            what = f"while {', '.join(names)} ran; what was done until then stays done"
+        elif partial is not None and partial.text.strip():
+            what = "while you were answering; your answer ends where it was cut off"
+        else:
+            what = "while you were thinking; nothing of that answer was kept"
+        text = f"[The user interrupted you {what}. Do not take up that work again unless the next message asks for it.]"
+        self.add(UserMessage(content=text, origin="interrupt", created=self._now()))
+
+    def close_calls(self, reason: str) -> None:
+        """Answer the calls that will not be run any more."""
+        for message in answer_open_calls(self._session.messages, reason, self._now()):
+            self.add(message)
+
+    def sync(self) -> None:
+        """Returns when all of it is on disk; says so where it cannot be."""
+        self._session.sync()
+        reason = self._session.unsaved or ""
+        if reason and reason != self._warned:
+            self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
+        self._warned = reason
+        for warning in self._session.warnings[self._warnings_told :]:
+            self._emit(Notice(text=warning, level="warning"))
+        self._warnings_told = len(self._session.warnings)
+
+
+def _calls_of(message: Message) -> tuple[ToolCall, ...]:
+    return message.tool_calls if isinstance(message, AssistantMessage) else ()
+
+
+HINT_AT = 2
+"""Identical failures after which the model is told what to change."""
+STOP_AT = 4
+"""Identical failures that end the turn."""
+UNCHANGED_HINT_AT = 3
+UNCHANGED_STOP_AT = 12
+"""Identical successful calls with an unchanged result: told, and ended."""
+
+_TIMING = LatePattern(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
+"""How long a command, a compiler or a test run took, as they print it: not a different result."""
+_WAITS = LatePattern(
+    r"(?:^|[;&|({\n`]|\b(?:do|then|else|kubectl|docker|podman|run)\b)\s*"
+    r"(?:sleep|usleep|wait|watch|until|Start-Sleep)\b|\.sleep\(|--(?:wait|watch|follow)\b"
+)
+_ADVICE = {
+    "edit_file": "Copy the lines shown above as old_string, or read that part of the file again and quote fewer lines.",
+    "apply_patch": "Copy the lines shown above into the hunk, or read that part of the file again; send fewer lines.",
+    "write_file": "Read the file first, or do what the message above says.",
+    "run_command": "Change the command or what it works on; to wait for something, wait in the command.",
+    "read_file": "Use list_files or find_files to see which files there are.",
+    "search_text": "Change the pattern, the path or the glob.",
+    "job_output": "Use wait_s to wait for the job.",
+}
+_GENERAL = "Change the arguments, or go another way."
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """What to do about one result. hint: to be put below it, "" for nothing. stop: why the turn is to end, or ""."""
+
+    hint: str = ""
+    stop: str = ""
+
+
+class _Seen(Struct):
+    """One call: its newest result, and how often in a row of its own it was the same."""
+
+    result: str
+    ok: bool
+    step: int
+    count: int = 1
+
+
+class RepetitionGuard:
+    """Counts identical calls with identical results over the steps of one turn.
+
+    A call that may have changed something, or a wait, lies between: the count begins again. Calls of one step count
+    once, as the model has not seen their results.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], _Seen] = {}
+
+    def judge(self, call: ToolCall, result: ToolMessage, *, step: int, changes: bool) -> Judged:
+        """Take note of a result. changes: whether the call may have changed anything, as far as its tool says."""
+        arguments = _decode(call.arguments)
+        key = (call.name, repr(sorted(arguments.items())) if arguments else call.arguments)
+        text = _TIMING.sub("", result.content)
+        if _waits(call.name, arguments):
+            self._seen.clear()  # things may stand otherwise after a wait
+            return Judged()
+        seen = self._seen.get(key)
+        if changes and result.ok:
+            self._seen = {key: seen} if seen is not None else {}
+        if seen is None or (seen.result, seen.ok) != (text, result.ok):
+            self._seen[key] = _Seen(result=text, ok=result.ok, step=step)
+            return Judged()
+        if seen.step != step:
+            seen.count, seen.step = seen.count + 1, step
+        return _failed(call, result, seen.count) if not result.ok else _unchanged(call, seen.count)
+
+
+def _failed(call: ToolCall, result: ToolMessage, count: int) -> Judged:
+    if count >= STOP_AT:
+        return Judged(stop=f"{call.name} failed {count} times in the same way: {result.summary}")
+    if count < HINT_AT:
+        return Judged()
+    left = STOP_AT - count
+    last = "the next one like it ends the turn" if left == 1 else f"{left} more like it end the turn"
+    return Judged(hint=f"[This is the same call as before with the same failure; {last}. {_advice(call)}]")
+
+
+def _unchanged(call: ToolCall, count: int) -> Judged:
+    if count >= UNCHANGED_STOP_AT:
+        return Judged(stop=f"{call.name} was called {count} times in the same way, with the same result each time")
+    if count < UNCHANGED_HINT_AT:
+        return Judged()
+    advice = _ADVICE["job_output"] if call.name == "job_output" else "Go on with what it says, or go another way."
+    return Judged(hint=f"[Called {count} times in the same way, and the result is the same each time. {advice}]")
+
+
+def _waits(name: str, arguments: dict[str, Any]) -> bool:
+    if name == "run_command":
+        return bool(_WAITS.search(str(arguments.get("command", ""))))
+    return name == "ask_user" or bool(arguments.get("wait_s"))
+
+
+def _decode(arguments: str) -> dict[str, Any]:
+    try:
+        return decode_json(arguments, dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
+
+
+def _advice(call: ToolCall) -> str:
+    return _ADVICE.get(call.name, _GENERAL)
+
 
 MAX_CONTINUATIONS = 3
 _CUT_OFF = frozenset({"length", "model_context_window_exceeded"})

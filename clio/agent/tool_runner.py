@@ -2,13 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct, structs
 
 from clio.agent.events import NEEDS_APPROVAL, Emit, ToolFinished, ToolProgress, ToolStarted
-from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_hooks import TurnHooks
 from clio.checks.edit_checks import EditChecks
@@ -24,6 +23,45 @@ from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput, Unasked
 from clio.tools.page_size import PageSize, page_size
+
+_COMMAND = "run_command"
+
+
+class ToolLimit:
+    """Asked before policy is. Reading files, and what touches nothing but clio itself, is never refused."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._tools: tuple[str, ...] | None = None
+
+    def begin(self, tools: Iterable[str] | None) -> None:
+        """A turn begins with these: names, `run_command(git add *)` for only such commands; None for all tools."""
+        self._tools = None if tools is None else tuple(tools)
+
+    def end(self) -> None:
+        """The turn is over."""
+        self._tools = None
+
+    def check(self, name: str, action: Action) -> None:
+        """Raises ToolFailed for a call that this turn may not make."""
+        if self._tools is None or name in self._tools or isinstance(action, ReadFiles | Internal):
+            return
+        if isinstance(action, RunCommand):
+            rules = [rule for tool, rule in map(_taken_apart, self._tools) if tool == _COMMAND]
+            if "" in rules or self._policy.covers(action, rules):
+                return
+        listed = ", ".join(self._tools) or "none"
+        raise ToolFailed(
+            f"the command this turn began with lets only these tools change or reach anything: {listed}; do without "
+            "the others, or say what you would have done"
+        )
+
+
+def _taken_apart(entry: str) -> tuple[str, str]:
+    """A tool's name and what stands in its brackets."""
+    name, _, rule = entry.partition("(")
+    return name, rule.removesuffix(")")
+
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
@@ -115,7 +153,7 @@ class ToolRunner:
 
         cut_off: the answer that held the call ended at the output limit.
         """
-        from clio.agent.arguments import parse_arguments
+        from clio.agent.tool_calls import parse_arguments
 
         title = call.name
         started = time.perf_counter()
@@ -266,7 +304,7 @@ class ToolRunner:
         verdict = self._policy.judge(revised.action)
         if isinstance(verdict, Deny):
             self._settle(verdict)
-        from clio.agent.revision_note import revision_note
+        from clio.agent.tool_calls import revision_note
 
         note = revision_note(prepared.action, answer, self._workspace.display)
         return _Approved(prepared=revised, asked=True, note=note)
@@ -301,7 +339,7 @@ class ToolRunner:
         missing: bool,
         below: str,
     ) -> Outcome:
-        from clio.agent.deed_notes import note_deeds
+        from clio.agent.tool_calls import note_deeds
         from clio.tools.files.diff import diff_change
         from clio.tools.truncate import preview
 

@@ -7,8 +7,7 @@ from clio.agent.current_loop import CurrentLoop
 from clio.agent.events import TurnFinished
 from clio.agent.lessons import Lessons
 from clio.agent.planning import Planning
-from clio.agent.spending import Spending
-from clio.agent.spending_note import SpendingNotes
+from clio.agent.spending import Spending, SpendingNotes
 from clio.agent.turn_files import TurnFiles
 from clio.hooks.hooks import Hooks
 from clio.providers.base import Provider

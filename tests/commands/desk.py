@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clio.agent.efforts import EffortChoices
+from clio.agent.model_request import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles

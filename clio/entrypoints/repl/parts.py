@@ -37,8 +37,8 @@ _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are
 # What the first command and the first tools of a turn open.
 _OPENED_AHEAD = (
     "clio.entrypoints.repl.commands",
-    "clio.agent.arguments",
-    "clio.agent.deed_notes",
+    "clio.agent.tool_calls",
+    "clio.agent.tool_calls",
     "clio.security.command_policy",
     "clio.tools.files.read",
     "clio.tools.files.edit",
