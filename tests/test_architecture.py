@@ -17,8 +17,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("entrypoints",),
     ("ui", "app"),
-    ("delegation",),
-    ("assembly",),
     ("commands",),
     ("agent", "export", "importing"),
     ("hooks", "checks"),

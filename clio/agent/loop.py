@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import random
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,8 +21,9 @@ from clio.agent.events import (
     TurnStarted,
 )
 from clio.agent.interrupts import Mailbox
-from clio.agent.model_request import Answer, Asking, FallbackModels, whole_message
-from clio.agent.spending import Spending, TooDear
+from clio.agent.model_request import Answer, ModelRequest, whole_message
+from clio.agent.runtime import Runtime
+from clio.agent.spending import TooDear
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.hidden_letters import unhidden
@@ -34,7 +34,6 @@ from clio.checks.edit_checks import EditChecks, find_place
 from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
-from clio.hooks.hooks import Hooks
 from clio.messages import (
     AssistantMessage,
     ImagePart,
@@ -46,18 +45,16 @@ from clio.messages import (
     answer_open_calls,
 )
 from clio.prompt_files import load_prompt
-from clio.providers.base import AUTO, Provider
-from clio.providers.price_book import PriceBook
+from clio.providers.base import Provider
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.tokens import TokenEstimator
 
 _RECENT = 200
 """Messages that hold the calls of the newest step."""
 
 
-class Keeping:
+class SessionWriter:
     """Of one session and one model. What the session has to say of its own storage is said once."""
 
     def __init__(
@@ -284,63 +281,50 @@ class _Stop(Exception):
         self.status: Status = status
 
 
-class Loop:
-    """Runs turns of one session with one model.
+class TurnSupport(Struct, frozen=True, kw_only=True):
+    """What a loop consults beside its model and tools.
 
-    mailbox: what a person says into a running turn; what comes too late for it is left there.
-    take_images: the pictures that the words name for which a context was made last.
-    fallback: the models that take a step while this one's server does not answer.
-    effort_of: how hard a model is to think, by its name.
-    spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
-    checks: what is wrong with files since the turn changed them; the runner's too.
+    mailbox: what the user says into a running turn; what comes too late for it is left there. hooks: the user's
+    commands at points of the work. checks: what is wrong with files since the turn changed them; the runner's too.
+    take_images: the pictures that the text names for which a context was made last.
     """
+
+    mailbox: Mailbox
+    hooks: TurnHooks
+    checks: EditChecks
+    take_images: Callable[[], tuple[ImagePart, ...]]
+
+
+class Loop:
+    """Runs turns of one session with one model."""
 
     def __init__(
         self,
-        *,
-        provider: Provider,
-        runner: ToolRunner,
+        runtime: Runtime,
         session: Session,
-        context: ContextWindow,
-        redactor: Redactor,
+        provider: Provider,
+        window: ContextWindow,
+        runner: ToolRunner,
+        support: TurnSupport,
+        *,
         emit: Emit,
         max_steps: int,
-        mailbox: Mailbox | None = None,
-        spending: Spending | None = None,
-        hooks: TurnHooks | None = None,
-        now: Callable[[], float] = time.time,
-        rng: random.Random | None = None,
-        take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
-        fallback: FallbackModels | None = None,
-        effort_of: Callable[[str], str] = lambda model: AUTO,
-        checks: EditChecks | None = None,
     ) -> None:
         self._provider = provider
-        self._take_images = take_images
+        self._take_images = support.take_images
         self._runner = runner
         self._session = session
-        self._context = context
-        self._redactor = redactor
+        self._context = window
+        self._redactor = runtime.redactor
         self._emit = emit
         self._max_steps = max_steps
-        self._mailbox = mailbox or Mailbox()
-        self._now = now
-        self._hooks = hooks or TurnHooks(Hooks(), session, TokenEstimator())
-        self._keeping = Keeping(session, redactor, emit, model=provider.model, now=now)
-        self._asking = Asking(
-            provider,
-            session,
-            context,
-            redactor,
-            spending or Spending(PriceBook(None)),
-            emit,
-            now=now,
-            rng=rng or random.Random(),
-            fallback=fallback,
-            effort_of=effort_of,
-        )
-        self._resumed = context.is_trimmed
-        self._checks = checks
+        self._mailbox = support.mailbox
+        self._now = runtime.now
+        self._hooks = support.hooks
+        self._writer = SessionWriter(session, runtime.redactor, emit, model=provider.model, now=runtime.now)
+        self._model_request = ModelRequest(runtime, session, provider, window, emit)
+        self._resumed = window.is_trimmed
+        self._checks = support.checks
 
     @property
     def context(self) -> ContextWindow:
@@ -355,8 +339,7 @@ class Loop:
         try:
             return await self._run_turn(text)
         finally:
-            if self._checks is not None:
-                await self._checks.end_turn()
+            await self._checks.end_turn()
 
     async def _run_turn(self, text: str) -> TurnFinished:
         turn = _Turn(started=time.perf_counter())
@@ -365,11 +348,11 @@ class Loop:
             turn.begun = True
             await self._run_steps(turn)
         except asyncio.CancelledError:
-            partial = self._asking.take_partial()
+            partial = self._model_request.take_partial()
             if turn.begun:
-                self._keeping.interrupted(partial)
+                self._writer.interrupted(partial)
             else:
-                self._keeping.broken_off(partial)
+                self._writer.broken_off(partial)
             self._finish(turn, "interrupted", "interrupted")
             raise
         except _Stop as stop:
@@ -381,7 +364,7 @@ class Loop:
         except ContextOverflow as error:
             return self._finish(turn, "context_full", str(error))
         except ProviderError as error:
-            self._keeping.broken_off(self._asking.take_partial())
+            self._writer.broken_off(self._model_request.take_partial())
             return self._finish(turn, "failed", str(error))
         if turn.approval_missing:
             return self._finish(turn, "approval_needed", turn.approval_missing)
@@ -436,7 +419,7 @@ class Loop:
             steers=steers,
             created=self._now(),
         )
-        self._keeping.add(message)
+        self._writer.add(message)
 
     async def _run_steps(self, turn: _Turn) -> None:
         guard = RepetitionGuard()
@@ -449,18 +432,18 @@ class Loop:
                 guard = RepetitionGuard()
                 turn.continuations = 0
             self._add_for_hook(await self._hooks.before_trim(self._context.will_trim))
-            answer, bill = await self._asking.ask(step)
+            answer, bill = await self._model_request.ask(step)
             turn.count(answer.usage, bill)
-            message, calls = self._keeping.answer(answer)
+            message, calls = self._writer.answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content
             if answer.finish_reason == "model_context_window_exceeded":
                 self._learn_window(answer.usage)
             if calls and answer.finish_reason in _REFUSED:
-                self._keeping.close_calls("not run: the answer was refused before it was whole")
+                self._writer.close_calls("not run: the answer was refused before it was whole")
                 calls = ()
             if calls:
                 await self._run_calls(calls, answer.finish_reason in _CUT_OFF, guard, turn)
-            self._keeping.sync()
+            self._writer.sync()
             self._emit(StepFinished(step=step, usage=answer.usage))
             if not calls and not self._goes_on(message, turn) and not await self._sent_on(turn):
                 return
@@ -470,7 +453,7 @@ class Loop:
 
     def _add_for_hook(self, text: str) -> bool:
         if text:
-            self._keeping.add(UserMessage(content=text, origin="hook", created=self._now()))
+            self._writer.add(UserMessage(content=text, origin="hook", created=self._now()))
         return bool(text)
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
@@ -492,7 +475,7 @@ class Loop:
             )
             return False
         turn.continuations += 1
-        self._keeping.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
+        self._writer.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
         return True
 
     def _learn_window(self, usage: Usage | None) -> None:
@@ -516,17 +499,17 @@ class Loop:
                     turn.approval_missing = outcome.message.content
                 stop = stop or judged.stop
             if stop:
-                self._keeping.close_calls("not run: the turn was stopped")
+                self._writer.close_calls("not run: the turn was stopped")
                 raise _Stop("failed", stop)
 
     async def _add_result(self, message: ToolMessage, *, checked: bool) -> None:
         """Add a call's result. checked: with what the checks of the step say, once they have or their time is up."""
         said = ""
         try:
-            if checked and self._checks is not None:
+            if checked:
                 said = await self._checks.end_step()
         finally:  # a turn stopped while it waits keeps the result
-            self._keeping.add(structs.replace(message, content=f"{message.content}\n\n{said}") if said else message)
+            self._writer.add(structs.replace(message, content=f"{message.content}\n\n{said}") if said else message)
 
     def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
         for read_only, group in itertools.groupby(calls, key=self._runner.is_read_only):
@@ -543,7 +526,7 @@ class Loop:
         return [task.result() for task in tasks]
 
     def _finish(self, turn: _Turn, status: Status, error: str) -> TurnFinished:
-        self._keeping.sync()
+        self._writer.sync()
         finished = TurnFinished(
             status=status,
             text=turn.text,

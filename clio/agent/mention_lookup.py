@@ -2,12 +2,13 @@
 
 import asyncio
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from clio.agent.user_interface import UserInterface
 from clio.context.mentions import Lines, Mention, readings
 from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
@@ -18,7 +19,7 @@ from clio.mcp.values import CallFailed, ServerDown
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, ImagePart, Message, UserMessage, begins_turn
 from clio.security.actions import ReadFiles
-from clio.security.approval import ApprovalRequest, Approver, Ask, Deny, Policy
+from clio.security.approval import ApprovalRequest, Ask, Deny, Policy
 from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.tokens import TokenEstimator
@@ -105,10 +106,10 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
 
     workspace: Workspace
     policy: Policy
-    approver: Approver
+    ui: UserInterface
     memory: MemorySystem
     read_log: ReadLog
-    session_of: Callable[[], Session]
+    session: Session
     estimator: TokenEstimator
     session_tokens: int
     model: str
@@ -174,7 +175,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
             raise Refused(verdict.reason)
         if isinstance(verdict, Ask):
             request = ApprovalRequest(title=f"read {self.workspace.display(path)}", action=action, verdict=verdict)
-            answer = await self.approver.ask(request)
+            answer = await self.ui.approve(request)
             if answer.kind == "no":
                 raise Refused(answer.reason or ("interrupted" if answer.interrupted else "you said no"))
             if answer.kind in ("session", "always"):
@@ -229,7 +230,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 f"{self.model!r} is not known to take pictures; choose another model with /model, or set "
                 f"models: {{{self.model}: {{images: true}}}} if it does"
             )
-        part = ImagePart(blob=self.session_of().write_data(data), media_type=kind, name=mention.label, size=len(data))
+        part = ImagePart(blob=self.session.write_data(data), media_type=kind, name=mention.label, size=len(data))
         return Found(mention=mention, what=f"{kind.partition('/')[2]}, {size_text(len(data))}", image=part)
 
     def _session(self, mention: Mention) -> Found:

@@ -1,12 +1,9 @@
-"""One model request of a step: which model and effort, the stream, retries, fallback, and its bill."""
+"""One model request of a step: the stream, retries, fallback, smaller requests after a refusal, and the bill."""
 
 import asyncio
-import hashlib
 import itertools
 import random
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import get_args
+from collections.abc import Collection
 
 from msgspec import Struct, field, structs
 
@@ -20,9 +17,10 @@ from clio.agent.events import (
     StreamRestarted,
     TextDelta,
 )
-from clio.agent.spending import Reservation, Spending
+from clio.agent.model_choice import make_cache_key, may_pass_on
+from clio.agent.runtime import Runtime
+from clio.agent.spending import Reservation
 from clio.algorithms.hidden_letters import unhidden
-from clio.config.schema import Config, Effort
 from clio.context.builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import (
@@ -35,151 +33,11 @@ from clio.errors import (
     StreamBroken,
 )
 from clio.messages import AssistantMessage, ReasoningItem, ToolCall, Usage
-from clio.providers.aliases import find_settings
 from clio.providers.base import ChatRequest, Chunk, Provider
 from clio.providers.retry import MAX_RETRIES, away_delay, retry_delay
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-
-
-class EffortChoices:
-    """The effort by model. asked: it was given for this run, such as with a flag, and counts for every model.
-
-    keep: told of each choice, to store it with the session.
-    """
-
-    def __init__(
-        self, config: Config, *, asked: bool = False, keep: Callable[[str, Effort], None] = lambda model, effort: None
-    ) -> None:
-        self._config = config
-        self._asked = asked
-        self._keep = keep
-        self._chosen: dict[str, Effort] = {}
-
-    def choose(self, model: str, effort: Effort) -> None:
-        """Ask this model so from the next request on."""
-        self._chosen[model] = effort
-        self._keep(model, effort)
-
-    def resume(self, chosen: Mapping[str, str]) -> None:
-        """Go on with the choices of a stored session; what was given for this run goes before them."""
-        levels: dict[str, Effort] = {level: level for level in get_args(Effort)}
-        self._chosen = {}
-        for model, name in chosen.items():
-            if name in levels and not self._asked:
-                self._chosen[model] = levels[name]
-
-    def keep_all(self) -> None:
-        """Store the choices made so far with a session that has just begun."""
-        for model, effort in self._chosen.items():
-            self._keep(model, effort)
-
-    def effort_of(self, model: str) -> Effort:
-        """The effort a model is asked with; "auto" leaves it to its server."""
-        if (chosen := self._chosen.get(model)) is not None:
-            return chosen
-        own = find_settings(self._config, model)
-        if own is not None and own.effort is not None and not self._asked:
-            return own.effort
-        return self._config.effort
-
-
-def make_cache_key(session_id: str) -> str:
-    """What the requests of one session share, also after it is resumed. A hash: it tells a server nothing else."""
-    return hashlib.sha256(f"clio {session_id}".encode()).hexdigest()[:32]
-
-
-COOLDOWN_S = 300.0
-
-
-class FallbackModels:
-    """The models of one running clio that may answer in place of the chosen one; shared by its sessions.
-
-    names: models or aliases, in their order. open_model: gives the provider of one, or raises ConfigError; each is
-    opened when it is first needed. warn: told of one that cannot be opened.
-    """
-
-    def __init__(
-        self,
-        names: Sequence[str] = (),
-        open_model: Callable[[str], Provider] | None = None,
-        *,
-        cooldown_s: float = COOLDOWN_S,
-        warn: Callable[[str], None] = lambda _: None,
-        now: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._waiting = list(names) if open_model else []  # not opened yet
-        self._open_model = open_model
-        self._opened: list[Provider] = []
-        self._cooldown_s = cooldown_s
-        self._warn = warn
-        self._now = now
-        self._failed: dict[str, float] = {}
-
-    def pick(self, chosen: Provider, tried: Sequence[Provider] = ()) -> Provider | None:
-        """The provider for a step whose chosen one is `chosen`; None where all were tried.
-
-        Those whose server did not answer lately come last.
-        """
-        resting: list[Provider] = []
-        seen = {_key(one) for one in tried}
-        for provider in self._candidates(chosen):
-            if _key(provider) in seen:
-                continue
-            seen.add(_key(provider))
-            if not self._is_cooling(provider):
-                return provider
-            resting.append(provider)
-        return resting[0] if resting else None
-
-    def is_probe(self, provider: Provider) -> bool:
-        """Whether a provider that did not answer is asked again for the first time, so that one try is enough."""
-        return _key(provider) in self._failed and not self._is_cooling(provider)
-
-    def failed(self, provider: Provider) -> None:
-        """Its server did not answer."""
-        if self._opened or self._waiting:  # else there is nothing to choose
-            self._failed[_key(provider)] = self._now()
-
-    def answered(self, provider: Provider) -> None:
-        """Its server answered."""
-        self._failed.pop(_key(provider), None)
-
-    def _candidates(self, chosen: Provider) -> Iterator[Provider]:
-        """The chosen one, then the others; each is opened when it is reached."""
-        yield chosen
-        for provider in tuple(self._opened):
-            yield provider
-        while self._waiting and self._open_model is not None:
-            name = self._waiting.pop(0)
-            try:
-                provider = self._open_model(name)
-            except ConfigError as error:
-                self._warn(f"the fallback {name!r} is not used: {error}")
-                continue
-            self._opened.append(provider)
-            yield provider
-
-    def _is_cooling(self, provider: Provider) -> bool:
-        since = self._failed.get(_key(provider))
-        return since is not None and 0 <= self._now() - since < self._cooldown_s
-
-
-def may_pass_on(error: Exception) -> bool:
-    """Whether another model may take the step: the server is busy, out of order or out of reach, or the account's
-    quota is used up; not where the request, the key or the address is wrong."""
-    match error:
-        case ServerFailed():
-            return error.retryable or error.away
-        case ProviderRefused():
-            return error.exhausted
-        case _:
-            return isinstance(error, RateLimited | StreamBroken)
-
-
-def _key(provider: Provider) -> str:
-    return f"{provider.name} {provider.model}"
 
 
 class _PartialCall(Struct):
@@ -434,38 +292,26 @@ MAX_OVERFLOWS = 3
 """How many smaller requests follow one that a server found too large."""
 
 
-class Asking:
+class ModelRequest:
     """Asks about one session: one model, or one of the fallback in its place.
 
-    What requests cost is counted in `spending`, which may forbid the next one.
-    effort_of: how hard a model is to think, by its name.
+    What requests cost is counted in the runtime's `spending`, which may forbid the next one.
     """
 
     def __init__(
-        self,
-        provider: Provider,
-        session: Session,
-        context: ContextWindow,
-        redactor: Redactor,
-        spending: Spending,
-        emit: Emit,
-        *,
-        now: Callable[[], float],
-        rng: random.Random,
-        fallback: FallbackModels | None = None,
-        effort_of: Callable[[str], str],
+        self, runtime: Runtime, session: Session, provider: Provider, window: ContextWindow, emit: Emit
     ) -> None:
         self._provider = provider
         self._session = session
-        self._context = context
-        self._spending = spending
+        self._context = window
+        self._spending = runtime.spending
         self._emit = emit
-        self._now = now
-        self._fallback = fallback or FallbackModels()
-        self._effort_of = effort_of
+        self._now = runtime.now
+        self._fallback = runtime.fallback
+        self._efforts = runtime.efforts
         self._cache_key = make_cache_key(session.id)
-        self._redactor = redactor
-        self._rng = rng
+        self._redactor = runtime.redactor
+        self._rng = random.Random()
         self._callers: dict[int, ModelCaller] = {}
         self._caller = self._caller_of(provider)
         self._answering = provider
@@ -593,7 +439,7 @@ class Asking:
 
     def _completed(self, request: ChatRequest, provider: Provider) -> ChatRequest:
         """The request with what the model that is asked and its session add to it."""
-        effort = self._effort_of(provider.model)
+        effort = self._efforts.effort_of(provider.model)
         return structs.replace(request, effort=effort, cache_key=self._cache_key)
 
     def _tell_trim(self, built: Built) -> None:
