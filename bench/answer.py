@@ -19,7 +19,7 @@ import time
 from typing import cast
 
 from bench.redaction import ENVIRONMENT, PIECE_CHARS, samples
-from clio.agent.stream import Answer, Display, receive
+from clio.agent.model_request import Answer, Display, receive
 from clio.config.schema import Config
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest, Provider

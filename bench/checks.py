@@ -18,6 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.agent.events import Event, StepFinished, ToolStarted
+from clio.agent.user_interface import ComposedInterface
 from clio.app import build_app
 from clio.config.layers import load
 from clio.config.options import Options
@@ -51,7 +52,7 @@ async def time_edits(name: str, body: str, turns: int, *, checked: bool) -> list
             (Path(folder) / "home" / "config.yaml").write_text("checks: off\n", encoding="utf-8")
         env = {"CLIO_HOME": str(Path(folder) / "home"), "OPENAI_API_KEY": "bench"}
         loaded = load(Options(cwd=project, overrides=overrides), env)
-        app = build_app(loaded, approver=Person(), asker=Asker(Person()), emit=emit, env=env)
+        app = build_app(loaded, ComposedInterface(Person(), Asker(Person()), emit), env=env)
         number = 0
         for _ in range(turns + 1):
             place = 0

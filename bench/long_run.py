@@ -22,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import msgspec
 
 from clio.agent.events import Event, StepFinished
+from clio.agent.user_interface import ComposedInterface
 from clio.app import build_app
 from clio.config.layers import load
 from clio.config.options import Options
@@ -77,7 +78,7 @@ async def run(calls: int, window: int) -> None:
         env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
         overrides = {"base_url": url, "model": "test-model", "max_steps": str(calls + 10), "approve": "all"}
         loaded = load(Options(cwd=project, overrides={**overrides, "context_window": str(window)}), env)
-        app = build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=emit, env=env)
+        app = build_app(loaded, ComposedInterface(NobodyThere(), NoAnswer(), emit), env=env)
         began = time.perf_counter()
         finished = await app.run_turn("Read the files and write what is asked.")
         seconds = time.perf_counter() - began

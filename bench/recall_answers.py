@@ -67,7 +67,7 @@ def ask(memory: MemorySystem, store: SessionStore, project: Path, question: str)
     """What a model gets for a question."""
     session = store.new(project)
     args = msgspec.convert({"operation": "recall_sessions", "query": question}, MemoryArgs)
-    tool = MemoryTool(memory, lambda: session)
+    tool = MemoryTool(memory, session)
     return asyncio.run(tool.prepare(args).run(lambda line: None)).text
 
 

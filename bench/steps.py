@@ -21,6 +21,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.agent.events import Event, StepFinished, StepStarted
+from clio.agent.user_interface import ComposedInterface
 from clio.app import App, build_app
 from clio.config.layers import load
 from clio.config.options import Options
@@ -74,7 +75,7 @@ def make_app(project: Path, server: ChatServer, emit: object) -> App:
     overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "context_window": WINDOW}
     overrides["max_steps"] = "1000"
     loaded = load(Options(cwd=project, overrides=overrides), env)
-    return build_app(loaded, approver=NobodyThere(), asker=NoAnswer(), emit=emit, env=env)
+    return build_app(loaded, ComposedInterface(NobodyThere(), NoAnswer(), emit), env=env)
 
 
 async def floor_steps(server: ChatServer, bodies: Sequence[dict[str, object]]) -> list[float]:

@@ -133,7 +133,7 @@ class Year:
         with self.open() as memory:
             memory.refresh_index()
             session = self.store.new(self.project)
-            memory.begin(window_tokens=WINDOW, session_of=lambda: session)
+            memory.begin(window_tokens=WINDOW, session=session)
             sitting = _Sitting(memory, session, self.project, self._world, self._clock, self._rng)
             given = [sitting.turn(doing) for doing in self._world.begin()]
             session.close()

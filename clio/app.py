@@ -1,60 +1,27 @@
-"""The composition root: the only place that turns a configuration into objects that know each other."""
+"""The conversation that runs now in one clio, and the way to another session or model."""
 
-import asyncio
-import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clio.agent.confinement_notice import ConfinementNotice
-from clio.agent.current_loop import CurrentLoop
-from clio.agent.efforts import EffortChoices
-from clio.agent.events import Emit, Event, Notice, TurnFinished
-from clio.agent.fallback import FallbackModels
-from clio.agent.interrupts import Mailbox
-from clio.agent.lessons import Lessons
-from clio.agent.planning import Planning
-from clio.agent.spending import open_spending
-from clio.agent.spending_note import SpendingNotes
-from clio.agent.tool_limit import ToolLimit
-from clio.agent.turn_files import TurnFiles
-from clio.agent.turn_frame import TurnFrame
-from clio.assembly import Assembly, project_checkpoints
+from clio.agent.conversation import Conversation
+from clio.agent.events import Notice, TurnFinished
+from clio.agent.runtime import Runtime
+from clio.agent.subagent import SubagentPool
+from clio.agent.user_interface import UserInterface
 from clio.config.loaded import Loaded
-from clio.config.paths import user_home
-from clio.config.trust import remember_rule
-from clio.context.asked_by_files import AskedByFiles
-from clio.context.found_windows import WindowBook
-from clio.context.ratios import RatioBook
+from clio.config.schema import Config
 from clio.context.shelf import Shelf
 from clio.context.window import ContextWindow
-from clio.delegation import Delegation
-from clio.errors import ClioError, ConfigError
-from clio.hooks.hooks import Hooks
-from clio.mcp.opening import open_servers
-from clio.memory.opening import open_memory
-from clio.memory.preferences.scenario_file import read_scenarios
-from clio.memory.preferences.scenarios import check_scenario
-from clio.providers.aliases import resolve_alias
-from clio.providers.base import OFFLINE, Provider
+from clio.errors import ConfigError
+from clio.providers.base import Provider
 from clio.providers.lesson_book import LessonBook
-from clio.providers.opened import OpenedProviders
 from clio.providers.registry import make_provider
-from clio.sandbox.confinement import open_confinement
-from clio.sandbox.sandbox import open_sandbox
-from clio.security.approval import Approver
-from clio.security.opening import open_policy
-from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.security.redaction.settings import redactor_for
-from clio.sessions.opening import open_store
 from clio.sessions.session import Session
-from clio.skills.shelf import SkillShelf
-from clio.subagents.definitions import DefinitionFolders
-from clio.tools.ask import Asker
-from clio.tools.shell.jobs import JobTable
+from clio.tools.files.read_log import ReadLog
 
 if TYPE_CHECKING:  # commands are for lines that begin with a slash, and most do not
     from clio.commands.called import MakeMeaning, Meaning
@@ -62,192 +29,99 @@ if TYPE_CHECKING:  # commands are for lines that begin with a slash, and most do
 
 
 class App:
-    """One running clio: a project, a session, a model, and what they need of each other."""
+    """One running clio: its runtime, and the conversation the user has in it."""
 
     def __init__(
         self,
         loaded: Loaded,
-        *,
         provider: Provider,
-        approver: Approver,
-        asker: Asker,
-        emit: Emit,
+        ui: UserInterface,
         env: Mapping[str, str],
+        *,
         now: Callable[[], float] = time.time,
         shelf: Shelf | None = None,
         book: LessonBook | None = None,
         redactor: Redactor | None = None,
     ) -> None:
-        self.shelf = shelf or Shelf()
-        self.loaded = loaded
-        self.config = resolve_alias(loaded.config)
-        self.project = loaded.project
-        self.home = loaded.home
-        self._env = env
-        self.provider = provider
+        self.runtime = runtime = Runtime(loaded, provider, ui, env, now=now, shelf=shelf, book=book, redactor=redactor)
+        self.loaded = runtime.loaded
+        self.project = runtime.project
+        self.home = runtime.home
+        self.workspace = runtime.workspace
+        self.store = runtime.store
+        self.policy = runtime.policy
+        self.planning = runtime.planning
+        self.memory = runtime.memory
+        self.turn_files = runtime.turn_files
+        self.spending = runtime.spending
+        self.servers = runtime.servers
+        self.efforts = runtime.efforts
+        self.redactor = runtime.redactor
+        self.lessons = runtime.lessons
+        self.mailbox = runtime.mailbox
+        self.shelf = runtime.shelf
+        self.sandbox = runtime.sandbox
+        self.jobs = runtime.jobs
+        self.skills = runtime.skills
+        self.agents = runtime.agents
+        self.hooks = runtime.hooks
+        self.fallback = runtime.fallback
+        self.refresh_index = runtime.refresh_index
         self._model_name = loaded.config.model or provider.model  # as it was asked for: an alias or a model
-        self._has_chosen_model: bool = False
-        self.redactor = redactor or redactor_for(self.config, env)
-        self._providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
-        self._light: Provider | None = None
-        self.workspace = Workspace(loaded.project)
-        self.store = open_store(loaded)
+        self._has_chosen_model = False
+        self._subagents = SubagentPool(runtime)
+        self.conversation = self._converse(runtime.session, provider, runtime.config)
 
-        def clean(text: str) -> str:
-            return self.redactor.redact(text).text
+    @property
+    def session(self) -> Session:
+        """The session of the conversation."""
+        return self.conversation.session
 
-        self.policy = open_policy(loaded, self.workspace)
-        self.planning = Planning(self.policy, lambda: self.session)
-        self.sandbox = open_sandbox(loaded, env)
-        self.confinement = open_confinement(loaded, env)
-        self.jobs = JobTable(self.sandbox, self.confinement)
-        self.checkpoints = project_checkpoints(loaded, self.jobs)
-        scenarios = read_scenarios(self.home)
-        self.memory = open_memory(loaded, self.store, redact=clean, env=env, scenarios=scenarios)
-        self.memory.scenario = check_scenario(scenarios, self.config.scenario) if self.config.scenario else None
-        self.emit = emit
-        self.lessons = Lessons(self.memory, emit, notices=self.config.notice)
-        self._closing = threading.Event()
-        self.turn_files = TurnFiles(
-            self.checkpoints,
-            session_of=lambda: self.session,
-            only_reads=self.policy.only_reads,
-            clean=clean,
-            emit=emit,
-            enabled=self.config.checkpoints,
-        )
-        self.hooks = Hooks(
-            loaded.hooks if self.config.hooks else (),
-            project=self.project,
-            env=env,
-            clean=clean,
-            tell=lambda text, warning: emit(Notice(text=text, level="warning" if warning else "info")),
-        )
-        self.mailbox = Mailbox()
-        self.servers = open_servers(loaded, env, clean=clean, tell=self._warn, ask=asker.ask)
-        self.tool_limit = ToolLimit(self.policy)
-        self.skills = SkillShelf(loaded.owner, self.home, env)
-        self.agents = DefinitionFolders(loaded.owner, self.home, env)
-        self.spending = open_spending(loaded, now)
-        self.efforts = EffortChoices(
-            self.config,
-            asked=loaded.origins.get("effort", "").startswith("flag"),
-            keep=lambda model, effort: self.session.set_effort(model, effort),
-        )
-        self.fallback = FallbackModels(
-            self.config.fallback, self._providers.open, cooldown_s=self.config.fallback_cooldown_s, warn=self._warn
-        )
-        self._assembly = Assembly(
-            project=self.project,
-            owner=loaded.owner,
-            home=self.home,
-            env=env,
-            workspace=self.workspace,
-            memory=self.memory,
-            policy=self.policy,
-            approver=ConfinementNotice(approver, self.confinement, emit),
-            asker=asker,
-            redactor=self.redactor,
-            jobs=self.jobs,
-            turn_files=self.turn_files,
-            mailbox=self.mailbox,
-            spending=self.spending,
-            efforts=self.efforts,
-            planning=self.planning,
-            shelf=self.shelf,
-            asked=AskedByFiles(
-                project=self.project,
-                start=loaded.start or loaded.project,
-                home=self.home,
-                person=user_home(env),
-                clean=clean,
-                links=loaded.links,
-            ),
-            hooks=self.hooks,
-            servers=self.servers,
-            skills=self.skills,
-            tool_limit=self.tool_limit,
-            emit=emit,
-            heard=self._heard,
-            session_of=lambda: self.session,
-            remember_rule=self._remember_rule,
-            delegate_tool=lambda config, provider, limits, estimator: self._delegation.tool(
-                config, provider, limits, estimator
-            ),
-            fallback=self.fallback,
-            light=lambda: self.light_provider,
-            now=now,
-        )
-        learned = None if self.config.incognito else loaded.home
-        windows = WindowBook(learned, self._warn, now)
-        self._current: CurrentLoop = CurrentLoop(
-            lambda limits, estimator, read_log: self._assembly.make_loop(
-                self.config, self.provider, limits, estimator, read_log
-            ),
-            session_of=lambda: self.session,
-            provider_of=lambda: self.provider,
-            servers=self.servers,
-            ratios=RatioBook(learned, self._warn),
-            windows=windows,
-        )
-        self._turns = TurnFrame(
-            self._current,
-            spending=self.spending,
-            notes=SpendingNotes(self.spending, loaded.owner),
-            sandbox=self.sandbox,
-            hooks=self.hooks,
-            lessons=self.lessons,
-            planning=self.planning,
-            turn_files=self.turn_files,
-            warn=self._warn,
-        )
-        self._delegation = Delegation(
-            self._assembly,
-            self.store,
-            agents_of=self.agents.usable,
-            persist=not self.config.incognito,
-            provider_for=self._providers.open,
-            windows=windows,
-            spent=lambda session: self._turns.note(session, session.bills),
-        )
-        self.session = self._new()
-        self.turn_files.recover()
-        if scenarios.problem:
-            self._warn(scenarios.problem)
+    @property
+    def provider(self) -> Provider:
+        """The model the conversation is with."""
+        return self.conversation.provider
+
+    @property
+    def config(self) -> Config:
+        """The configuration in force for that model."""
+        return self.conversation.config
+
+    # Turns
 
     async def run_turn(self, text: str, make: "MakeMeaning | None" = None) -> TurnFinished:
-        """One turn; see `Loop.run_turn`. What is said plainly about how things are to be done is remembered first.
+        """One turn of the conversation; see `Conversation.run_turn`.
 
-        make: finds out what the text stands for, where it is a command that is not built in.
-        What may have been meant for this work alone: see `Lessons.take_doubts`.
-        Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
+        make: finds out what the text means, where it is a command that is not built in.
         """
         if make is not None:
             return await self._run_meaning(text, await make())
-        return await self._turns.run(text, self.session, self.provider)
+        return await self.conversation.run_turn(text)
 
     async def _run_meaning(self, text: str, meaning: "Meaning") -> TurnFinished:
-        """A turn of words that stand for others, with the model and the tools these ask for."""
+        """A turn with the text of a command, and with the model and the tools the command asks for."""
         from clio.commands.meaning import chip, meant_fragment
 
+        runtime = self.runtime
         before = (self.config, self.provider, self._model_name, self._has_chosen_model)
-        stored, server_alias = (self.session.model, self.session.server_alias), self._providers.server_alias
+        stored = (self.session.model, self.session.server_alias)
+        server_alias = runtime.providers.server_alias
         switches = meaning.model not in ("", self.provider.model, self._model_name)
         if switches:
             self.set_model(meaning.model)
         try:
             window = await self.window()
-            self.shelf.mean(meant_fragment(meaning, window.limits.context_window), meaning.named)
-            self.emit(Notice(text=chip(text, meaning)))
-            self.tool_limit.begin(meaning.tools)
-            return await self._turns.run(text, self.session, self.provider)
+            runtime.shelf.mean(meant_fragment(meaning, window.limits.context_window), meaning.named)
+            runtime.tell(chip(text, meaning))
+            runtime.tool_limit.begin(meaning.tools)
+            return await self.conversation.run_turn(text)
         finally:
-            self.shelf.take_meant()
-            self.tool_limit.end()
+            runtime.shelf.take_meant()
+            runtime.tool_limit.end()
             if switches:
-                self._current.leave()
-                self.config, self.provider, self._model_name, self._has_chosen_model = before
-                self._providers.resume(self.config, server_alias)
+                config, provider, self._model_name, self._has_chosen_model = before
+                self._switch(provider, config)
+                runtime.providers.resume(config, server_alias)
                 self.session.set_model(*stored)
 
     @property
@@ -261,55 +135,51 @@ class App:
         from clio.commands.extensions.custom import CustomCommands
         from clio.commands.extensions.mcp_prompts import PromptCommands
 
-        custom = CustomCommands(self.loaded.owner, self.home, self._env)
-        return AddedCommands(custom, PromptCommands(self.servers), problems=custom.problems)
+        runtime = self.runtime
+        custom = CustomCommands(runtime.loaded.owner, runtime.home, runtime.env)
+        return AddedCommands(custom, PromptCommands(runtime.servers), problems=custom.problems)
 
     async def output_of(self, command: str) -> str:
-        """What a command prints that stands in a text a person calls, or why it was not run; asked about like any."""
+        """What a shell command in a text the user calls prints, or why it was not run; approved like any."""
         from clio.agent.prompt_command import output_of
 
-        return await output_of(command, self._assembly.prompt_runner(self.config))
+        return await output_of(command, self.conversation.command_runner())
 
     @property
     def context(self) -> ContextWindow | None:
-        """The same where it is known already; None until somebody spoke, or `window` was awaited."""
-        return self._current.context
+        """The window, where it is known; None before the first turn, unless `window` was awaited."""
+        return self.conversation.window
 
     async def window(self) -> ContextWindow:
         """What the next request holds, to be looked at or trimmed; the server may be asked for the limits first."""
-        return (await self._current.ready()).context
+        return await self.conversation.open_window()
+
+    # Sessions and models
 
     def open_session(self, session_id: str) -> Session:
         """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
         return self.go_on(self.store.open(session_id, persist=not self.config.incognito))
 
     def new_session(self, name: str | None = None) -> Session:
-        """Start afresh, with the model and the effort chosen by then; the session before is closed."""
-        return self.go_on(self._new(name))
+        """Begin a new session with the chosen model and effort; the one before is closed."""
+        return self.go_on(self.runtime.new_session(name))
 
     def go_on(self, session: Session) -> Session:
         """Go on with a session of this project's store, as it was opened; the one before is closed."""
-        self.hooks.leave(self.session.id)
-        self._close_session()
-        self._current.leave_session()
-        self.servers.begin_session()
-        self.session = session
-        self.planning.resume(asked=self.loaded.origins.get("approve", "").startswith("flag"))
-        for warning in session.warnings:
-            self._warn(warning)
-        if not session.messages:  # it begins with what was chosen before it
-            self.efforts.keep_all()
-            if self._has_chosen_model:
-                session.set_model(self._model_name, self._providers.server_alias)
-        else:
-            self.efforts.resume(session.efforts)
-        asked = self.loaded.origins.get("model", "").startswith("flag")
-        is_here = session.server_alias in (None, self._providers.server_alias)
-        if session.model and not (is_here and session.model in (self.provider.model, self._model_name)) and not asked:
+        runtime = self.runtime
+        self.conversation.leave()
+        runtime.begin_session(session)
+        self.conversation = self._converse(session, self.provider, self.config)
+        if not session.messages and self._has_chosen_model:
+            session.set_model(self._model_name, runtime.providers.server_alias)
+        model = session.model
+        is_here = session.server_alias in (None, runtime.providers.server_alias)
+        is_talked_to = is_here and model in (self.provider.model, self._model_name)
+        if model and not is_talked_to and not runtime.is_from_flag("model"):
             try:
-                self.set_model(session.model, at_start=True, server_alias=session.server_alias or "")
+                self.set_model(model, at_start=True, server_alias=session.server_alias or "")
             except ConfigError as error:
-                self._warn(f"the session's model {session.model!r} does not answer: {error}")
+                runtime.warn(f"the session's model {model!r} does not answer: {error}")
         return session
 
     def set_model(self, model: str, *, at_start: bool = False, server_alias: str = "") -> None:
@@ -317,106 +187,48 @@ class App:
 
         at_start: a model's own name means the server clio was started with. server_alias: that alias's server instead.
         """
-        config, provider = self._providers.switch(model, at_start=at_start, server_alias=server_alias)
-        self._current.leave()  # while the provider is still the one that is left
-        self.config, self.provider = config, provider
+        config, provider = self.runtime.providers.switch(model, at_start=at_start, server_alias=server_alias)
+        self._switch(provider, config)
         self._model_name = model
         self._has_chosen_model = True
-        self.session.set_model(model, self._providers.server_alias)
+        self.session.set_model(model, self.runtime.providers.server_alias)
+
+    def _switch(self, provider: Provider, config: Config) -> None:
+        """Go on with the same session in a new conversation."""
+        self.conversation.leave()
+        self.conversation = self._converse(self.session, provider, config, self.conversation.read_log)
+
+    def _converse(
+        self, session: Session, provider: Provider, config: Config, read_log: ReadLog | None = None
+    ) -> Conversation:
+        return Conversation(self.runtime, session, provider, config, read_log=read_log, subagents=self._subagents)
 
     @property
     def answering(self) -> Provider:
         """The model that would take the next step: the chosen one, or one of `fallback` while its server is away."""
-        return self.fallback.pick(self.provider) or self.provider
+        return self.runtime.fallback.pick(self.provider) or self.provider
 
     @property
     def light_provider(self) -> Provider:
-        """The model for questions beside the conversation: `light_model`, else the one that answers."""
-        name = self.config.light_model
-        if not name or self.provider.name == OFFLINE:
-            return self.provider
-        if self._light is None:
-            try:
-                self._light = self._providers.open(name)
-                self.spending.check_start(self._light)
-            except ConfigError as error:
-                self._warn(f"light_model {name!r} is not used: {error}")
-                self._light = self.provider
-        return self._light
+        """The model for questions beside the conversation: `light_model`, else the one that is talked to."""
+        return self.runtime.light_provider(self.config, self.provider)
 
     async def reload_servers(self) -> None:
-        """Start the MCP servers anew; the next request has the tools they offer then."""
-        await self.servers.reload()
-        self._current.leave()
-
-    def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread.
-
-        progress: told of how many sessions are known, and of how many to be.
-        """
-        with suppress(ClioError, OSError):  # a search says what is wrong with it, to the one who asked
-            self.memory.refresh_index(self._closing.is_set, progress)
+        """Restart the MCP servers; the next request has the tools they offer then."""
+        await self.runtime.servers.reload()
+        self._switch(self.provider, self.config)
 
     async def close(self) -> None:
         """Stop background commands, close the session and the connections."""
-        self._closing.set()
-        self._close_session()  # first: it needs no waiting, so nothing can come between
-        self.hooks.leave(self.session.id)
-        await self._current.close()
-        await self.jobs.close()
-        await self.hooks.finish()
-        await self.servers.close()
-        await asyncio.to_thread(self.checkpoints.close)
-        self.memory.close()
-        await self._providers.close()
-
-    def _close_session(self) -> None:
-        known = self.session.unsaved
-        self.session.close()
-        if self.session.unsaved and not known:
-            self._warn(f"the session is not saved: {self.session.unsaved}")
-
-    def _new(self, name: str | None = None) -> Session:
-        return self.store.new(self.project, persist=not self.config.incognito, name=name)
-
-    def _heard(self, event: Event) -> None:
-        self.emit(event)
-        self._current.hear(event)
-
-    def _warn(self, text: str) -> None:
-        self.emit(Notice(text=text, level="warning"))
-
-    def _remember_rule(self, rule: str) -> None:
-        if self.config.incognito:
-            return
-        try:
-            remember_rule(self.loaded, rule)
-        except ClioError as error:
-            self._warn(f"the rule holds for this session only: {error}")
+        self.runtime.close_session()  # first: it needs no waiting, so nothing can come between
+        await self.conversation.close()
+        await self.runtime.close()
 
 
-def build_app(
-    loaded: Loaded,
-    *,
-    approver: Approver,
-    asker: Asker,
-    emit: Emit,
-    env: Mapping[str, str],
-    shelf: Shelf | None = None,
-) -> App:
+def build_app(loaded: Loaded, ui: UserInterface, *, env: Mapping[str, str], shelf: Shelf | None = None) -> App:
     """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
     home = None if loaded.config.incognito else loaded.home
-    book = LessonBook(home, lambda text: emit(Notice(text=text, level="warning")))
+    book = LessonBook(home, lambda text: ui.emit(Notice(text=text, level="warning")))
     redactor = redactor_for(loaded.config, env)
     provider = make_provider(loaded.config, env, book=book, learn_secret=redactor.learn_secret)
-    return App(
-        loaded,
-        provider=provider,
-        approver=approver,
-        asker=asker,
-        emit=emit,
-        env=env,
-        shelf=shelf,
-        book=book,
-        redactor=redactor,
-    )
+    return App(loaded, provider, ui, env, shelf=shelf, book=book, redactor=redactor)

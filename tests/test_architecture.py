@@ -17,8 +17,6 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("cli",),
     ("entrypoints",),
     ("ui", "app"),
-    ("delegation",),
-    ("assembly",),
     ("commands",),
     ("agent", "export", "importing"),
     ("hooks", "checks"),
@@ -58,7 +56,7 @@ HEAVY: dict[str, set[str]] = {
     },
     "jsonschema": {"clio.entrypoints.answer_schema"},
     "referencing": {"clio.entrypoints.answer_schema"},
-    "json_repair": {"clio.agent.arguments"},
+    "json_repair": {"clio.agent.tool_calls"},
     "tree_sitter": {
         "clio.checks.syntax",
         *(f"clio.security.shell.{name}" for name in ("reader", "second_look", "syntax")),

@@ -1,20 +1,18 @@
-"""One user turn: ask the model, run what it calls, ask again, until it is done.
-
-The loop writes each message to the session before the next request is sent, and tells everything else by events.
-"""
+"""One user turn: ask the model, run what it calls, ask again, until it is done."""
 
 import asyncio
 import itertools
-import random
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
+import msgspec
 from msgspec import Struct, structs
 
-from clio.agent.asking import Asking
 from clio.agent.events import (
     EXIT_CODES,
     Emit,
+    MessageAdded,
     Notice,
     Status,
     Steered,
@@ -22,28 +20,228 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.agent.fallback import FallbackModels
 from clio.agent.interrupts import Mailbox
-from clio.agent.keeping import Keeping
-from clio.agent.repetition import RepetitionGuard
-from clio.agent.spending import Spending, TooDear
+from clio.agent.model_request import Answer, ModelRequest, whole_message
+from clio.agent.runtime import Runtime
+from clio.agent.spending import TooDear
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
 from clio.algorithms.hidden_letters import unhidden
+from clio.algorithms.json_data import decode_json
+from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.money import Cost
 from clio.checks.edit_checks import EditChecks, find_place
 from clio.context.long_words import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
-from clio.hooks.hooks import Hooks
-from clio.messages import AssistantMessage, ImagePart, ToolCall, ToolMessage, Usage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ImagePart,
+    Message,
+    ToolCall,
+    ToolMessage,
+    Usage,
+    UserMessage,
+    answer_open_calls,
+)
 from clio.prompt_files import load_prompt
-from clio.providers.base import AUTO, Provider
-from clio.providers.price_book import PriceBook
+from clio.providers.base import Provider
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.tokens import TokenEstimator
+
+_RECENT = 200
+"""Messages that hold the calls of the newest step."""
+
+
+class SessionWriter:
+    """Of one session and one model. What the session has to say of its own storage is said once."""
+
+    def __init__(
+        self, session: Session, redactor: Redactor, emit: Emit, *, model: str, now: Callable[[], float]
+    ) -> None:
+        self._session = session
+        self._redactor = redactor
+        self._emit = emit
+        self._model = model
+        self._now = now
+        self._call_ids = {
+            call.id
+            for message in session.messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        }
+        self._warned = ""
+        self._warnings_told = len(session.warnings)
+
+    def add(self, message: Message) -> None:
+        """A message that is whole."""
+        self._session.append(message)
+        self._emit(MessageAdded(message=message))
+
+    def answer(self, answer: Answer) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
+        """What the model said, as it was kept, and its calls as they are to be run: with the secrets they may name.
+
+        No two calls of a session have the same id.
+        """
+        calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
+        model = answer.model or self._model
+        message = whole_message(answer, calls, self._redactor, model=model, now=self._now())
+        self._call_ids.update(call.id for call in calls)
+        self.add(message)
+        return message, calls
+
+    def broken_off(self, partial: Answer | None) -> None:
+        """The words of an answer that broke off, without its unfinished calls; calls left open are answered."""
+        if partial is not None and partial.text.strip():
+            model = partial.model or self._model
+            self.add(
+                whole_message(partial, (), self._redactor, model=model, now=self._now(), finish_reason="interrupted")
+            )
+        self.close_calls("interrupted")
+
+    def interrupted(self, partial: Answer | None) -> None:
+        """As `broken_off` by the user, and a note that tells the model so in the next request."""
+        running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
+        calls = [call for one in self._session.messages[-_RECENT:] for call in _calls_of(one)]
+        names = list(dict.fromkeys(call.name for call in calls if call.id in running))
+        self.broken_off(partial)
+        if names:
+            what = f"while {', '.join(names)} ran; what was done until then stays done"
+        elif partial is not None and partial.text.strip():
+            what = "while you were answering; your answer ends where it was cut off"
+        else:
+            what = "while you were thinking; nothing of that answer was kept"
+        text = f"[The user interrupted you {what}. Do not take up that work again unless the next message asks for it.]"
+        self.add(UserMessage(content=text, origin="interrupt", created=self._now()))
+
+    def close_calls(self, reason: str) -> None:
+        """Answer the calls that will not be run any more."""
+        for message in answer_open_calls(self._session.messages, reason, self._now()):
+            self.add(message)
+
+    def sync(self) -> None:
+        """Returns when all of it is on disk; says so where it cannot be."""
+        self._session.sync()
+        reason = self._session.unsaved or ""
+        if reason and reason != self._warned:
+            self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
+        self._warned = reason
+        for warning in self._session.warnings[self._warnings_told :]:
+            self._emit(Notice(text=warning, level="warning"))
+        self._warnings_told = len(self._session.warnings)
+
+
+def _calls_of(message: Message) -> tuple[ToolCall, ...]:
+    return message.tool_calls if isinstance(message, AssistantMessage) else ()
+
+
+HINT_AT = 2
+"""Identical failures after which the model is told what to change."""
+STOP_AT = 4
+"""Identical failures that end the turn."""
+UNCHANGED_HINT_AT = 3
+UNCHANGED_STOP_AT = 12
+"""Identical successful calls with an unchanged result: told, and ended."""
+
+_TIMING = LatePattern(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
+"""How long a command, a compiler or a test run took, as they print it: not a different result."""
+_WAITS = LatePattern(
+    r"(?:^|[;&|({\n`]|\b(?:do|then|else|kubectl|docker|podman|run)\b)\s*"
+    r"(?:sleep|usleep|wait|watch|until|Start-Sleep)\b|\.sleep\(|--(?:wait|watch|follow)\b"
+)
+_ADVICE = {
+    "edit_file": "Copy the lines shown above as old_string, or read that part of the file again and quote fewer lines.",
+    "apply_patch": "Copy the lines shown above into the hunk, or read that part of the file again; send fewer lines.",
+    "write_file": "Read the file first, or do what the message above says.",
+    "run_command": "Change the command or what it works on; to wait for something, wait in the command.",
+    "read_file": "Use list_files or find_files to see which files there are.",
+    "search_text": "Change the pattern, the path or the glob.",
+    "job_output": "Use wait_s to wait for the job.",
+}
+_GENERAL = "Change the arguments, or go another way."
+
+
+class Judged(Struct, frozen=True, kw_only=True):
+    """What to do about one result. hint: to be put below it, "" for nothing. stop: why the turn is to end, or ""."""
+
+    hint: str = ""
+    stop: str = ""
+
+
+class _Seen(Struct):
+    """One call: its newest result, and how often in a row of its own it was the same."""
+
+    result: str
+    ok: bool
+    step: int
+    count: int = 1
+
+
+class RepetitionGuard:
+    """Counts identical calls with identical results over the steps of one turn.
+
+    A call that may have changed something, or a wait, lies between: the count begins again. Calls of one step count
+    once, as the model has not seen their results.
+    """
+
+    def __init__(self) -> None:
+        self._seen: dict[tuple[str, str], _Seen] = {}
+
+    def judge(self, call: ToolCall, result: ToolMessage, *, step: int, changes: bool) -> Judged:
+        """Take note of a result. changes: whether the call may have changed anything, as far as its tool says."""
+        arguments = _decode(call.arguments)
+        key = (call.name, repr(sorted(arguments.items())) if arguments else call.arguments)
+        text = _TIMING.sub("", result.content)
+        if _waits(call.name, arguments):
+            self._seen.clear()  # things may stand otherwise after a wait
+            return Judged()
+        seen = self._seen.get(key)
+        if changes and result.ok:
+            self._seen = {key: seen} if seen is not None else {}
+        if seen is None or (seen.result, seen.ok) != (text, result.ok):
+            self._seen[key] = _Seen(result=text, ok=result.ok, step=step)
+            return Judged()
+        if seen.step != step:
+            seen.count, seen.step = seen.count + 1, step
+        return _failed(call, result, seen.count) if not result.ok else _unchanged(call, seen.count)
+
+
+def _failed(call: ToolCall, result: ToolMessage, count: int) -> Judged:
+    if count >= STOP_AT:
+        return Judged(stop=f"{call.name} failed {count} times in the same way: {result.summary}")
+    if count < HINT_AT:
+        return Judged()
+    left = STOP_AT - count
+    last = "the next one like it ends the turn" if left == 1 else f"{left} more like it end the turn"
+    return Judged(hint=f"[This is the same call as before with the same failure; {last}. {_advice(call)}]")
+
+
+def _unchanged(call: ToolCall, count: int) -> Judged:
+    if count >= UNCHANGED_STOP_AT:
+        return Judged(stop=f"{call.name} was called {count} times in the same way, with the same result each time")
+    if count < UNCHANGED_HINT_AT:
+        return Judged()
+    advice = _ADVICE["job_output"] if call.name == "job_output" else "Go on with what it says, or go another way."
+    return Judged(hint=f"[Called {count} times in the same way, and the result is the same each time. {advice}]")
+
+
+def _waits(name: str, arguments: dict[str, Any]) -> bool:
+    if name == "run_command":
+        return bool(_WAITS.search(str(arguments.get("command", ""))))
+    return name == "ask_user" or bool(arguments.get("wait_s"))
+
+
+def _decode(arguments: str) -> dict[str, Any]:
+    try:
+        return decode_json(arguments, dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
+
+
+def _advice(call: ToolCall) -> str:
+    return _ADVICE.get(call.name, _GENERAL)
+
 
 MAX_CONTINUATIONS = 3
 _CUT_OFF = frozenset({"length", "model_context_window_exceeded"})
@@ -83,63 +281,50 @@ class _Stop(Exception):
         self.status: Status = status
 
 
-class Loop:
-    """Runs turns of one session with one model.
+class TurnSupport(Struct, frozen=True, kw_only=True):
+    """What a loop consults beside its model and tools.
 
-    mailbox: what a person says into a running turn; what comes too late for it is left there.
-    take_images: the pictures that the words name for which a context was made last.
-    fallback: the models that take a step while this one's server does not answer.
-    effort_of: how hard a model is to think, by its name.
-    spending: counts what requests cost, and may forbid the next one. hooks: a person's commands at turns of the work.
-    checks: what is wrong with files since the turn changed them; the runner's too.
+    mailbox: what the user says into a running turn; what comes too late for it is left there. hooks: the user's
+    commands at points of the work. checks: what is wrong with files since the turn changed them; the runner's too.
+    take_images: the pictures that the text names for which a context was made last.
     """
+
+    mailbox: Mailbox
+    hooks: TurnHooks
+    checks: EditChecks
+    take_images: Callable[[], tuple[ImagePart, ...]]
+
+
+class Loop:
+    """Runs turns of one session with one model."""
 
     def __init__(
         self,
-        *,
-        provider: Provider,
-        runner: ToolRunner,
+        runtime: Runtime,
         session: Session,
-        context: ContextWindow,
-        redactor: Redactor,
+        provider: Provider,
+        window: ContextWindow,
+        runner: ToolRunner,
+        support: TurnSupport,
+        *,
         emit: Emit,
         max_steps: int,
-        mailbox: Mailbox | None = None,
-        spending: Spending | None = None,
-        hooks: TurnHooks | None = None,
-        now: Callable[[], float] = time.time,
-        rng: random.Random | None = None,
-        take_images: Callable[[], tuple[ImagePart, ...]] = lambda: (),
-        fallback: FallbackModels | None = None,
-        effort_of: Callable[[str], str] = lambda model: AUTO,
-        checks: EditChecks | None = None,
     ) -> None:
         self._provider = provider
-        self._take_images = take_images
+        self._take_images = support.take_images
         self._runner = runner
         self._session = session
-        self._context = context
-        self._redactor = redactor
+        self._context = window
+        self._redactor = runtime.redactor
         self._emit = emit
         self._max_steps = max_steps
-        self._mailbox = mailbox or Mailbox()
-        self._now = now
-        self._hooks = hooks or TurnHooks(Hooks(), session, TokenEstimator())
-        self._keeping = Keeping(session, redactor, emit, model=provider.model, now=now)
-        self._asking = Asking(
-            provider,
-            session,
-            context,
-            redactor,
-            spending or Spending(PriceBook(None)),
-            emit,
-            now=now,
-            rng=rng or random.Random(),
-            fallback=fallback,
-            effort_of=effort_of,
-        )
-        self._resumed = context.is_trimmed
-        self._checks = checks
+        self._mailbox = support.mailbox
+        self._now = runtime.now
+        self._hooks = support.hooks
+        self._writer = SessionWriter(session, runtime.redactor, emit, model=provider.model, now=runtime.now)
+        self._model_request = ModelRequest(runtime, session, provider, window, emit)
+        self._resumed = window.is_trimmed
+        self._checks = support.checks
 
     @property
     def context(self) -> ContextWindow:
@@ -154,8 +339,7 @@ class Loop:
         try:
             return await self._run_turn(text)
         finally:
-            if self._checks is not None:
-                await self._checks.end_turn()
+            await self._checks.end_turn()
 
     async def _run_turn(self, text: str) -> TurnFinished:
         turn = _Turn(started=time.perf_counter())
@@ -164,11 +348,11 @@ class Loop:
             turn.begun = True
             await self._run_steps(turn)
         except asyncio.CancelledError:
-            partial = self._asking.take_partial()
+            partial = self._model_request.take_partial()
             if turn.begun:
-                self._keeping.interrupted(partial)
+                self._writer.interrupted(partial)
             else:
-                self._keeping.broken_off(partial)
+                self._writer.broken_off(partial)
             self._finish(turn, "interrupted", "interrupted")
             raise
         except _Stop as stop:
@@ -180,7 +364,7 @@ class Loop:
         except ContextOverflow as error:
             return self._finish(turn, "context_full", str(error))
         except ProviderError as error:
-            self._keeping.broken_off(self._asking.take_partial())
+            self._writer.broken_off(self._model_request.take_partial())
             return self._finish(turn, "failed", str(error))
         if turn.approval_missing:
             return self._finish(turn, "approval_needed", turn.approval_missing)
@@ -235,7 +419,7 @@ class Loop:
             steers=steers,
             created=self._now(),
         )
-        self._keeping.add(message)
+        self._writer.add(message)
 
     async def _run_steps(self, turn: _Turn) -> None:
         guard = RepetitionGuard()
@@ -248,18 +432,18 @@ class Loop:
                 guard = RepetitionGuard()
                 turn.continuations = 0
             self._add_for_hook(await self._hooks.before_trim(self._context.will_trim))
-            answer, bill = await self._asking.ask(step)
+            answer, bill = await self._model_request.ask(step)
             turn.count(answer.usage, bill)
-            message, calls = self._keeping.answer(answer)
+            message, calls = self._writer.answer(answer)
             turn.text = turn.text + message.content if turn.continuations else message.content
             if answer.finish_reason == "model_context_window_exceeded":
                 self._learn_window(answer.usage)
             if calls and answer.finish_reason in _REFUSED:
-                self._keeping.close_calls("not run: the answer was refused before it was whole")
+                self._writer.close_calls("not run: the answer was refused before it was whole")
                 calls = ()
             if calls:
                 await self._run_calls(calls, answer.finish_reason in _CUT_OFF, guard, turn)
-            self._keeping.sync()
+            self._writer.sync()
             self._emit(StepFinished(step=step, usage=answer.usage))
             if not calls and not self._goes_on(message, turn) and not await self._sent_on(turn):
                 return
@@ -269,7 +453,7 @@ class Loop:
 
     def _add_for_hook(self, text: str) -> bool:
         if text:
-            self._keeping.add(UserMessage(content=text, origin="hook", created=self._now()))
+            self._writer.add(UserMessage(content=text, origin="hook", created=self._now()))
         return bool(text)
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
@@ -291,7 +475,7 @@ class Loop:
             )
             return False
         turn.continuations += 1
-        self._keeping.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
+        self._writer.add(UserMessage(content=load_prompt("context/continue"), origin="continue", created=self._now()))
         return True
 
     def _learn_window(self, usage: Usage | None) -> None:
@@ -315,17 +499,17 @@ class Loop:
                     turn.approval_missing = outcome.message.content
                 stop = stop or judged.stop
             if stop:
-                self._keeping.close_calls("not run: the turn was stopped")
+                self._writer.close_calls("not run: the turn was stopped")
                 raise _Stop("failed", stop)
 
     async def _add_result(self, message: ToolMessage, *, checked: bool) -> None:
         """Add a call's result. checked: with what the checks of the step say, once they have or their time is up."""
         said = ""
         try:
-            if checked and self._checks is not None:
+            if checked:
                 said = await self._checks.end_step()
         finally:  # a turn stopped while it waits keeps the result
-            self._keeping.add(structs.replace(message, content=f"{message.content}\n\n{said}") if said else message)
+            self._writer.add(structs.replace(message, content=f"{message.content}\n\n{said}") if said else message)
 
     def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
         for read_only, group in itertools.groupby(calls, key=self._runner.is_read_only):
@@ -342,7 +526,7 @@ class Loop:
         return [task.result() for task in tasks]
 
     def _finish(self, turn: _Turn, status: Status, error: str) -> TurnFinished:
-        self._keeping.sync()
+        self._writer.sync()
         finished = TurnFinished(
             status=status,
             text=turn.text,

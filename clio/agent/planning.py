@@ -5,8 +5,6 @@ That plan mode is on, and that a plan waits, is kept with the session too; the m
 of the start, so that no file widens what may run.
 """
 
-from collections.abc import Callable
-
 from clio.config.schema import ApprovalMode
 from clio.fragments import Fragment
 from clio.messages import UserMessage
@@ -29,10 +27,10 @@ class Planning:
     before: the mode an approved plan is carried out in, unless the person says another one.
     """
 
-    def __init__(self, policy: Policy, session_of: Callable[[], Session]) -> None:
+    def __init__(self, policy: Policy, session: Session) -> None:
         self.before: ApprovalMode = "ask" if policy.mode == "plan" else policy.mode
         self._policy = policy
-        self._session_of = session_of
+        self._session = session
         self._turn_mode: ApprovalMode = self.before
         self._todos: tuple[Todo, ...] | None = None
         self._ended = False
@@ -46,7 +44,7 @@ class Planning:
     @property
     def proposed(self) -> tuple[Todo, ...]:
         """The plan the last turn has made, if it has come to its end, made one, and plan mode is still on."""
-        todos = self._session_of().todos
+        todos = self._session.todos
         made = self._ended and self.is_on and todos != self._todos
         return todos if made and any(todo.status != "completed" for todo in todos) else ()
 
@@ -78,12 +76,13 @@ class Planning:
         self._ended = False
         self._keep()
 
-    def resume(self, *, asked: bool) -> None:
+    def begin_session(self, session: Session, *, asked: bool) -> None:
         """Another session runs: plan mode is on where it was left in it, and its plan waits as it did.
 
         asked: the person has named a mode for this start, which then holds.
         """
-        planned = self._session_of().planned
+        self._session = session
+        planned = session.planned
         self._todos, self._ended, self._approved = None, False, False
         if planned is not None and not asked:
             self._ended = planned.proposed
@@ -91,7 +90,7 @@ class Planning:
 
     def begin_turn(self) -> list[Fragment]:
         """A turn begins: what the model is told about plan mode, and of its list."""
-        session = self._session_of()
+        session = self._session
         self._todos, self._ended = session.todos, False
         self._keep()
         approved, self._approved = self._approved, False
@@ -112,7 +111,7 @@ class Planning:
 
     def _keep(self) -> None:
         """Have the session know how plan mode stands, so that it stands there again after a restart."""
-        session = self._session_of()
+        session = self._session
         planned = Planned(proposed=bool(self.proposed)) if self.is_on else None
         if session.planned != planned:
             session.set_planned(planned)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.agent.events import NEEDS_APPROVAL, Emit, ToolFinished, ToolProgress, ToolStarted
+from clio.agent.events import NEEDS_APPROVAL, ToolFinished, ToolProgress, ToolStarted
+from clio.agent.runtime import Runtime
 from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
 from clio.agent.turn_hooks import TurnHooks
+from clio.agent.user_interface import UserInterface
 from clio.checks.edit_checks import EditChecks
 from clio.context.inert import said_by_a_tool
 from clio.context.workspace_state import files_may_have_changed
@@ -18,12 +20,10 @@ from clio.errors import ApprovalNeeded, ClioError, ToolFailed
 from clio.images import Picture
 from clio.messages import ImagePart, ToolCall, ToolMessage
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
-from clio.security.approval import Allow, Answer, ApprovalRequest, Approver, Ask, Deny, Policy, Verdict
-from clio.security.path_policy import Workspace
-from clio.security.redaction.redactor import Redactor
+from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Deny, Verdict
 from clio.sessions.session import Session
 from clio.tools.base import Prepared, Tool, ToolOutput, Unasked
-from clio.tools.page_size import PageSize, page_size
+from clio.tools.page_size import PageSize
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
@@ -52,55 +52,62 @@ class _Approved(Struct, frozen=True, kw_only=True):
     unasked: Unasked | None = None
 
 
-class ToolRunner:
-    """Runs calls for one session. Questions to the person come one at a time, whatever runs beside them.
+class ToolSet(Struct, frozen=True, kw_only=True):
+    """The tools of a conversation. left_out: names of those the window has no space for.
 
-    alone: held while a call changes something, by all runners that work at the same time.
-    note_below: what is to be said below the result of an action; may read files.
-    takes_images: whether the model is shown the pictures of results. page: how many characters of a result are shown.
-    left_out: names of tools the window has no space for. checks: told of files before they are changed.
+    page: how many characters of a result are shown.
+    """
+
+    tools: Mapping[str, Tool]
+    left_out: Collection[str] = ()
+    page: PageSize
+
+
+class CallSupport(Struct, frozen=True, kw_only=True):
+    """What a runner consults around each call of a conversation; a command run for the user has none of it.
+
+    turn_files: told of files before a call changes them. limit: which tools the turn may use. hooks: the user's
+    commands around a call. checks: told of files before they are changed. note_below: text for below the result of an
+    action; may read files. alone: held while a call changes something, by all runners that work at the same time.
+    """
+
+    turn_files: TurnFiles
+    limit: ToolLimit
+    hooks: TurnHooks
+    checks: EditChecks
+    note_below: Callable[[Action], str]
+    alone: asyncio.Lock | None = None
+
+
+class ToolRunner:
+    """Runs the tool calls of one session. Questions to the user come one at a time, whatever runs beside them.
+
+    takes_images: whether the model is shown the pictures of results.
     """
 
     def __init__(
         self,
-        *,
-        tools: Mapping[str, Tool],
+        runtime: Runtime,
         session: Session,
-        workspace: Workspace,
-        policy: Policy,
-        approver: Approver,
-        redactor: Redactor,
-        emit: Emit,
-        remember_rule: Callable[[str], None],
-        turn_files: TurnFiles | None = None,
-        limit: ToolLimit | None = None,
-        hooks: TurnHooks | None = None,
-        alone: asyncio.Lock | None = None,
-        checks: EditChecks | None = None,
-        note_below: Callable[[Action], str] = lambda action: "",
-        now: Callable[[], float] = time.time,
-        max_result_chars: int | PageSize = MAX_RESULT_CHARS,
+        ui: UserInterface,
+        offered: ToolSet,
+        *,
+        support: CallSupport | None = None,
         takes_images: bool = False,
-        left_out: Collection[str] = (),
     ) -> None:
-        self._left_out = left_out
+        self._left_out = offered.left_out
         self._takes_images = takes_images
-        self.tools = tools
+        self.tools = offered.tools
         self._session = session
-        self._workspace = workspace
-        self._policy = policy
-        self._approver = approver
-        self._redactor = redactor
-        self._emit = emit
-        self._remember_rule = remember_rule
-        self._turn_files = turn_files
-        self._limit = limit
-        self._hooks = hooks
-        self._alone = alone
-        self._checks = checks
-        self._note_below = note_below
-        self._now = now
-        self.page = page_size(max_result_chars)
+        self._workspace = runtime.workspace
+        self._policy = runtime.policy
+        self._ui = ui
+        self._redactor = runtime.redactor
+        self._emit = ui.emit
+        self._remember_rule = runtime.remember_rule
+        self._support = support
+        self._now = runtime.now
+        self.page = offered.page
         self._began: dict[str, float] = {}
         self._preparing = asyncio.Lock()
         self._asking = asyncio.Lock()
@@ -115,7 +122,7 @@ class ToolRunner:
 
         cut_off: the answer that held the call ended at the output limit.
         """
-        from clio.agent.arguments import parse_arguments
+        from clio.agent.tool_calls import parse_arguments
 
         title = call.name
         started = time.perf_counter()
@@ -128,9 +135,10 @@ class ToolRunner:
                 prepared = await asyncio.to_thread(tool.prepare, arguments)
                 title = shorten(self._redactor.redact(prepared.title).text)
                 self._emit(ToolStarted(call_id=call.id, name=call.name, title=title))
-            if self._limit is not None:
-                self._limit.check(call.name, prepared.action)
-            notes = [await self._hooks.before_tool(call, title)] if self._hooks else []
+            notes: list[str] = []
+            if (support := self._support) is not None:
+                support.limit.check(call.name, prepared.action)
+                notes.append(await support.hooks.before_tool(call, title))
             approved = await self._approve(prepared)
             asked = approved.asked
             started = time.perf_counter()
@@ -141,8 +149,9 @@ class ToolRunner:
                 output, asked, missing = await self._offer_unconfined(call, output.again or prepared, output)
             if approved.note:
                 output = structs.replace(output, text=f"{output.text}\n\n{approved.note}")
-            notes.append(await asyncio.to_thread(self._note_below, approved.prepared.action))
-            notes += [await self._hooks.after_tool(call, output, self._names(output))] if self._hooks else []
+            if support is not None:
+                notes.append(await asyncio.to_thread(support.note_below, approved.prepared.action))
+                notes.append(await support.hooks.after_tool(call, output, self._names(output)))
             below = "\n\n".join(filter(None, notes))
         except ApprovalNeeded as error:
             output, missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
@@ -157,10 +166,11 @@ class ToolRunner:
         self, call: ToolCall, prepared: Prepared, unasked: Unasked | None, *, may_change: bool = False
     ) -> ToolOutput:
         """Do it. may_change: although the policy judged that it only reads."""
-        looks = not may_change and (self._alone is None or await asyncio.to_thread(self._only_looks, prepared.action))
-        if self._alone is None or looks:
+        alone = self._support.alone if self._support is not None else None
+        looks = not may_change and (alone is None or await asyncio.to_thread(self._only_looks, prepared.action))
+        if alone is None or looks:
             return await self._do(call, prepared, unasked, may_change=may_change)
-        async with self._alone:
+        async with alone:
             return await self._do(call, prepared, unasked, may_change=may_change)
 
     async def _offer_unconfined(
@@ -190,10 +200,9 @@ class ToolRunner:
             self._emit(ToolProgress(call_id=call.id, text=text))
 
         try:
-            if self._turn_files is not None:
-                await self._turn_files.before(prepared.action, may_change=may_change)
-            if self._checks is not None:
-                await self._checks.before_change(prepared.action)
+            if self._support is not None:
+                await self._support.turn_files.before(prepared.action, may_change=may_change)
+                await self._support.checks.before_change(prepared.action)
             self._began[call.id] = time.perf_counter()  # not the time the user took to allow it
             if unasked is not None and prepared.run_confined is not None:
                 return await prepared.run_confined(tell, unasked)
@@ -201,8 +210,8 @@ class ToolRunner:
         finally:
             if not isinstance(prepared.action, ReadFiles | FetchUrl | Internal):
                 files_may_have_changed()
-            if self._turn_files is not None:
-                self._turn_files.after()
+            if self._support is not None:
+                self._support.turn_files.after()
 
     def _stored(self, pictures: tuple[Picture, ...]) -> tuple[ImagePart, ...]:
         """The pictures as parts of a message, their bytes kept in the session."""
@@ -246,7 +255,7 @@ class ToolRunner:
             if not isinstance(verdict, Ask):
                 return self._allowed(prepared, verdict)
             request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
-            answer = await self._approver.ask(request)
+            answer = await self._ui.approve(request)
             if answer.kind == "changed":
                 return await self._revise(prepared, answer)
             self._obey(answer, request)
@@ -266,7 +275,7 @@ class ToolRunner:
         verdict = self._policy.judge(revised.action)
         if isinstance(verdict, Deny):
             self._settle(verdict)
-        from clio.agent.revision_note import revision_note
+        from clio.agent.tool_calls import revision_note
 
         note = revision_note(prepared.action, answer, self._workspace.display)
         return _Approved(prepared=revised, asked=True, note=note)
@@ -301,7 +310,7 @@ class ToolRunner:
         missing: bool,
         below: str,
     ) -> Outcome:
-        from clio.agent.deed_notes import note_deeds
+        from clio.agent.tool_calls import note_deeds
         from clio.tools.files.diff import diff_change
         from clio.tools.truncate import preview
 

@@ -34,15 +34,15 @@ class TurnFiles:
     def __init__(
         self,
         checkpoints: Checkpoints,
+        session: Session,
         *,
-        session_of: Callable[[], Session],
         only_reads: Callable[[RunCommand], bool],
         clean: Callable[[str], str],
         emit: Emit,
         enabled: bool = True,
     ) -> None:
         self.checkpoints = checkpoints
-        self._session_of = session_of
+        self._session = session
         self._only_reads = only_reads
         self._clean = clean
         self._emit = emit
@@ -51,6 +51,10 @@ class TurnFiles:
         self._ready = self._watched = False
         self._said: set[str] = set()
 
+    def begin_session(self, session: Session) -> None:
+        """What is done to files from now on belongs to the turns of another session."""
+        self._session = session
+
     async def before(self, action: Action, *, may_change: bool = False) -> None:
         """A call that was allowed is about to run; returns when what it may change is known.
 
@@ -58,7 +62,7 @@ class TurnFiles:
         """
         if isinstance(action, ChangeFiles) and self.before_change is not None:
             await self.before_change(action)
-        turn = turn_of(self._session_of())
+        turn = turn_of(self._session)
         if not self.enabled or turn is None:
             return
         if not self._ready:
@@ -85,14 +89,14 @@ class TurnFiles:
 
     async def end_turn(self) -> None:
         """The turn has ended; returns when all it did is written down, for what comes then is the person's work."""
-        turn = turn_of(self._session_of())
+        turn = turn_of(self._session)
         if self.enabled and turn is not None:
             await asyncio.wrap_future(self.checkpoints.end_turn(turn))
             self._tell()
 
     def cut_off(self) -> None:
         """The turn was stopped, and nothing may be waited for."""
-        turn = turn_of(self._session_of())
+        turn = turn_of(self._session)
         if self.enabled and turn is not None:
             self.checkpoints.end_turn(turn)
 
@@ -107,7 +111,7 @@ class TurnFiles:
 
     def fragments(self) -> list[Fragment]:
         """What the model is to know of files that were put back since it was last asked."""
-        session = self._session_of()
+        session = self._session
         if not session.messages:
             return []
         try:

@@ -13,7 +13,7 @@ from clio.commands.result import CommandResult
 from clio.config.schema import Config
 
 if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
-    from clio.agent.efforts import EffortChoices
+    from clio.agent.model_choice import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles

@@ -12,7 +12,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 
 if TYPE_CHECKING:
-    from clio.agent.efforts import EffortChoices
+    from clio.agent.model_choice import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
@@ -74,7 +74,7 @@ class LightShell:
     @property
     def efforts(self) -> "EffortChoices":
         """As a conversation has them; no model is asked here."""
-        from clio.agent.efforts import EffortChoices
+        from clio.agent.model_choice import EffortChoices
 
         return EffortChoices(self.config)
 

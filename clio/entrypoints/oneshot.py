@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from clio import __version__
 from clio.agent.events import EXIT_CODES, Emit, Event, TurnFinished
+from clio.agent.user_interface import ComposedInterface
 from clio.app import App, build_app
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -85,7 +86,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
     reporter = Reporter()
     listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
     desk, approver, asker = _somebody() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
-    app = build_app(loaded, approver=approver, asker=asker, emit=listen, env=os.environ)
+    app = build_app(loaded, ComposedInterface(approver, asker, listen), env=os.environ)
     if isinstance(app.provider, HttpProvider):  # certificates are read while the prompt is put together
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
     if desk is not None:

@@ -52,10 +52,6 @@ HANDLE_CHARS = 8
 """So many characters of the end of an id name a session, where no other ends so."""
 
 
-def _no_session() -> Session | None:
-    return None
-
-
 def _no_summary() -> str:
     return ""
 
@@ -157,7 +153,7 @@ class MemorySystem(KnownOfProject):
         self._embedder = embedder
         self._rng = rng
         self._across_sessions = across_sessions
-        self._session_of: Callable[[], Session | None] = _no_session
+        self._session: Session | None = None
         self._of_turn: TurnMemory | None = None
         self._why_file = WhyFile(folder / "cache" / "why.json")
         self._report: WhyReport | None = None
@@ -168,9 +164,9 @@ class MemorySystem(KnownOfProject):
 
     # What a request is given
 
-    def begin(self, *, window_tokens: int, session_of: Callable[[], Session | None]) -> None:
+    def begin(self, *, window_tokens: int, session: Session | None) -> None:
         """Start afresh for a session and a model; to be called before fragments are asked for."""
-        self._session_of = session_of
+        self._session = session
         self.summary_of = _no_summary
         self._briefing = self._new_briefing()
         self._report = None
@@ -200,13 +196,13 @@ class MemorySystem(KnownOfProject):
 
     def _same_session(self) -> bool:
         """Whether the session is the one the limits in force were stated in."""
-        session = self._session_of()
+        session = self._session
         return session is not None and session.id == self._held_in
 
     def hold_limits(self, limits: Sequence[str]) -> None:
         """Let limits hold for the running session without remembering them; `undo` takes them back."""
         clean = tuple(self._redact(limit) for limit in limits)
-        session = self._session_of()
+        session = self._session
         self._held_in = session.id if session is not None else ""
         self._held_at, self._last_held = self._clock(), clean
         if self._of_turn:
@@ -257,7 +253,7 @@ class MemorySystem(KnownOfProject):
         """What stands before the person's words, `text`, in one turn: news, tastes, and what is recalled."""
         if self.is_silent:
             return []
-        session, none = self._session_of(), list[Fragment]()
+        session, none = self._session, list[Fragment]()
         tell = partial(self._briefing.news, set(session.stm) if session else ())
         news = self._apart.ask("news of the project knowledge are", tell, none) if self._inject else []
         turn = self._of_turn
@@ -371,7 +367,7 @@ class MemorySystem(KnownOfProject):
             Trajectories(self._project / ".clio" / "trajectories.jsonl"),
             self._styles,
             self._store,
-            session_of=self._session_of,
+            session_of=lambda: self._session,
             redact=self._redact,
             embedder=self._embedder,
             clock=self._clock,

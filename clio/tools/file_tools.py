@@ -1,7 +1,5 @@
 """The tools that read, search and change files, offered from the start; each is loaded when it is first called."""
 
-from collections.abc import Callable
-
 from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.tools.base import Tool
@@ -25,18 +23,18 @@ def file_tools(
     read_log: ReadLog,
     *,
     max_read_chars: int | PageSize = MAX_CHARS,
-    session_of: Callable[[], Session] | None = None,
+    session: Session | None = None,
 ) -> list[Tool]:
     """All file tools of one session.
 
     max_read_chars: how much one read or search may answer; no more than the runner lets pass.
-    session_of: the session whose window a read looks into for what it still shows; None for none.
+    session: the session whose window a read looks into for what it still shows; None for none.
     """
 
     def read_file() -> Tool:
         from clio.tools.files.read import ReadFileTool
 
-        return ReadFileTool(workspace, read_log, max_read_chars, session_of)
+        return ReadFileTool(workspace, read_log, max_read_chars, session)
 
     def write_file() -> Tool:
         from clio.tools.files.write import WriteFileTool

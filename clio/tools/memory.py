@@ -1,7 +1,7 @@
 """The model's door to what is remembered."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import structs
@@ -38,9 +38,9 @@ class MemoryTool:
     args = MemoryArgs
     read_only = False
 
-    def __init__(self, memory: MemorySystem, session_of: Callable[[], Session]) -> None:
+    def __init__(self, memory: MemorySystem, session: Session) -> None:
         self._memory = memory
-        self._session_of = session_of
+        self._session = session
 
     def prepare(self, args: Any) -> Prepared:
         """Raises ToolRetry naming the operation or the parameter that cannot be, and what would be right."""
@@ -48,7 +48,7 @@ class MemoryTool:
         asked_for = " ".join((call.handle, call.first, call.last, call.query)).strip()
         if call.operation == "recall_messages" and not asked_for:
             raise ToolRetry('memory_operations(operation="recall_messages") needs handle, or from and to, or query')
-        session = self._session_of()
+        session = self._session
         messages = tuple(session.messages)
 
         async def go(progress: Progress) -> ToolOutput:

@@ -1,6 +1,5 @@
 """Paging through outputs that were too long to be shown whole."""
 
-from collections.abc import Callable
 from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry
@@ -25,14 +24,14 @@ class ReadOutputTool:
     args = ReadOutputArgs
     read_only = True
 
-    def __init__(self, session_of: Callable[[], Session], size: int | PageSize = PAGE_CHARS) -> None:
-        self._session_of = session_of
+    def __init__(self, session: Session, size: int | PageSize = PAGE_CHARS) -> None:
+        self._session = session
         self._size = page_size(size)
 
     def prepare(self, args: Any) -> Prepared:
         """Nothing can be wrong yet; an unknown handle is told by `run`, as ToolRetry."""
         call: ReadOutputArgs = args
-        session = self._session_of()
+        session = self._session
 
         async def go(progress: Progress) -> ToolOutput:
             try:

@@ -1,6 +1,5 @@
 """The session's list of work, as the model keeps it."""
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
@@ -39,16 +38,16 @@ class TodoTool:
     args = TodoArgs
     read_only = False
 
-    def __init__(self, session_of: Callable[[], Session]) -> None:
-        self._session_of = session_of
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def prepare(self, args: Any) -> Prepared:
         """Raises ToolRetry where the change cannot be right, as `changed` tells."""
         call: TodoArgs = args
-        changed(self._session_of().todos, call.operation, call.todos)
+        changed(self._session.todos, call.operation, call.todos)
 
         async def go(progress: Progress) -> ToolOutput:
-            session = self._session_of()
+            session = self._session
             before = session.todos
             todos = changed(before, call.operation, call.todos)
             if todos != before:

@@ -3,7 +3,7 @@
 They are offered from the start; those that need much are loaded when they are first called.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clio.security.path_policy import Workspace
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 def work_tools(
     workspace: Workspace,
-    session_of: Callable[[], Session],
+    session: Session,
     asker: Asker,
     memory: "MemorySystem",
     jobs: JobTable,
@@ -47,7 +47,6 @@ def work_tools(
 ) -> list[Tool]:
     """The tools in the order they are sent.
 
-    session_of: the session of the moment; it can be another one at the next call.
     jobs: the caller closes it when clio ends; its sandbox holds all commands. attribution: a trailer for commits.
     max_read_chars: as for `file_tools`.
     """
@@ -75,12 +74,12 @@ def work_tools(
     def read_output() -> Tool:
         from clio.tools.output import ReadOutputTool
 
-        return ReadOutputTool(session_of, max_read_chars)
+        return ReadOutputTool(session, max_read_chars)
 
     def memory_operations() -> Tool:
         from clio.tools.memory import MemoryTool
 
-        return MemoryTool(memory, session_of)
+        return MemoryTool(memory, session)
 
     return [
         run_command_tool(workspace, jobs, command_timeout_s),
@@ -88,7 +87,7 @@ def work_tools(
         LateTool("job_stop", JobStopArgs, job_stop),
         LateTool("git", GitArgs, git),
         LateTool("web_fetch", WebFetchArgs, web_fetch, read_only=True),
-        TodoTool(session_of),
+        TodoTool(session),
         AskUserTool(asker),
         LateTool("read_output", ReadOutputArgs, read_output, read_only=True),
         LateTool("memory_operations", MemoryArgs, memory_operations),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.agent.arguments import parse_arguments
+from clio.agent.tool_calls import parse_arguments
 from clio.errors import ToolRetry
 from clio.tools.todo import TodoArgs
 

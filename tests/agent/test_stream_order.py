@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from clio.agent.events import Event, ReasoningDelta, TextDelta
-from clio.agent.stream import Answer, Display, receive
+from clio.agent.model_request import Answer, Display, receive
 from clio.providers.base import ChatRequest, Chunk
 from clio.security.redaction.redactor import Redactor
 

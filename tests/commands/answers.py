@@ -20,7 +20,7 @@ def make_answering_desk(project: Path, **settings: Any) -> Desk:
         redact=lambda text: desk.redactor.redact(text).text,
         home=desk.loaded.home,
     )
-    desk.memory.begin(window_tokens=100_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=100_000, session=desk.session)
     return desk
 
 

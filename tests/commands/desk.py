@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clio.agent.efforts import EffortChoices
+from clio.agent.model_choice import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
@@ -47,7 +47,7 @@ class Desk:
     context: ContextWindow | None = None
 
     def __post_init__(self) -> None:
-        self.planning = Planning(self.policy, lambda: self.session)
+        self.planning = Planning(self.policy, self.session)
         self.spending = open_spending(self.loaded)
         self.efforts = EffortChoices(self.config)
         self.servers = open_servers(self.loaded, {}, clean=str)

@@ -152,7 +152,7 @@ def test_paths_are_completed(desk: Desk) -> None:
 
 def test_a_window_that_answers_stands_in_the_turn_with_its_place(desk: Desk) -> None:
     ok(desk, "/docs add notes")
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     [fragment] = desk.memory.turn_fragments("which port does staging listen on")
     [memory] = recalled_lines(fragment.text)
     assert "port 5433" in memory["content"]
@@ -168,7 +168,7 @@ def test_a_window_that_answers_stands_in_the_turn_with_its_place(desk: Desk) -> 
 
 def test_documents_are_silent_where_memory_is_off(desk: Desk) -> None:
     ok(desk, "/docs add notes")
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     desk.memory.is_off = True
     assert desk.memory.turn_fragments("which port does staging listen on") == []
     assert "memory is off" in refused(desk, "/docs search staging")

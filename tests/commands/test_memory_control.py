@@ -157,7 +157,7 @@ def test_a_wipe_says_what_it_did_and_leaves_nothing(desk: Desk, tmp_path: Path) 
 
 
 def test_the_running_conversation_does_not_write_it_down_again(desk: Desk, tmp_path: Path) -> None:
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     assert desk.memory.prefix_fragments()
     desk.memory.turn_fragments(f"what of the {MARK}?")
     assert any("why.json" in path for path in holding(MARK, tmp_path))

@@ -25,7 +25,7 @@ ASKED = "which port does staging use?"
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
     desk = make_desk(tmp_path)
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     yield desk
     desk.session.close()
 

@@ -126,12 +126,12 @@ def test_a_turn_begins_it_only_where_it_is_allowed_and_never_waits(
     make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], begins: bool
 ) -> None:
     """The server on loopback is taken for a hosted one; the download itself is not begun, as it waits a second."""
-    monkeypatch.setattr("clio.assembly.is_hosted_openai", lambda url: True)
-    monkeypatch.setattr("clio.assembly.find_encoding", lambda encoding, folders: None)
+    monkeypatch.setattr("clio.agent.conversation.is_hosted_openai", lambda url: True)
+    monkeypatch.setattr("clio.agent.conversation.find_encoding", lambda encoding, folders: None)
     begun: list[BackgroundFetch] = []
     monkeypatch.setattr(BackgroundFetch, "begin", lambda self: begun.append(self))
     desk = make_desk([text("a")])
-    desk.app.config = structs.replace(desk.app.config, **settings)
+    desk.app.conversation.config = structs.replace(desk.app.config, **settings)
     asyncio.run(desk.turn("hi"))
     assert bool(begun) is begins
 

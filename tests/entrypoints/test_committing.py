@@ -11,6 +11,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 
+from clio.agent.user_interface import ComposedInterface
 from clio.app import App
 from clio.commands.called import MakePrompt
 from clio.commands.follow_ups import GitWork
@@ -96,11 +97,9 @@ class Clio:
         config = msgspec.structs.replace(loaded.config, approve="all", **settings)
         self.app = App(
             msgspec.structs.replace(loaded, config=config),
-            provider=provider,
-            approver=NobodyThere(),
-            asker=NoAnswer(),
-            emit=lambda event: None,
-            env={"HOME": str(home)},
+            provider,
+            ComposedInterface(NobodyThere(), NoAnswer(), lambda event: None),
+            {"HOME": str(home)},
         )
 
     def run(self, work: Callable[[], Awaitable[Any]]) -> Any:

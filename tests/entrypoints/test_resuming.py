@@ -37,7 +37,7 @@ from pathlib import Path
 loaded = load(Options(cwd=Path.cwd()), os.environ)
 resuming = Resuming(loaded, Terminal(live=True, escapes=False, colour=False, reflows=True))
 assert resuming.show(resuming.choose(Options(cwd=Path.cwd(), continue_latest=True)))
-print({"clio.app", "clio.assembly", "clio.ui.screen"} & set(sys.modules))
+print({"clio.app", "clio.agent.conversation", "clio.ui.screen"} & set(sys.modules))
 """
 
 

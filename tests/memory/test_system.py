@@ -158,7 +158,7 @@ def test_a_part_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path) -> 
     memory = system(tmp_path)
     memory.preferences.add("never push on Fridays", score=0.5, explicit=True)
     memory.memories.remember("the gate code is blue", "fact")
-    memory.begin(window_tokens=32_000, session_of=lambda: None)
+    memory.begin(window_tokens=32_000, session=None)
     (tmp_path / ".clio" / "ltm.json").write_text('{"metadata": {"version": "9.0"}}', encoding="utf-8")
     assert [fragment.name for fragment in memory.prefix_fragments()] == ["hard_limits"]
     [sentence] = memory.take_notices()
@@ -171,7 +171,7 @@ def test_a_file_set_aside_is_named_and_the_rest_still_enters_the_prompt(tmp_path
     system(tmp_path).add(fact("tests run with pytest -q"), SOMEBODY)
     (tmp_path / ".clio" / "memories.json").write_text("{ torn", encoding="utf-8")
     memory = system(tmp_path)
-    memory.begin(window_tokens=32_000, session_of=lambda: None)
+    memory.begin(window_tokens=32_000, session=None)
     assert [fragment.name for fragment in memory.prefix_fragments()] == ["project_knowledge"]
     [sentence] = memory.take_notices()
     assert "memories.json.corrupt-" in sentence

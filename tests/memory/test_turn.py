@@ -258,7 +258,7 @@ def test_hard_limits_are_in_every_prompt_and_new_ones_come_as_news_once(desk: De
     assert "hard_limits" not in desk.turn("hello again")
     desk.trim()
     assert desk.turn("and again")["hard_limits"].text == news.text
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     [limits] = desk.memory.prefix_fragments()
     assert limits.name == "hard_limits" and "force pushes" in limits.text
     assert desk.turn("hello") == {}
@@ -267,7 +267,7 @@ def test_hard_limits_are_in_every_prompt_and_new_ones_come_as_news_once(desk: De
 
 def test_a_limit_that_was_lifted_is_said_once_until_a_trim(desk: Desk) -> None:
     record = desk.memory.preferences.add("force pushes", "", 0.5, explicit=True).record
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     desk.memory.prefix_fragments()
     assert desk.turn("hello") == {}
     desk.memory.preferences.remove(record.id)
@@ -283,7 +283,7 @@ def test_a_limit_that_was_lifted_is_said_once_until_a_trim(desk: Desk) -> None:
 
 def test_a_limit_lifted_and_set_again_is_said_again(desk: Desk) -> None:
     first = desk.memory.preferences.add("force pushes", "", 0.5, explicit=True).record
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     desk.memory.prefix_fragments()
     desk.memory.preferences.remove(first.id)
     assert "lifted_limits" in desk.turn("hello")
@@ -349,7 +349,7 @@ def test_turns_of_other_sessions_stay_there_unless_asked_for(tmp_path: Path, acr
     assert desk.contents("in which bucket do the invoices lie?")
     desk.session.close()
     desk.session = desk.store.new(desk.project)
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     found = desk.recalled("in which bucket do the invoices lie?")
     assert bool(found) is comes
     assert {entry["type"] for entry in found} <= {"said in an earlier session"}
@@ -359,7 +359,7 @@ def test_turns_of_other_sessions_stay_there_unless_asked_for(tmp_path: Path, acr
 def test_a_new_session_begins_with_an_empty_brain(desk: Desk) -> None:
     desk.remember(PORT)
     desk.turn(ASKED)
-    desk.memory.begin(window_tokens=32_000, session_of=lambda: desk.session)
+    desk.memory.begin(window_tokens=32_000, session=desk.session)
     desk.memory.window_trimmed()
     assert desk.contents("write a poem about rain") == []
     assert desk.contents(ASKED) == [PORT]
@@ -391,7 +391,7 @@ def test_incognito_gives_nothing_and_leaves_every_file_alone(tmp_path: Path) -> 
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     store = SessionStore(tmp_path / ".clio" / "sessions")
     hidden = MemorySystem(tmp_path, store, incognito=True, ltm=True, home=tmp_path / "home")
-    hidden.begin(window_tokens=32_000, session_of=lambda: None)
+    hidden.begin(window_tokens=32_000, session=None)
     assert hidden.prefix_fragments() == []
     assert hidden.turn_fragments(ASKED) == []
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

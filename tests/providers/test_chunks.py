@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.agent.stream import Answer
+from clio.agent.model_request import Answer
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
 from clio.providers.chat_events import REASONING_FIELD, ChatDecoder, joined, read_cost, read_usage

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.agent.deed_notes import note_deeds
+from clio.agent.tool_calls import note_deeds
 from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 from clio.security.actions import FileChange

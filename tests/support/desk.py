@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from clio.agent.events import Event, StreamRestarted, TextDelta, TurnFinished
+from clio.agent.user_interface import ComposedInterface
 from clio.app import App, build_app
 from clio.config.layers import load
 from clio.config.options import Options
@@ -58,7 +59,7 @@ class Desk:
     def build(self) -> App:
         """A new clio on the same project, as after a restart."""
         return build_app(
-            self.loaded, approver=self.person, asker=Asker(self.person), emit=self.events.append, env=self.env
+            self.loaded, ComposedInterface(self.person, Asker(self.person), self.events.append), env=self.env
         )
 
     async def turn(self, text: str) -> TurnFinished:

@@ -41,7 +41,7 @@ def test_every_answer_says_whose_memory_it_is(tmp_path: Path, call: dict[str, An
     memory = MemorySystem(
         tmp_path / "project", store, incognito=False, ltm=True, home=tmp_path / "home", is_foreign=is_foreign
     )
-    tool = MemoryTool(memory, lambda: session)
+    tool = MemoryTool(memory, session)
     try:
         text = run(tool.prepare(MemoryArgs(**call))).text
     except ToolRetry as error:

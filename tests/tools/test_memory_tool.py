@@ -30,7 +30,7 @@ class Desk:
         self.session: Session = self.store.new(project)
         self.session.append(UserMessage(id="m1", content="remember this"))
         self.memory = MemorySystem(project, self.store, incognito=incognito, ltm=True)
-        self.tool = MemoryTool(self.memory, lambda: self.session)
+        self.tool = MemoryTool(self.memory, self.session)
 
     def prepare(self, operation: str, **arguments: Any) -> Prepared:
         return self.tool.prepare(msgspec.convert({"operation": operation, **arguments}, MemoryArgs, strict=False))

@@ -14,7 +14,7 @@ from tests.memory.unified.support import Home
 
 def asked(home: Home, **arguments: object) -> str:
     session = home.store.new(home.folder)
-    tool = MemoryTool(home.memory, lambda: session)
+    tool = MemoryTool(home.memory, session)
     prepared = tool.prepare(MemoryArgs(operation="recall", **arguments))
 
     async def run() -> str:

@@ -41,7 +41,7 @@ class Desk:
             redact=lambda text: text.replace("s3cret", "[redacted]"),
             clock=lambda: self.now,
         )
-        self.tool = MemoryTool(self.memory, lambda: self.session)
+        self.tool = MemoryTool(self.memory, self.session)
 
     def prepare(self, operation: str, **arguments: Any) -> Prepared:
         return self.tool.prepare(msgspec.convert({"operation": operation, **arguments}, MemoryArgs, strict=False))

@@ -35,7 +35,7 @@ def session(tmp_path: Path) -> Session:
 def ask(session: Session, tmp_path: Path, *, incognito: bool = False, **arguments: object) -> ToolOutput:
     memory = MemorySystem(tmp_path, SessionStore(tmp_path / "s"), incognito=incognito, ltm=True)
     args = msgspec.convert({"operation": "recall_messages", **arguments}, MemoryArgs)
-    return asyncio.run(MemoryTool(memory, lambda: session).prepare(args).run(lambda line: None))
+    return asyncio.run(MemoryTool(memory, session).prepare(args).run(lambda line: None))
 
 
 def pages(session: Session, tmp_path: Path, **arguments: object) -> list[str]:

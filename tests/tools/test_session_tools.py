@@ -56,7 +56,7 @@ def items(*found: dict[str, object]) -> tuple[TodoItem, ...]:
 
 
 def test_the_life_of_a_todo_list(session: Session) -> None:
-    tool = TodoTool(lambda: session)
+    tool = TodoTool(session)
     assert call(tool, TodoArgs(operation="read")).text == "(no todos)"
     call(tool, TodoArgs(operation="write", todos=items({"title": "one", "status": "in_progress"}, {"title": "two"})))
     call(tool, TodoArgs(operation="add", todos=items({"title": "  three\nlines "})))
@@ -126,7 +126,7 @@ def test_the_notice_of_a_preview_leads_to_the_rest(session: Session) -> None:
     handle = session.write_blob(whole)
     short = preview(whole, 3000, handle)
     offset = int(re.search(r"offset=(\d+)", short)[1])  # type: ignore[index]
-    tool = ReadOutputTool(lambda: session)
+    tool = ReadOutputTool(session)
     read = rows(whole)[: offset - 1]
     while offset:
         text = call(tool, ReadOutputArgs(handle=handle, offset=offset)).text
@@ -142,15 +142,15 @@ def test_behind_the_end_and_unknown_handles(session: Session) -> None:
     handle = session.write_blob("a\nb\n")
     assert page("a\nb\n", 2, 10).text == "[lines 2-2 of 2, the end]\nb"
     with pytest.raises(ToolRetry, match="has 2 lines"):
-        call(ReadOutputTool(lambda: session), ReadOutputArgs(handle=handle, offset=3))
+        call(ReadOutputTool(session), ReadOutputArgs(handle=handle, offset=3))
     with pytest.raises(ToolRetry, match="No stored output"):
-        call(ReadOutputTool(lambda: session), ReadOutputArgs(handle="../../etc/passwd"))
+        call(ReadOutputTool(session), ReadOutputArgs(handle="../../etc/passwd"))
 
 
 def test_the_family_is_complete_described_and_small(store: SessionStore, session: Session, tmp_path: Path) -> None:
     tools = work_tools(
         Workspace(tmp_path),
-        lambda: session,
+        session,
         Person(""),
         MemorySystem(tmp_path, store, incognito=False, ltm=True),
         JobTable(),

@@ -306,7 +306,7 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
 
     Trust(tmp_path / "home").add(desk.loaded.owner, describe_trust(["tsc"]))
     trusted = make_desk([write("a.ts", "let y\n"), text("done")], approve="all")
-    confined = trusted.app.confinement.level() != "off"
+    confined = trusted.app.runtime.confinement.level() != "off"
     (project / "a.ts").unlink()
     run(trusted)
     assert ("a.ts:1 TS1 told" in result(trusted, 1)) == confined

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice, ToolFinished
+from clio.agent.user_interface import ComposedInterface
 from clio.commands.called import MakePrompt
 from clio.commands.registry import added_prompt, run_command
 from clio.commands.result import CommandResult
@@ -18,7 +19,7 @@ from clio.errors import UsageError
 from clio.messages import UserMessage
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
-from tests.support.desk import Desk
+from tests.support.desk import Asker, Desk
 from tests.turns.conftest import MakeDesk
 
 
@@ -116,7 +117,7 @@ def test_another_command_is_asked_about_and_a_no_stands_in_the_text(make_desk: M
 def test_nobody_to_ask_means_it_is_not_run(make_desk: MakeDesk, mode: str) -> None:
     desk = make_desk([text("ok")], approve=mode)
     mine(desk, "make.md", "!`touch made.txt`\nGo on.")
-    desk.app._assembly.approver.ask = NobodyThere().ask  # type: ignore[method-assign]
+    desk.app.conversation.ui = ComposedInterface(NobodyThere(), Asker(desk.person), desk.events.append)
     call(desk, "/make")
     assert "[not run: touch made.txt: " in sent(desk)
     assert not (desk.project / "made.txt").exists()

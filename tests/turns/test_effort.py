@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from clio.agent.efforts import EffortChoices
 from clio.agent.events import Notice
+from clio.agent.model_choice import EffortChoices
 from clio.agent.side_question import SideQuestion
 from clio.commands.follow_ups import Choose
 from clio.commands.registry import complete, run_command

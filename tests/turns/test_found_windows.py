@@ -45,7 +45,7 @@ async def talk(desk: Desk, turns: int = 4) -> None:
     "refusal", [NAMED, openai("prompt is too long"), empty_stream()], ids=["named", "bare", "empty"]
 )
 def test_the_next_clio_pays_no_refusals(make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch, refusal: Reply) -> None:
-    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda *_: 0.0)
+    monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
     server = Silent(refusal)
     desk = make_desk(server)
     asyncio.run(talk(desk))

@@ -207,7 +207,7 @@ def test_the_steered_turn_is_one_turn_to_undo(make_desk: MakeDesk) -> None:
     desk.server.add(first, write("b.txt"), text("Both."))
     asyncio.run(desk.turn("write a"))
     began = turn_of(desk.app.session)
-    (turn,) = desk.app.checkpoints.turns()
+    (turn,) = desk.app.runtime.checkpoints.turns()
     assert began is not None and turn.message == began.message
     assert {change.path for change in turn.changes} == {"a.txt", "b.txt"}
 

@@ -13,7 +13,7 @@ from tests.turns.conftest import MakeDesk
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries at once: how long to wait is tested where it is computed."""
-    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda attempt, after_s, rng: 0.0)
+    monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda attempt, after_s, rng: 0.0)
 
 
 @pytest.mark.parametrize(

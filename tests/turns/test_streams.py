@@ -14,7 +14,7 @@ from tests.turns.conftest import MakeDesk
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries at once: how long to wait is tested where it is computed."""
-    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda attempt, after_s, rng: 0.0)
+    monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda attempt, after_s, rng: 0.0)
 
 
 def test_a_broken_stream_is_not_shown_twice(make_desk: MakeDesk) -> None:
@@ -73,7 +73,7 @@ def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for
                 stack.enter_context(ChatServer([text("The answer is forty-two.")], port=port))
             return 0.0
 
-        monkeypatch.setattr("clio.agent.recovery.retry_delay", delay)
+        monkeypatch.setattr("clio.agent.model_request.retry_delay", delay)
         finished = asyncio.run(desk.turn("?"))
     assert (finished.status, finished.text) == ("done", "The answer is forty-two.")
     assert heard[1:] == [desk.seen(Retrying)[0].reason, desk.seen(Retrying)[1].reason]

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from clio.agent.user_interface import ComposedInterface
 from clio.app import build_app
 from clio.context.workspace_state import files_may_have_changed
 from clio.security.approval import Answer, ApprovalRequest
@@ -61,8 +62,6 @@ def test_the_approval_mode_is_told_in_each_turn(make_desk: MakeDesk) -> None:
 
 def test_a_run_without_a_user_says_that_no_one_can_approve(make_desk: MakeDesk) -> None:
     desk = make_desk([text("one")])
-    desk.app = build_app(
-        desk.loaded, approver=NoUser(), asker=Asker(desk.person), emit=desk.events.append, env=desk.env
-    )
+    desk.app = build_app(desk.loaded, ComposedInterface(NoUser(), Asker(desk.person), desk.events.append), env=desk.env)
     asyncio.run(desk.turn("first"))
     assert "approvals: no one can approve here" in contexts(desk)[0]

@@ -223,7 +223,7 @@ def test_a_message_too_long_does_not_spoil_the_session(make_desk: MakeDesk) -> N
 def test_nothing_but_empty_answers_to_a_large_request_mean_it_does_not_fit(
     make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda *_: 0.0)
+    monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
     desk = make_desk([*reads(8), *[empty_stream()] * 3, text("done")], context_window=16_384)
     write_files(desk, 8)
     finished = asyncio.run(desk.turn("look at the big files"))
@@ -234,7 +234,7 @@ def test_nothing_but_empty_answers_to_a_large_request_mean_it_does_not_fit(
 def test_empty_answers_to_a_small_request_are_a_failing_server(
     make_desk: MakeDesk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clio.agent.recovery.retry_delay", lambda *_: 0.0)
+    monkeypatch.setattr("clio.agent.model_request.retry_delay", lambda *_: 0.0)
     desk = make_desk([empty_stream()] * 5, context_window=128_000)
     finished = asyncio.run(desk.turn("hello"))
     assert (finished.status, finished.exit_code, len(bodies(desk))) == ("failed", 1, 5)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct, structs
 
 from clio.agent.events import Notice
+from clio.agent.user_interface import ComposedInterface
 from clio.app import App, build_app
 from clio.config.layers import load
 from clio.config.loaded import Loaded
@@ -84,9 +85,8 @@ async def open_session(
 
     desk = EditorDesk(make, outbox, ask)
     approver = EditorApprover(desk, paths.shown)
-    app = await asyncio.to_thread(
-        build_app, loaded, approver=approver, asker=EditorAsker(desk), emit=listener.handle, env=env, shelf=shelf
-    )
+    ui = ComposedInterface(approver, EditorAsker(desk), listener.handle)
+    app = await asyncio.to_thread(build_app, loaded, ui, env=env, shelf=shelf)
     try:
         if offer.session_id is not None:
             _open_stored(app, offer.session_id)

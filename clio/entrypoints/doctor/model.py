@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Iterator
 
-from clio.agent.efforts import EffortChoices
+from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import TooDear, open_spending
 from clio.algorithms.money import format_money
 from clio.config.loaded import Loaded

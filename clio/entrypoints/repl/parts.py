@@ -37,8 +37,8 @@ _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are
 # What the first command and the first tools of a turn open.
 _OPENED_AHEAD = (
     "clio.entrypoints.repl.commands",
-    "clio.agent.arguments",
-    "clio.agent.deed_notes",
+    "clio.agent.tool_calls",
+    "clio.agent.tool_calls",
     "clio.security.command_policy",
     "clio.tools.files.read",
     "clio.tools.files.edit",
@@ -140,6 +140,7 @@ def make_parts(
     facts: for the status line; they listen too.
     Raises ConfigError where no provider can be made.
     """
+    from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
     from clio.security.path_policy import Workspace
     from clio.ui.asking.approve import TerminalApprover, TerminalAsker
@@ -161,9 +162,7 @@ def make_parts(
     desk = make_desk(terminal, suspended, interrupt, is_typing)
     app = build_app(
         loaded,
-        approver=TerminalApprover(desk, Workspace(loaded.project).display),
-        asker=TerminalAsker(desk),
-        emit=wrap(show),
+        ComposedInterface(TerminalApprover(desk, Workspace(loaded.project).display), TerminalAsker(desk), wrap(show)),
         env=os.environ,
         shelf=shelf,
     )

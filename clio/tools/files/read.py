@@ -2,7 +2,6 @@
 
 import asyncio
 import stat
-from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
@@ -63,12 +62,12 @@ class ReadFileTool:
         workspace: Workspace,
         read_log: ReadLog,
         max_chars: int | PageSize = MAX_CHARS,
-        session_of: Callable[[], Session] | None = None,
+        session: Session | None = None,
     ) -> None:
         self._workspace = workspace
         self._read_log = read_log
         self._page = page_size(max_chars)
-        self._session_of = session_of
+        self._session = session
 
     @property
     def _max_chars(self) -> int:
@@ -174,10 +173,10 @@ class ReadFileTool:
 
     def _is_shown(self, path: Path, first: int, lines: list[str]) -> bool:
         """Whether the window shows these very lines already."""
-        if self._session_of is None:
+        if self._session is None:
             return False
         messages = self._read_log.messages_showing(path, first, lines)
-        return bool(messages) and are_whole_in_window(self._session_of(), messages)
+        return bool(messages) and are_whole_in_window(self._session, messages)
 
 
 def _window(text: str, name: str, first: int, limit: int) -> _Window:

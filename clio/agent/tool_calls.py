@@ -1,5 +1,7 @@
-"""From the JSON a model wrote to a tool's arguments, forgiving what is clear and explaining what is not."""
+"""Parts of a tool call: its arguments, its side effects, and what the user changed in it."""
 
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
@@ -8,7 +10,11 @@ from msgspec import Struct
 from clio.algorithms.json_data import decode_json, is_nested_deeply, is_too_deep
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
-from clio.tools.base import FreeArguments
+from clio.messages import Commit, Deeds, FileDeed
+from clio.security.actions import Action, ChangeFiles, FileChange
+from clio.security.approval import Answer, Declined
+from clio.tools.base import FreeArguments, ToolOutput
+from clio.tools.files.diff import changed_lines, diff_texts
 from clio.tools.schema import signature
 
 _MAX_REPAIRED = 2_000_000
@@ -100,3 +106,67 @@ def _repair(text: str, error: msgspec.DecodeError) -> Any:
 def _plain(error: msgspec.ValidationError) -> str:
     """`Expected `int`, got `str` - at `$.limit`` reads better as a sentence."""
     return str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").replace("Object ", "the call ")
+
+
+def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Callable[[str], str]) -> Deeds:
+    """The tool's own account with the files it changed; paths as they are shown, secrets taken out.
+
+    Empty for a call that did nothing of the kind, so that nobody has to guess from its arguments.
+    """
+    told = output.deeds or Deeds()
+    return Deeds(
+        changed=tuple(_note(change, display) for change in output.changed) + told.changed,
+        read=told.read,
+        commits=tuple(Commit(hash=commit.hash, subject=redact(commit.subject)) for commit in told.commits),
+        command=redact(told.command),
+        exit_code=told.exit_code,
+        question=redact(told.question),
+        answer=redact(told.answer),
+    )
+
+
+def _note(change: FileChange, display: Callable[[Path], str]) -> FileDeed:
+    moved_to = display(change.moved_to) if change.moved_to else ""
+    lines = changed_lines(change.before, change.after) if change.before is not None and change.after else ()
+    return FileDeed(path=display(change.path), kind=change.kind, moved_to=moved_to, lines=lines)
+
+
+_MAX_ROWS = 40
+_MAX_CHARS = 300
+
+
+def revision_note(proposed: Action, answer: Answer, display: Callable[[Path], str]) -> str:
+    """The note below the call's result. `display` names paths; of each file at most 40 rows are shown."""
+    if not isinstance(proposed, ChangeFiles):
+        return ""
+    wanted = {change.path: change for change in answer.changes}
+    paragraphs: list[str] = []
+    for change in proposed.changes:
+        name, ours = display(change.path), wanted.get(change.path)
+        declined = next((one for one in answer.declined if one.path == change.path), None)
+        if ours is None:
+            paragraphs.append(f"The user declined what you proposed for {name}; it is as it was.")
+        elif change.path in answer.edited:
+            paragraphs.append(_edited(name, change, ours))
+        elif declined is not None:
+            paragraphs.append(_declined(name, declined))
+    return "\n".join([*paragraphs, "Go on from the files as they are now."]) if paragraphs else ""
+
+
+def _edited(name: str, proposed: FileChange, ours: FileChange) -> str:
+    diff = diff_texts(proposed.after or "", ours.after or "", f"{name} (proposed)", f"{name} (as the user wrote it)")
+    head = f"The user edited your proposal for {name} before allowing it. From yours (-) to what is written (+):"
+    return "\n".join([head, *_bounded(diff.text, name)])
+
+
+def _declined(name: str, declined: Declined) -> str:
+    head = f"The user declined {declined.hunks} of {declined.of} hunks of {name}; not applied:"
+    return "\n".join([head, *_bounded(declined.diff, name)])
+
+
+def _bounded(diff: str, name: str) -> Iterator[str]:
+    rows = diff.removesuffix("\n").split("\n")
+    for row in rows[:_MAX_ROWS]:
+        yield row if len(row) <= _MAX_CHARS else f"{row[:_MAX_CHARS]} [cut]"
+    if len(rows) > _MAX_ROWS:
+        yield f"… {len(rows) - _MAX_ROWS:,} more rows; read {name} before you change it again"

@@ -1,4 +1,4 @@
-"""What a message names with "@" is looked up before its turn: files, folders, pictures, earlier sessions, notes."""
+"""Looks up what a message names with @ before its turn: files, folders, pictures, earlier sessions, notes."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,8 +12,9 @@ from clio.fragments import Fragment
 from clio.messages import ImagePart
 from clio.tokens import TokenEstimator
 
-if TYPE_CHECKING:  # most messages name nothing
+if TYPE_CHECKING:
     from clio.agent.mention_lookup import MentionLookup
+
 
 MOST_TOKENS = 12_000
 """Of one mention, on any window; all of a message together take at most a quarter of the window."""

@@ -1,13 +1,70 @@
-"""Which model takes a step: the chosen one, or one of `fallback:` while the chosen one's server does not answer.
+"""Which model takes a step, and with which effort: the chosen one, or one of `fallback:` while its server is away."""
 
-A server that did not answer is left alone for a while, then asked once; only an answer makes it the first again.
-"""
-
+import hashlib
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
 
-from clio.errors import ConfigError, ProviderRefused, RateLimited, ServerFailed, StreamBroken
+from clio.config.schema import Config, Effort
+from clio.errors import (
+    ConfigError,
+    ProviderRefused,
+    RateLimited,
+    ServerFailed,
+    StreamBroken,
+)
+from clio.providers.aliases import find_settings
 from clio.providers.base import Provider
+from clio.sessions.session import Session
+
+
+class EffortChoices:
+    """The effort by model: chosen with /effort in the session, else as it is configured.
+
+    session: where choices are stored; None for none. asked: the effort was given for this run, such as with a flag, and
+    counts for every model.
+    """
+
+    def __init__(self, config: Config, session: Session | None = None, *, asked: bool = False) -> None:
+        self._config = config
+        self._session = session
+        self._asked = asked
+        self._chosen: dict[str, Effort] = {}
+
+    def choose(self, model: str, effort: Effort) -> None:
+        """Ask this model so from the next request on."""
+        self._chosen[model] = effort
+        if self._session is not None:
+            self._session.set_effort(model, effort)
+
+    def begin_session(self, session: Session) -> None:
+        """Go on with the choices of a stored session; a new one begins with those made so far.
+
+        What was given for this run goes before those of a stored session.
+        """
+        self._session = session
+        if not session.messages:
+            for model, effort in self._chosen.items():
+                session.set_effort(model, effort)
+            return
+        levels: dict[str, Effort] = {level: level for level in get_args(Effort)}
+        stored = {} if self._asked else session.efforts
+        self._chosen = {model: levels[name] for model, name in stored.items() if name in levels}
+
+    def effort_of(self, model: str) -> Effort:
+        """The effort a model is asked with; "auto" leaves it to its server."""
+        if (chosen := self._chosen.get(model)) is not None:
+            return chosen
+        own = find_settings(self._config, model)
+        if own is not None and own.effort is not None and not self._asked:
+            return own.effort
+        return self._config.effort
+
+
+def make_cache_key(session_id: str) -> str:
+    """What the requests of one session share, also after it is resumed. A hash: it tells a server nothing else."""
+    return hashlib.sha256(f"clio {session_id}".encode()).hexdigest()[:32]
+
 
 COOLDOWN_S = 300.0
 

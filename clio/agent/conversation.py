@@ -1,0 +1,437 @@
+"""One session with one model: its tools, its window, its requests, and its turns."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec import structs
+
+from clio.agent.events import Event, Notice, StepFinished, TurnFinished
+from clio.agent.interrupts import Mailbox
+from clio.agent.loop import Loop, TurnSupport
+from clio.agent.mentions import Mentioned
+from clio.agent.progress_page import ProgressPage
+from clio.agent.runtime import Runtime
+from clio.agent.side_question import SideQuestion
+from clio.agent.tool_runner import MAX_RESULT_CHARS, CallSupport, ToolRunner, ToolSet
+from clio.agent.turn_hooks import TurnHooks
+from clio.agent.user_interface import UserInterface
+from clio.checks.edit_checks import EditChecks
+from clio.config.schema import CHECKS_OFF, Config
+from clio.context.background_fetch import BackgroundFetch
+from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
+from clio.context.calibrate import Calibration, prefix_texts
+from clio.context.encodings import encoding_folders, encoding_for, find_encoding, is_hosted_openai
+from clio.context.folder_instructions import FolderInstructions
+from clio.context.summary import ThreadSummary
+from clio.context.window import ContextWindow
+from clio.fragments import Fragment
+from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
+from clio.memory.inject import CHARS_PER_TOKEN
+from clio.providers.base import OFFLINE, Limits, Provider
+from clio.providers.http_provider import HttpProvider
+from clio.providers.pictures import takes_images
+from clio.security.approval import describe_approvals
+from clio.sessions.blobs import BlobNotFound
+from clio.sessions.session import Session
+from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS
+from clio.skills.shelf import skills_fragment
+from clio.skills.skill import Skill
+from clio.tokens import TokenEstimator
+from clio.tools.base import Tool
+from clio.tools.file_tools import file_tools
+from clio.tools.files.read_log import ReadLog
+from clio.tools.left_out import LeftOut
+from clio.tools.page_size import PageSize
+from clio.tools.schema import tool_spec
+from clio.tools.work_tools import run_command_tool, server_tools, use_skill_tool, work_tools
+
+if TYPE_CHECKING:
+    from clio.agent.mention_lookup import MentionLookup
+    from clio.checks.checkers import Surroundings
+
+COMPACT_TOOLS = frozenset(
+    "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
+    "read_output use_skill".split()
+)
+"""The tools that a small window has space for."""
+COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
+FRAGMENT_SHARE = 12
+"""On small windows no piece of instructions or memory takes more than this part of the window."""
+PROMPT_OUTPUT_CHARS = 8_000
+"""Of one command in a text that the user calls."""
+
+
+class DelegateMaker(Protocol):
+    """Sends sub-agents."""
+
+    def make_tool(self, sender: "Conversation", limits: Limits) -> Tool:
+        """The tool with which a conversation sends them. limits: of its model."""
+        ...
+
+
+class Conversation:
+    """Runs turns of one session with one model. A switch of either makes a new conversation.
+
+    Tools, window and requests are made with the first turn: the server is asked for the model's limits then.
+
+    read_log: what this session's model was shown of files; given where another model goes on with the session.
+    subagents: sends sub-agents for its model; None for a conversation that can't.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        session: Session,
+        provider: Provider,
+        config: Config,
+        *,
+        read_log: ReadLog | None = None,
+        subagents: "DelegateMaker | None" = None,
+    ) -> None:
+        self.runtime = runtime
+        self.session = session
+        self.provider = provider
+        self.config = config
+        self.read_log = read_log or ReadLog()
+        self.ui: UserInterface = runtime.ui
+        self.mailbox: Mailbox = runtime.mailbox
+        self.estimator = TokenEstimator()  # that of the session and model, once the window is made
+        self.page = PageSize(MAX_RESULT_CHARS)
+        self._subagents = subagents
+        self._loop: Loop | None = None
+        self._calibration: Calibration | BackgroundFetch | None = None
+        self._told_left_out: list[tuple[str, ...]] = []
+
+    # Turns
+
+    async def run_turn(self, text: str) -> TurnFinished:
+        """One turn; see `Loop.run_turn`. What the text says plainly about how work is to be done is remembered first.
+
+        Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
+        """
+        runtime, session = self.runtime, self.session
+        runtime.spending.check_start(self.provider)
+        for sentence in await asyncio.to_thread(runtime.sandbox.trouble):
+            runtime.warn(sentence)
+        await runtime.hooks.finish()
+        loop, billed = await self._ready(), len(session.bills)
+        runtime.lessons.begin(session, text)
+        try:
+            finished = await loop.run_turn(text)
+        except asyncio.CancelledError:
+            runtime.turn_files.cut_off()
+            runtime.lessons.end(session, "interrupted")  # in this thread: a cancelled task waits for no other
+            runtime.note_spending(session, session.bills[billed:])
+            raise
+        runtime.planning.end_turn(done=finished.status == "done")
+        await runtime.turn_files.end_turn()
+        await asyncio.to_thread(runtime.lessons.end, session, finished.status)
+        for sentence in await asyncio.to_thread(runtime.spending_notes.note, session, session.bills[billed:]):
+            runtime.warn(sentence)
+        return finished
+
+    @property
+    def window(self) -> ContextWindow | None:
+        """What its requests are built from; None before the first turn or `open_window`."""
+        return self._loop.context if self._loop else None
+
+    async def open_window(self) -> ContextWindow:
+        """The window, to be looked at or trimmed; the server may be asked for the model's limits first."""
+        return (await self._ready()).context
+
+    def leave(self) -> None:
+        """Another conversation goes on. What the model was found to bill is kept for later ones."""
+        if self._calibration is not None:
+            self._calibration.stop()
+        if self.estimator.has_news:
+            self.runtime.ratios.keep(self.provider.model, self.estimator.ratio)
+        self.estimator = TokenEstimator()
+        self._calibration = self._loop = None
+
+    async def close(self) -> None:
+        """Leave it for good, and wait for a count that still runs."""
+        calibration = self._calibration
+        self.leave()
+        if calibration is not None:
+            await calibration.close()
+
+    # Parts, made with the first turn
+
+    async def _ready(self) -> Loop:
+        if self._loop is None:
+            runtime = self.runtime
+            limits = runtime.windows.fitted(self.provider, await self.provider.limits())
+            await runtime.servers.settle()
+            self.estimator = runtime.ratios.estimator(self.session, self.provider.model)
+            self._loop = self._make_loop(limits)
+        return self._loop
+
+    def _make_loop(self, limits: Limits) -> Loop:
+        runtime = self.runtime
+        side = SideQuestion(
+            lambda: runtime.light_provider(self.config, self.provider),
+            asyncio.get_running_loop(),
+            runtime.spending,
+            runtime.efforts.effort_of,
+            tell=runtime.tell,
+        )
+        runtime.memory.ask_a_model(side.ask if self.provider.name != OFFLINE else None)
+        compact = is_compact(limits)
+        self.page = PageSize(COMPACT_RESULT_CHARS if compact else MAX_RESULT_CHARS)
+        skills = self._usable_skills()
+        mentioned = self._mentioned(limits)
+        builder = self._make_builder(limits, skills, mentioned)
+        self._calibration = self._calibrate(builder)
+        progress = ProgressPage(
+            runtime.project, self.session, runtime.memory, runtime.redactor, now=runtime.now, warn=runtime.warn
+        )
+        folders = runtime.asked.for_folders(self.config, limits, self.estimator)
+
+        def before_trim(summary: ThreadSummary, task: str) -> None:
+            if folders is not None:
+                folders.forget()
+            progress.write(summary, task)
+
+        window = ContextWindow(
+            self.session,
+            builder,
+            limits,
+            before_trim=before_trim,
+            recovery=lambda budget: progress.recovery(self.estimator, budget),
+            now=runtime.now,
+        )
+        runtime.memory.summary_of = lambda: window.summary
+        return self._assemble(window, *self._offer(limits, skills, compact=compact), folders, mentioned)
+
+    def _assemble(
+        self,
+        window: ContextWindow,
+        tools: Sequence[Tool],
+        left_out: LeftOut,
+        folders: FolderInstructions | None,
+        mentioned: Mentioned | None = None,
+        *,
+        max_steps: int | None = None,
+        alone: asyncio.Lock | None = None,
+    ) -> Loop:
+        """The loop over a window and its tools; also a sub-agent's. max_steps, alone: see `Loop`, `CallSupport`."""
+        runtime, session = self.runtime, self.session
+        hooks = TurnHooks(runtime.hooks, session, self.estimator)
+        checks = self._edit_checks()
+        runner = ToolRunner(
+            runtime,
+            session,
+            self.ui,
+            ToolSet(tools={tool.name: tool for tool in tools}, left_out=left_out.names, page=self.page),
+            support=CallSupport(
+                turn_files=runtime.turn_files,
+                limit=runtime.tool_limit,
+                hooks=hooks,
+                checks=checks,
+                note_below=folders.note if folders else lambda action: "",
+                alone=alone,
+            ),
+            takes_images=self._is_shown_images,
+        )
+        support = TurnSupport(
+            mailbox=self.mailbox,
+            hooks=hooks,
+            checks=checks,
+            take_images=mentioned.take_images if mentioned else lambda: (),
+        )
+        steps = self.config.max_steps if max_steps is None else max_steps
+        return Loop(runtime, session, self.provider, window, runner, support, emit=self.hear, max_steps=steps)
+
+    def hear(self, event: Event) -> None:
+        """Show an event of the loop. An answer shows how large the window is, and lets the prompt be counted."""
+        self.ui.emit(event)
+        if isinstance(event, StepFinished | TurnFinished) and (window := self.window) is not None:
+            self.runtime.windows.keep(self.provider, window.limits)  # a refusal may have told its size
+        if isinstance(event, StepFinished) and self._calibration is not None:
+            self._calibration.begin()  # the server has answered; if it has billed, nothing happens
+
+    @property
+    def _is_shown_images(self) -> bool:
+        """Whether pictures are sent to the model that answers."""
+        return self.provider.name != OFFLINE and takes_images(self.config, self.provider.model)
+
+    def _edit_checks(self) -> EditChecks:
+        """What the loop checks after its edits."""
+        runtime, config = self.runtime, self.config
+
+        def open_surroundings() -> "Surroundings":
+            from clio.checks.checkers import Surroundings
+
+            return Surroundings(
+                wanted=config.checks,
+                root=runtime.workspace.root,
+                owner=runtime.loaded.owner,
+                home=runtime.home,
+                confinement=runtime.confinement,
+                sandbox=runtime.sandbox,
+            )
+
+        wanted = None if config.checks[-1:] == (CHECKS_OFF,) else open_surroundings
+        return EditChecks(wanted, clean=runtime.clean, tell=runtime.tell)
+
+    def command_runner(self) -> ToolRunner:
+        """Runs the commands of a text that the user calls: approved like any, their changes count as the user's own."""
+        runtime = self.runtime
+        command = run_command_tool(runtime.workspace, runtime.jobs, self.config.command_timeout_s)
+        tools = ToolSet(tools={"run_command": command}, page=PageSize(PROMPT_OUTPUT_CHARS))
+        return ToolRunner(runtime, self.session, self.ui, tools)
+
+    # Tools
+
+    def _offer(self, limits: Limits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], LeftOut]:
+        """The tools the model is offered, and what the window has no space for."""
+        own = self.own_tools(skills)
+        if self._subagents is not None:
+            own.append(self._subagents.make_tool(self, limits))
+        servers, left_servers = server_tools(self.runtime.servers, limits.context_window // 4)
+        left = LeftOut(
+            own=tuple(tool.name for tool in own if compact and tool.name not in COMPACT_TOOLS),
+            servers=tuple(left_servers),
+            offered=len(self.runtime.servers.offered),
+        )
+        if left.names and left.names not in self._told_left_out:
+            self._told_left_out.append(left.names)
+            self.ui.emit(Notice(text=left.sentence, level="warning" if left.servers else "info"))
+        return [*(tool for tool in own if tool.name not in left.own), *servers], left
+
+    def own_tools(self, skills: Sequence[Skill] = ()) -> list[Tool]:
+        """All tools but those of MCP servers and the one that sends sub-agents."""
+        runtime, config = self.runtime, self.config
+        tools = [
+            *file_tools(runtime.workspace, self.read_log, max_read_chars=self.page, session=self.session),
+            *work_tools(
+                runtime.workspace,
+                self.session,
+                self.ui,
+                runtime.memory,
+                runtime.jobs,
+                command_timeout_s=config.command_timeout_s,
+                private_network=config.private_network,
+                attribution=config.attribution,
+                max_read_chars=self.page,
+            ),
+        ]
+        return [*tools, use_skill_tool(runtime.skills, skills)] if skills else tools
+
+    def _usable_skills(self) -> tuple[Skill, ...]:
+        """The skills of the whole session; the files of the user's own may be read."""
+        runtime = self.runtime
+        found = runtime.skills.find()
+        if news := runtime.skills.take_news(found):
+            runtime.warn(news)
+        skills = runtime.skills.usable(found)
+        runtime.policy.allow_reading(runtime.skills.readable(skills))
+        return skills
+
+    # What requests say before the conversation
+
+    def _make_builder(self, limits: Limits, skills: Sequence[Skill], mentioned: Mentioned) -> ContextBuilder:
+        runtime, estimator = self.runtime, self.estimator
+        runtime.memory.begin(window_tokens=limits.context_window, session=self.session)
+
+        def make(*, compact: bool, share: int | None = None) -> Prefix:
+            usable, left_out = self._offer(limits, skills, compact=compact)
+            specs = [tool_spec(tool, compact=compact) for tool in usable]
+            cap = limits.context_window // share if share else None
+            asked, problems = runtime.asked.for_prompt(self.config, limits, estimator)
+            parts = [
+                *left_out.fragments(),
+                *asked,
+                *self._skill_fragments(skills, cap),
+                *self._memory_fragments(cap),
+            ]
+            parts = [part for part in parts if part.whole] if share == 0 else parts
+            return make_prefix(
+                runtime.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap, problems=problems
+            )
+
+        small = [lambda: make(compact=True, share=FRAGMENT_SHARE), lambda: make(compact=True, share=0)]
+        return ContextBuilder(
+            project=runtime.project,
+            prefixes=small if is_compact(limits) else [lambda: make(compact=False), *small],
+            estimator=estimator,
+            turn_fragments=lambda text: self._turn_fragments(text, mentioned),
+            named_fragments=mentioned.fragments,
+            read_image=self._read_image,
+            approvals=lambda: describe_approvals(runtime.policy.mode, can_ask=not self.ui.never_asks),
+        )
+
+    def _skill_fragments(self, skills: Sequence[Skill], cap_tokens: int | None) -> list[Fragment]:
+        listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.text)
+        return [structs.replace(listed, text=self.runtime.clean(listed.text))] if listed else []
+
+    def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:
+        """What the project's memory says, in pieces of at most `cap_tokens`, where that is given."""
+        most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
+        remembered = self.runtime.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, self.estimator.ratio))
+        self._tell_of_memory()
+        return remembered
+
+    async def _turn_fragments(self, text: str, mentioned: Mentioned) -> list[Fragment]:
+        runtime = self.runtime
+        remembered = await asyncio.to_thread(runtime.memory.turn_fragments, text)
+        self._tell_of_memory()
+        meant, elsewhere = runtime.shelf.take_meant()
+        mentions = await mentioned.fragments(f"{text}\n{elsewhere}")
+        named = [*runtime.hooks.take_notes(), *runtime.shelf.take_offered(), *mentions, *meant]
+        restored = await asyncio.to_thread(runtime.turn_files.fragments)
+        return [*runtime.planning.begin_turn(), *restored, *remembered, *named]
+
+    def _tell_of_memory(self) -> None:
+        for sentence in self.runtime.memory.take_notices():
+            self.runtime.warn(sentence)
+
+    def _mentioned(self, limits: Limits) -> Mentioned:
+        runtime = self.runtime
+
+        def look_up(most_tokens: int) -> "MentionLookup":
+            from clio.agent.mention_lookup import MentionLookup
+
+            return MentionLookup(
+                workspace=runtime.workspace,
+                policy=runtime.policy,
+                ui=self.ui,
+                memory=runtime.memory,
+                read_log=self.read_log,
+                session=self.session,
+                estimator=self.estimator,
+                session_tokens=most_tokens,
+                model=self.provider.model,
+                takes_images=self._is_shown_images,
+                pasted=runtime.shelf.images,
+                servers=runtime.servers,
+            )
+
+        return Mentioned(
+            look_up=look_up, emit=self.ui.emit, estimator=self.estimator, window_tokens=limits.context_window
+        )
+
+    def _read_image(self, handle: str) -> bytes | None:
+        """The bytes of a picture of the session; None where they are gone, which its message then says."""
+        try:
+            return self.session.read_data(handle)
+        except (BlobNotFound, OSError):
+            return None
+
+    def _calibrate(self, builder: ContextBuilder) -> Calibration | BackgroundFetch | None:
+        """A count of the prompt by a tokeniser, for a model whose ratio no bill has taught.
+
+        Where the tokeniser's file is not on disk: the download of it, as far as that is allowed.
+        """
+        runtime, provider = self.runtime, self.provider
+        if self.estimator.is_taught or provider.name == OFFLINE:
+            return None
+        encoding = encoding_for(provider.model)
+        path = find_encoding(encoding, encoding_folders(runtime.env, runtime.home))
+        if path is not None:
+            return Calibration(self.estimator, prefix_texts(builder.prefix), encoding, path)
+        config = self.config
+        if config.incognito or config.fetch_encodings == "off" or not isinstance(provider, HttpProvider):
+            return None
+        return BackgroundFetch(encoding, runtime.home) if is_hosted_openai(provider.base_url) else None

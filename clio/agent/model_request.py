@@ -1,0 +1,458 @@
+"""One model request of a step: the stream, retries, fallback, smaller requests after a refusal, and the bill."""
+
+import asyncio
+import itertools
+import random
+from collections.abc import Collection
+
+from msgspec import Struct, field, structs
+
+from clio.agent.events import (
+    ContextTrimmed,
+    Emit,
+    Notice,
+    ReasoningDelta,
+    Retrying,
+    StepStarted,
+    StreamRestarted,
+    TextDelta,
+)
+from clio.agent.model_choice import make_cache_key, may_pass_on
+from clio.agent.runtime import Runtime
+from clio.agent.spending import Reservation
+from clio.algorithms.hidden_letters import unhidden
+from clio.context.builder import Built
+from clio.context.window import ContextWindow
+from clio.errors import (
+    ConfigError,
+    ContextOverflow,
+    ProviderError,
+    ProviderRefused,
+    RateLimited,
+    ServerFailed,
+    StreamBroken,
+)
+from clio.messages import AssistantMessage, ReasoningItem, ToolCall, Usage
+from clio.providers.base import ChatRequest, Chunk, Provider
+from clio.providers.retry import MAX_RETRIES, away_delay, retry_delay
+from clio.security.redaction.redactor import Redactor
+from clio.sessions.session import Session
+from clio.sessions.state import Bill
+
+
+class _PartialCall(Struct):
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list[str])  # joined once: an answer may have many pieces
+
+
+class Answer:
+    """One answer as far as it has come. model: which one gives it."""
+
+    def __init__(self, model: str = "") -> None:
+        self.model = model
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._calls: dict[int, _PartialCall] = {}
+        self.finish_reason = ""
+        self.usage: Usage | None = None
+        self.cost: int | None = None
+        self.reasoning_items: tuple[ReasoningItem, ...] = ()
+        self.origin = ""
+        self.notice = ""
+
+    def take(self, chunk: Chunk) -> None:
+        """Add one chunk. Ids and names are whole and may repeat; arguments are appended."""
+        if chunk.text:
+            self._text.append(chunk.text)
+        if chunk.reasoning:
+            self._reasoning.append(chunk.reasoning)
+        for delta in chunk.tool_calls:
+            call = self._calls.setdefault(delta.index, _PartialCall())
+            call.id = delta.id or call.id
+            call.name = delta.name or call.name
+            call.arguments.append(delta.arguments)
+        self.finish_reason = chunk.finish_reason or self.finish_reason
+        self.usage = chunk.usage or self.usage
+        self.cost = chunk.cost if chunk.cost is not None else self.cost
+        self.reasoning_items = chunk.reasoning_items or self.reasoning_items
+        self.origin = chunk.origin or self.origin
+        self.notice = chunk.notice or self.notice
+
+    @property
+    def text(self) -> str:
+        """The words so far."""
+        return "".join(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """The thoughts so far."""
+        return "".join(self._reasoning)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing has come at all."""
+        return not (self._text or self._reasoning or self._calls or self.finish_reason)
+
+    def calls(self, step_id: str, taken: Collection[str] = ()) -> tuple[ToolCall, ...]:
+        """The calls in order. One without an id, or with one already `taken`, gets `<step_id>_<n>`.
+
+        Servers that count from `call_0` in every answer would else pair a result with another step's call.
+        """
+        calls: list[ToolCall] = []
+        seen = set[str]()
+        for number, (_, call) in enumerate(sorted(self._calls.items())):
+            call_id = call.id if call.id and call.id not in seen and call.id not in taken else f"{step_id}_{number}"
+            seen.add(call_id)
+            calls.append(ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments) or "{}"))
+        return tuple(calls)
+
+
+class Display:
+    """Passes text on to the screen. After a broken stream it stays silent while the new answer repeats the old one."""
+
+    def __init__(self, emit: Emit) -> None:
+        self._emit = emit
+        self._pieces: list[str] = []  # what was shown: joined only when needed, for an answer has many pieces
+        self._again: str | None = None  # the new answer, while it still agrees with what was shown
+        self._thoughts_shown = False
+
+    def text(self, delta: str) -> None:
+        """Show more of the answer, or nothing if it stands there already."""
+        if not delta:
+            return
+        if self._again is None:
+            self._show(delta)
+            return
+        self._again += delta
+        shown = self._shown()
+        if self._again.startswith(shown):
+            rest, self._again = self._again[len(shown) :], None
+            self._show(rest)
+        elif not shown.startswith(self._again):
+            self._start_over(self._again)
+
+    def reasoning(self, delta: str) -> None:
+        """Show more of the thoughts; those of a second attempt are left out."""
+        if delta and not self._thoughts_shown:
+            self._emit(ReasoningDelta(text=delta))
+
+    def restart(self) -> None:
+        """The stream broke; a new one follows."""
+        self._again = "" if self._pieces else None
+        self._thoughts_shown = True
+
+    def finish(self) -> None:
+        """The stream is complete; one shorter than what was shown voids it."""
+        if self._again is not None and self._again != self._shown():
+            self._start_over(self._again)
+
+    def _show(self, text: str) -> None:
+        if text:
+            self._pieces.append(text)
+            self._emit(TextDelta(text=text))
+
+    def _start_over(self, text: str) -> None:
+        self._emit(StreamRestarted())
+        self._pieces, self._again = [], None
+        self._show(text)
+
+    def _shown(self) -> str:
+        shown = "".join(self._pieces)
+        self._pieces = [shown] if shown else []
+        return shown
+
+
+async def receive(
+    provider: Provider, request: ChatRequest, answer: Answer, display: Display, redactor: Redactor
+) -> None:
+    """Take one whole stream into `answer`, showing it on the way with secrets replaced.
+
+    What a redactor holds back of the thoughts is shown before the text that follows them, and the other way round.
+
+    `answer` keeps what came if the stream is cancelled or breaks. Raises what the provider raises.
+    """
+    visible, thoughts = redactor.stream(), redactor.stream()
+    stream = provider.stream(request)
+    thinks = mixed = False
+    try:
+        async for chunk in stream:
+            answer.take(chunk)
+            # Where each chunk brings some of both, neither is cut: a secret could hide in the seam.
+            mixed, mixes = bool(chunk.reasoning and chunk.text), mixed
+            if chunk.reasoning:
+                if not thinks and not mixes:
+                    display.text(visible.finish())
+                    visible = redactor.stream()
+                thinks = True
+                display.reasoning(thoughts.feed(chunk.reasoning))
+            if chunk.text:
+                if thinks and not (mixed and mixes):
+                    display.reasoning(thoughts.finish())
+                    thoughts = redactor.stream()
+                thinks = False
+                display.text(visible.feed(chunk.text))
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+    display.reasoning(thoughts.finish())
+    display.text(visible.finish())
+    display.finish()
+
+
+def whole_message(
+    answer: Answer, calls: tuple[ToolCall, ...], redactor: Redactor, *, model: str, now: float, finish_reason: str = ""
+) -> AssistantMessage:
+    """The answer as a message to keep: secrets replaced in words, thoughts and arguments.
+
+    A model repeats what it read, so invisible characters are spelled out in its text too. Reasoning items are kept as
+    they came or not at all: a server refuses one that was changed, so those that hold a secret are dropped.
+    """
+    items = answer.reasoning_items
+    if any(redactor.redact(item.data).text != item.data for item in items):
+        items = ()
+    return AssistantMessage(
+        created=now,
+        model=model,
+        content=redactor.redact(unhidden(answer.text)).text,
+        reasoning=redactor.redact(answer.reasoning).text,
+        reasoning_items=items,
+        reasoning_origin=answer.origin if items else "",
+        tool_calls=tuple(
+            ToolCall(id=call.id, name=call.name, arguments=redactor.redact(call.arguments).text) for call in calls
+        ),
+        finish_reason=finish_reason or answer.finish_reason,
+        usage=answer.usage,
+    )
+
+
+_EMPTY_RETRIES = 2
+_NEXT_STEP = "say it again in a minute, or choose another model with --model"
+
+
+class ModelCaller:
+    """Sends one request until it is answered, at most `MAX_RETRIES` times more than once."""
+
+    def __init__(self, provider: Provider, redactor: Redactor, emit: Emit, rng: random.Random) -> None:
+        self._provider = provider
+        self._redactor = redactor
+        self._emit = emit
+        self._rng = rng
+        self._has_answered = False
+        self.partial: Answer | None = None  # what has come of the answer now streaming; None between answers
+
+    async def ask(self, request: ChatRequest, *, large: bool = False, retries: int = MAX_RETRIES) -> Answer:
+        """The whole answer, shown while it came. Raises ProviderRefused, ContextOverflow, or the last ProviderError.
+
+        large: the request takes so much of the window that an empty answer, three times, means it does not fit:
+            llama.cpp's Python server says it in no other way.
+        retries: how many times more than once it is sent.
+        """
+        display = Display(self._emit)
+        attempt = 0
+        while True:
+            answer = self.partial = Answer(self._provider.model)
+            try:
+                await receive(self._provider, request, answer, display, self._redactor)
+            except ProviderError as error:
+                attempt += 1
+                too_large = large and isinstance(error, StreamBroken) and answer.is_empty
+                most = min(_EMPTY_RETRIES if too_large else MAX_RETRIES, retries)
+                self._has_answered = self._has_answered or isinstance(error, StreamBroken)
+                if not self._may_pass(error) or attempt > most:
+                    if too_large:
+                        raise ContextOverflow(str(error)) from error
+                    if isinstance(error, RateLimited) and error.retryable:
+                        raise RateLimited(f"{error}, {attempt} times: {_NEXT_STEP}", error.retry_after_s) from error
+                    if type(error) is ServerFailed and error.retryable and not error.away:
+                        raise ServerFailed(f"{error}, {attempt} times: {_NEXT_STEP}") from error
+                    raise
+                await self._wait(attempt, most, error)
+                display.restart()
+            else:
+                self.partial = None
+                self._has_answered = True
+                return answer
+
+    def _may_pass(self, error: ProviderError) -> bool:
+        """Whether another try can help: a server that was there comes back, one nobody has seen was named wrongly."""
+        return error.retryable or (self._has_answered and isinstance(error, ServerFailed) and error.away)
+
+    async def _wait(self, attempt: int, most: int, error: ProviderError) -> None:
+        after_s = error.retry_after_s if isinstance(error, RateLimited | ServerFailed) else None
+        if isinstance(error, ServerFailed) and error.away:
+            after_s = away_delay(attempt)
+        delay_s = retry_delay(attempt, after_s, self._rng)
+        self._emit(Retrying(attempt=attempt, of=most, delay_s=round(delay_s, 2), reason=str(error)))
+        await asyncio.sleep(delay_s)
+
+
+MAX_OVERFLOWS = 3
+"""How many smaller requests follow one that a server found too large."""
+
+
+class ModelRequest:
+    """Asks about one session: one model, or one of the fallback in its place.
+
+    What requests cost is counted in the runtime's `spending`, which may forbid the next one.
+    """
+
+    def __init__(
+        self, runtime: Runtime, session: Session, provider: Provider, window: ContextWindow, emit: Emit
+    ) -> None:
+        self._provider = provider
+        self._session = session
+        self._context = window
+        self._spending = runtime.spending
+        self._emit = emit
+        self._now = runtime.now
+        self._fallback = runtime.fallback
+        self._efforts = runtime.efforts
+        self._cache_key = make_cache_key(session.id)
+        self._redactor = runtime.redactor
+        self._rng = random.Random()
+        self._callers: dict[int, ModelCaller] = {}
+        self._caller = self._caller_of(provider)
+        self._answering = provider
+
+    def take_partial(self) -> Answer | None:
+        """What has come of an answer that broke off, which is no longer here then; None where none did."""
+        partial, self._caller.partial = self._caller.partial, None
+        return partial
+
+    async def ask(self, step: int) -> tuple[Answer, Bill | None]:
+        """The answer to what the window holds now, and its bill where the server sent one.
+
+        Where a server does not answer, the next model of the fallback is asked, in its own protocol.
+        Raises TooDear, ProviderRefused, the last ProviderError, and ContextOverflow when the server has refused
+        `MAX_OVERFLOWS` smaller requests too.
+        """
+        tried: list[Provider] = []
+        provider = self._next(tried) or self._provider
+        while True:
+            tried.append(provider)
+            try:
+                answer = await self._ask_one(provider, step)
+            except (ProviderError, ProviderRefused) as error:
+                if not may_pass_on(error):
+                    raise
+                self._fallback.failed(provider)
+                following = self._next(tried)
+                if following is None:
+                    raise
+                if (partial := self.take_partial()) is not None and partial.text:
+                    self._emit(StreamRestarted())
+                self._tell_change(following, why=str(error))
+                provider = following
+            else:
+                self._fallback.answered(provider)
+                self._tell_change(provider, why="")
+                return answer
+
+    def _next(self, tried: list[Provider]) -> Provider | None:
+        """The model to ask next, of those whose price is known where there is a limit; None where all were tried."""
+        passed_over = list(tried)
+        while (provider := self._fallback.pick(self._provider, passed_over)) is not None:
+            try:
+                if provider is not self._provider:
+                    self._spending.check_start(provider)
+            except ConfigError as error:
+                self._emit(Notice(text=f"{provider.model} at {provider.name} does not take over: {error}"))
+                passed_over.append(provider)
+            else:
+                return provider
+        return None
+
+    def _tell_change(self, provider: Provider, *, why: str) -> None:
+        """Say once that another model answers from now on."""
+        if provider is self._answering:
+            return
+        self._answering = provider
+        name = f"{provider.model} at {provider.name}"
+        back = provider is self._provider
+        text = f"{name} answers again" if back and not why else f"{why.rstrip('.')}; {name} takes over"
+        self._emit(Notice(text=text, level="info" if back else "warning"))
+
+    def _caller_of(self, provider: Provider) -> ModelCaller:
+        if id(provider) not in self._callers:
+            self._callers[id(provider)] = ModelCaller(provider, self._redactor, self._emit, self._rng)
+        return self._callers[id(provider)]
+
+    async def _ask_one(self, provider: Provider, step: int) -> tuple[Answer, Bill | None]:
+        """The answer of one model."""
+        self._caller = self._caller_of(provider)
+        limits = await provider.limits() if provider is not self._provider else None
+        with self._context.fitted_to(limits):
+            return await self._ask_within(provider, step)
+
+    async def _ask_within(self, provider: Provider, step: int) -> tuple[Answer, Bill | None]:
+        built = self._context.build()
+        self._tell_trim(built)
+        wanted = built.request.max_output_tokens or self._context.limits.max_output_tokens
+        with await self._spending.reserve(
+            provider, built.prompt_tokens, output_tokens=wanted, conversation=self._session.id
+        ) as held:
+            if held.most_output is not None:
+                built = structs.replace(
+                    built, request=structs.replace(built.request, max_output_tokens=held.most_output)
+                )
+            self._emit(StepStarted(step=step, prompt_tokens=built.prompt_tokens))
+            retries = 0 if self._fallback.is_probe(provider) else MAX_RETRIES
+            built, answer = await self._ask_smaller(provider, built, retries)
+            if answer.notice:
+                self._emit(Notice(text=answer.notice))
+            billed = answer.usage.prompt_tokens if answer.usage else 0
+            # Another model's bill says nothing about this one's tokens.
+            if provider is self._provider and self._context.accepted(built, billed):
+                self._session.set_token_ratio(self._context.ratio)
+            if answer.usage is not None:
+                return answer, self._bill(held, answer.usage, answer.cost)
+            held.assume(built.prompt_tokens, len(answer.text + answer.reasoning) // 4)
+            return answer, None
+
+    async def _ask_smaller(self, provider: Provider, built: Built, retries: int) -> tuple[Built, Answer]:
+        """The answer to a request, or to a smaller one where the server finds it too large, and which it was."""
+        sizes: list[str] = []
+        for attempt in itertools.count(1):
+            try:
+                large = self._context.is_large(built)
+                request = self._completed(built.request, provider)
+                return built, await self._caller.ask(request, large=large, retries=retries)
+            except ContextOverflow as error:
+                sizes.append(f"{built.prompt_tokens:,}")
+                if attempt > MAX_OVERFLOWS:
+                    raise ContextOverflow(
+                        f"{error}; refused with {', '.join(sizes)} tokens by clio's count: set context_window to what "
+                        "the server really has, or start a new session",
+                        limit_tokens=error.limit_tokens,
+                        sent_tokens=error.sent_tokens,
+                    ) from error
+                if (partial := self.take_partial()) is not None and partial.text:
+                    self._emit(StreamRestarted())
+                await self._context.recover()
+                built = self._context.reactive(attempt, built, error)
+                self._tell_trim(built)
+                text = f"the server finds the request too large; asking again with about {built.prompt_tokens:,} tokens"
+                self._emit(Notice(text=text))
+        raise AssertionError("unreachable")
+
+    def _completed(self, request: ChatRequest, provider: Provider) -> ChatRequest:
+        """The request with what the model that is asked and its session add to it."""
+        effort = self._efforts.effort_of(provider.model)
+        return structs.replace(request, effort=effort, cache_key=self._cache_key)
+
+    def _tell_trim(self, built: Built) -> None:
+        if built.trimmed is not None:
+            self._emit(ContextTrimmed(**structs.asdict(built.trimmed)))
+
+    def _bill(self, held: Reservation, usage: Usage, stated: int | None) -> Bill:
+        bill = Bill(
+            model=held.provider.model,
+            **structs.asdict(usage),
+            timestamp=self._now(),
+            server=held.provider.name,
+            cost=held.bill(usage, stated),
+        )
+        self._session.add_bill(bill)
+        return bill

@@ -1,0 +1,248 @@
+"""What a process has once: configuration, providers, memory, sessions, policy, sandbox, hooks, MCP, checkpoints."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from clio.agent.events import Notice
+from clio.agent.interrupts import Mailbox
+from clio.agent.lessons import Lessons
+from clio.agent.model_choice import EffortChoices, FallbackModels
+from clio.agent.planning import Planning
+from clio.agent.spending import SpendingNotes, open_spending
+from clio.agent.tool_limit import ToolLimit
+from clio.agent.turn_files import TurnFiles
+from clio.agent.user_interface import ExplainingInterface, UserInterface
+from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
+from clio.checkpoints.checkpoints import Limits as KeptLimits
+from clio.config.loaded import Loaded
+from clio.config.paths import user_home
+from clio.config.schema import Config
+from clio.config.trust import remember_rule
+from clio.context.asked_by_files import AskedByFiles
+from clio.context.found_windows import WindowBook
+from clio.context.ratios import RatioBook
+from clio.context.shelf import Shelf
+from clio.errors import ClioError, ConfigError
+from clio.hooks.hooks import Hooks
+from clio.mcp.opening import open_servers
+from clio.memory.opening import open_memory
+from clio.memory.preferences.scenario_file import read_scenarios
+from clio.memory.preferences.scenarios import check_scenario
+from clio.providers.aliases import resolve_alias
+from clio.providers.base import OFFLINE, Provider
+from clio.providers.lesson_book import LessonBook
+from clio.providers.opened import OpenedProviders
+from clio.sandbox.confinement import open_confinement
+from clio.sandbox.sandbox import open_sandbox
+from clio.security.opening import open_policy
+from clio.security.path_policy import Workspace
+from clio.security.redaction.redactor import Redactor
+from clio.security.redaction.settings import redactor_for
+from clio.sessions.opening import open_store
+from clio.sessions.session import Session
+from clio.sessions.state import Bill
+from clio.skills.shelf import SkillShelf
+from clio.subagents.definitions import DefinitionFolders
+from clio.tools.shell.jobs import JobTable
+
+
+class Runtime:
+    """Built once from the configuration; `close` ends everything it holds.
+
+    session: the one the user sees; `begin_session` goes to another. now: the time in seconds since the epoch.
+    book: what servers refused in earlier runs. shelf: what the user laid ready for the next message.
+    """
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        provider: Provider,
+        ui: UserInterface,
+        env: Mapping[str, str],
+        *,
+        now: Callable[[], float] = time.time,
+        shelf: Shelf | None = None,
+        book: LessonBook | None = None,
+        redactor: Redactor | None = None,
+    ) -> None:
+        self.loaded = loaded
+        self.env = env
+        self.now = now
+        self.shelf = shelf or Shelf()
+        self.config = config = resolve_alias(loaded.config)
+        self.project = loaded.project
+        self.home = loaded.home
+        self.redactor = redactor or redactor_for(config, env)
+        self.providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
+        self.workspace = Workspace(loaded.project)
+        self.store = open_store(loaded)
+        self.policy = open_policy(loaded, self.workspace)
+        self.sandbox = open_sandbox(loaded, env)
+        self.confinement = open_confinement(loaded, env)
+        self.ui = ExplainingInterface(ui, self.confinement)
+        self.jobs = JobTable(self.sandbox, self.confinement)
+        self.checkpoints = _open_checkpoints(loaded, self.jobs)
+        scenarios = read_scenarios(self.home)
+        self.memory = open_memory(loaded, self.store, redact=self.clean, env=env, scenarios=scenarios)
+        self.memory.scenario = check_scenario(scenarios, config.scenario) if config.scenario else None
+        self.session = self.new_session()
+        self.planning = Planning(self.policy, self.session)
+        self.turn_files = TurnFiles(
+            self.checkpoints,
+            self.session,
+            only_reads=self.policy.only_reads,
+            clean=self.clean,
+            emit=self.ui.emit,
+            enabled=config.checkpoints,
+        )
+        self.efforts = EffortChoices(config, self.session, asked=self.is_from_flag("effort"))
+        self.lessons = Lessons(self.memory, self.ui.emit, notices=config.notice)
+        self.hooks = Hooks(
+            loaded.hooks if config.hooks else (),
+            project=self.project,
+            env=env,
+            clean=self.clean,
+            tell=lambda text, warning: self.warn(text) if warning else self.tell(text),
+        )
+        self.mailbox = Mailbox()
+        self.servers = open_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
+        self.tool_limit = ToolLimit(self.policy)
+        self.skills = SkillShelf(loaded.owner, self.home, env)
+        self.agents = DefinitionFolders(loaded.owner, self.home, env)
+        self.asked = AskedByFiles(
+            project=self.project,
+            start=loaded.start or loaded.project,
+            home=self.home,
+            person=user_home(env),
+            clean=self.clean,
+            links=loaded.links,
+        )
+        self.spending = open_spending(loaded, now)
+        self.spending_notes = SpendingNotes(self.spending, loaded.owner)
+        self.fallback = FallbackModels(
+            config.fallback, self.providers.open, cooldown_s=config.fallback_cooldown_s, warn=self.warn
+        )
+        learned = None if config.incognito else loaded.home
+        self.windows = WindowBook(learned, self.warn, now)
+        self.ratios = RatioBook(learned, self.warn)
+        self._light: Provider | None = None
+        self._closing = threading.Event()
+        self.turn_files.recover()
+        if scenarios.problem:
+            self.warn(scenarios.problem)
+
+    def clean(self, text: str) -> str:
+        """The same text with secrets replaced."""
+        return self.redactor.redact(text).text
+
+    def tell(self, text: str) -> None:
+        """Show a sentence to the user."""
+        self.ui.emit(Notice(text=text))
+
+    def warn(self, text: str) -> None:
+        """Show a warning to the user."""
+        self.ui.emit(Notice(text=text, level="warning"))
+
+    def is_from_flag(self, setting: str) -> bool:
+        """Whether the setting was given on the command line."""
+        return self.loaded.origins.get(setting, "").startswith("flag")
+
+    def new_session(
+        self, name: str | None = None, *, parent: str | None = None, delegated: str | None = None
+    ) -> Session:
+        """An empty session of the project's store; see `SessionStore.new`."""
+        return self.store.new(
+            self.project, persist=not self.config.incognito, name=name, parent=parent, delegated=delegated
+        )
+
+    def begin_session(self, session: Session) -> None:
+        """Go to a session; the one before is closed."""
+        self.hooks.leave(self.session.id)
+        self._close_session()
+        self.servers.begin_session()
+        self.session = session
+        self.turn_files.begin_session(session)
+        self.planning.begin_session(session, asked=self.is_from_flag("approve"))
+        self.efforts.begin_session(session)
+        for warning in session.warnings:
+            self.warn(warning)
+
+    def light_provider(self, config: Config, provider: Provider) -> Provider:
+        """The model for questions beside the conversation: `light_model`, else the one that is talked to."""
+        name = config.light_model
+        if not name or provider.name == OFFLINE:
+            return provider
+        if self._light is None:
+            try:
+                self._light = self.providers.open(name)
+                self.spending.check_start(self._light)
+            except ConfigError as error:
+                self.warn(f"light_model {name!r} is not used: {error}")
+                self._light = provider
+        return self._light
+
+    def note_spending(self, session: Session, bills: Sequence[Bill]) -> None:
+        """Write down in the ledger what these bills of a session come to."""
+        for sentence in self.spending_notes.note(session, list(bills)):
+            self.warn(sentence)
+
+    def remember_rule(self, rule: str) -> None:
+        """Keep a rule that the user always allows."""
+        if self.config.incognito:
+            return
+        try:
+            remember_rule(self.loaded, rule)
+        except ClioError as error:
+            self.warn(f"the rule holds for this session only: {error}")
+
+    def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
+        """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread.
+
+        progress: told of how many sessions are known, and of how many there are.
+        """
+        with suppress(ClioError, OSError):  # a search reports what is wrong with the index to its caller
+            self.memory.refresh_index(self._closing.is_set, progress)
+
+    async def close(self) -> None:
+        """Stop background commands, close the connections and files; after `close_session`."""
+        await self.jobs.close()
+        await self.hooks.finish()
+        await self.servers.close()
+        await asyncio.to_thread(self.checkpoints.close)
+        self.memory.close()
+        await self.providers.close()
+
+    def close_session(self) -> None:
+        """Close the session at the end of the process, and stop work on the index of sessions."""
+        self._closing.set()
+        self._close_session()
+        self.hooks.leave(self.session.id)
+
+    def _close_session(self) -> None:
+        known = self.session.unsaved
+        self.session.close()
+        if self.session.unsaved and not known:
+            self.warn(f"the session is not saved: {self.session.unsaved}")
+
+
+def _open_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:
+    """What is kept of the project's files: in clio's home, or in memory where nothing may be written."""
+    config = loaded.config
+
+    def list_files(root: Path) -> list[str]:
+        from clio.tools.search.file_index import walk  # a turn that changes no file needs no list of them
+
+        return sorted(walk(root, root, hidden=True, links=True))
+
+    return open_checkpoints(
+        loaded.project,
+        loaded.home,
+        on_disk=not config.incognito,
+        lister=list_files,
+        limits=KeptLimits(max_bytes=config.checkpoint_mb * 1_000_000, max_age_s=config.checkpoint_days * 86_400.0),
+        job_runs=lambda: bool(jobs.running()),
+    )

@@ -1,0 +1,242 @@
+"""Sub-agents: conversations that the model sends out with a task, and that answer with a report.
+
+Each has a session and a window of its own; all else is that of the runtime. The same policy judges what they do, the
+same user is asked, the same turn undoes their files, and what they cost counts like the rest. They are never offered
+more tools than their sender has, and can't send others.
+"""
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+from functools import partial
+
+from msgspec import structs
+
+from clio.agent.conversation import Conversation
+from clio.agent.events import Emit, Event, Notice, StepStarted, ToolFinished, ToolStarted, TurnFinished
+from clio.agent.interrupts import Mailbox
+from clio.agent.loop import Loop
+from clio.agent.runtime import Runtime
+from clio.agent.user_interface import SubagentInterface
+from clio.context.builder import ContextBuilder, Prefix, make_prefix
+from clio.context.shrink import cut_text
+from clio.context.window import ContextWindow
+from clio.fragments import Fragment
+from clio.memory.inject import CHARS_PER_TOKEN
+from clio.messages import AssistantMessage
+from clio.providers.base import Limits, Provider
+from clio.security.actions import FileChange
+from clio.sessions.session import Session
+from clio.subagents.definitions import Definition
+from clio.tokens import TokenEstimator
+from clio.tools.base import Progress, Tool, ToolOutput
+from clio.tools.delegate import DelegateTool, Task
+from clio.tools.left_out import LeftOut
+from clio.tools.schema import tool_spec
+from clio.tools.work_tools import server_tools
+
+MAX_AT_ONCE = 4
+MAX_REPORT_CHARS = 6_000
+NOT_FOR_THEM = frozenset("ask_user memory_operations use_skill".split())
+"""Tools of a conversation with the user: no one answers a sub-agent, and its work teaches nothing about the user."""
+_NAME_CHARS = 60
+KNOWLEDGE_TOKENS = 1_000
+"""Of the project's memory, in a sub-agent's prompt."""
+
+
+class SubagentPool:
+    """Carries out the tasks that the model of a runtime's conversations sends, at most `MAX_AT_ONCE` at a time."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._free = asyncio.Semaphore(MAX_AT_ONCE)
+        self.one_changes = asyncio.Lock()
+        self.one_asks = asyncio.Lock()
+        self._working = self._to_work = 0
+
+    def make_tool(self, sender: Conversation, limits: Limits) -> Tool:
+        """The tool with which a conversation sends sub-agents."""
+        known = [tool.name for tool in offered_tools(sender, limits)[0]]
+        agents = [self._clean(agent) for agent in self._runtime.agents.usable()]
+        return DelegateTool(agents, known, partial(self._run, sender))
+
+    def _clean(self, agent: Definition) -> Definition:
+        """The same without secrets: its text is sent."""
+        clean = self._runtime.clean
+        return structs.replace(agent, description=clean(agent.description), text=clean(agent.text))
+
+    async def _run(self, sender: Conversation, task: Task, progress: Progress) -> ToolOutput:
+        with self._share_budget():
+            async with self._free:
+                return await self._work(sender, task, progress)
+
+    @contextmanager
+    def _share_budget(self) -> Generator[None]:
+        """While one works, what may still be spent is shared out among all that were sent with it."""
+        spending = self._runtime.spending
+        if not self._working:
+            self._to_work = _count_sent(self._runtime.session)
+        self._working += 1
+        spending.sharers = min(self._to_work, MAX_AT_ONCE)
+        try:
+            yield
+        finally:
+            self._working -= 1
+            self._to_work -= 1
+            spending.sharers = min(self._to_work, MAX_AT_ONCE) if self._working else 1
+
+    async def _work(self, sender: Conversation, task: Task, progress: Progress) -> ToolOutput:
+        runtime, provider = self._runtime, sender.provider
+        model = task.model or (task.agent.model if task.agent else "")
+        if model and model != provider.model:
+            provider = runtime.providers.open(model)
+        session = runtime.new_session(
+            f"{task.name}: {' '.join(task.text.split())}"[:_NAME_CHARS],
+            parent=runtime.session.id,
+            delegated=task.name,
+        )
+        listener = _Listener(progress, runtime.ui.emit, task.name)
+        subagent = Subagent(sender, session, provider, task, self, listener)
+        try:
+            finished = await subagent.run_turn(task.text)
+        finally:
+            session.close()
+            if (window := subagent.window) is not None:
+                runtime.windows.keep(provider, window.limits)
+            runtime.note_spending(session, session.bills)
+        return _report(task, session, finished, listener)
+
+
+class Subagent(Conversation):
+    """The conversation of one sub-agent: one turn, which carries out its task."""
+
+    def __init__(
+        self,
+        sender: Conversation,
+        session: Session,
+        provider: Provider,
+        task: Task,
+        pool: SubagentPool,
+        emit: Emit,
+    ) -> None:
+        super().__init__(sender.runtime, session, provider, sender.config)
+        self.ui = SubagentInterface(sender.runtime.ui, emit, task.name, pool.one_asks)
+        self.mailbox = Mailbox()  # what the user says is for the conversation that sent it
+        self.estimator = TokenEstimator(sender.estimator.ratio)
+        self._task = task
+        self._pool = pool
+
+    async def run_turn(self, text: str) -> TurnFinished:
+        """Carry out the task. Only the conversation with the user learns from a turn."""
+        limits = self.runtime.windows.fitted(self.provider, await self.provider.limits())
+        self._loop = self._make_loop(limits)
+        return await self._loop.run_turn(text)
+
+    def hear(self, event: Event) -> None:
+        """Show an event to the sender's user interface, where it concerns it."""
+        self.ui.emit(event)
+
+    def _make_loop(self, limits: Limits) -> Loop:
+        runtime, task = self.runtime, self._task
+        every, left_servers = offered_tools(self, limits)
+        wanted = [names for names in (task.tools, task.agent.tools if task.agent else None) if names]
+        tools = [tool for tool in every if all(tool.name in names for names in wanted)]
+        left_out = LeftOut(servers=tuple(left_servers), offered=len(runtime.servers.offered))
+        memory = runtime.memory.begin_subagent(limits.context_window)
+
+        def prefix() -> Prefix:
+            asked, problems = runtime.asked.for_prompt(self.config, limits, self.estimator)
+            own = [*([_definition_fragment(task.agent)] if task.agent else []), *left_out.fragments()]
+            known = memory.prefix_fragments(KNOWLEDGE_TOKENS, min(CHARS_PER_TOKEN, self.estimator.ratio))
+            return make_prefix(
+                runtime.workspace.root,
+                [*own, *asked, *known],
+                [tool_spec(tool) for tool in tools],
+                self.estimator,
+                compact=False,
+                problems=problems,
+                head="system/agent",
+            )
+
+        async def turn_fragments(text: str) -> list[Fragment]:
+            return await asyncio.to_thread(memory.turn_fragments, text)
+
+        builder = ContextBuilder(
+            project=runtime.project,
+            prefixes=[prefix],
+            estimator=self.estimator,
+            turn_fragments=turn_fragments,
+            read_image=self._read_image,
+        )
+        most = task.agent.max_steps if task.agent else self.config.max_steps
+        return self._assemble(
+            ContextWindow(self.session, builder, limits, now=runtime.now),
+            tools,
+            left_out,
+            runtime.asked.for_folders(self.config, limits, self.estimator),
+            max_steps=min(self.config.max_steps, most),
+            alone=self._pool.one_changes,
+        )
+
+
+def offered_tools(conversation: Conversation, limits: Limits) -> tuple[list[Tool], list[str]]:
+    """The tools a sub-agent may have, and the names of those left out for want of space."""
+    servers, left = server_tools(conversation.runtime.servers, limits.context_window // 4)
+    return [tool for tool in (*conversation.own_tools(), *servers) if tool.name not in NOT_FOR_THEM], left
+
+
+def _count_sent(session: Session) -> int:
+    """How many sub-agents the model has just sent with one answer."""
+    answer = next((one for one in reversed(session.messages) if isinstance(one, AssistantMessage)), None)
+    return sum(call.name == DelegateTool.name for call in answer.tool_calls) if answer else 1
+
+
+class _Listener:
+    """Hears a sub-agent's events: its calls are progress of the call that sent it, its warnings are shown."""
+
+    def __init__(self, progress: Progress, emit: Emit, name: str) -> None:
+        self._progress = progress
+        self._emit = emit
+        self._name = name
+        self._step = 1
+        self.changed: dict[str, None] = {}
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case StepStarted(step=step):
+                self._step = step
+                self._progress(f"step {step}")
+            case ToolStarted(title=title):
+                self._progress(f"step {self._step} · {title}")
+            case ToolFinished(files_changed=paths):
+                self.changed.update(dict.fromkeys(paths))
+            case Notice(text=text, level="warning"):
+                self._emit(Notice(text=f"{self._name}: {text}", level="warning"))
+            case _:
+                pass  # the report says the rest
+
+
+def _definition_fragment(agent: Definition) -> Fragment:
+    return Fragment(name="agent", text=agent.text, source=agent.shown, reason="what this sub-agent is told", whole=True)
+
+
+def _report(task: Task, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
+    ok = finished.status == "done"
+    changed = list(listener.changed)
+    facts = [f"sub-agent {task.name}, session {session.id}, {_format_steps(finished.steps)}"]
+    facts += [f"changed: {', '.join(changed)}"] if changed else []
+    facts += [f"it did not finish: {finished.error}"] if not ok else []
+    report = cut_text(finished.text.strip(), MAX_REPORT_CHARS, "the rest is in its session")
+    cost = f", {finished.cost.text}" if finished.cost is not None and finished.cost.micro_dollars else ""
+    files = f", {len(changed)} file{'s' if len(changed) > 1 else ''} changed" if changed else ""
+    summary = f"{_format_steps(finished.steps)}{cost}{files}" + ("" if ok else f": {finished.error}")
+    return ToolOutput(
+        text="\n".join([f"[{'; '.join(facts)}]", report or "(no report)"]),
+        summary=" ".join(summary.split()),
+        ok=ok,
+        changed=tuple(FileChange(path=(session.working_directory / path), kind="update") for path in changed),
+    )
+
+
+def _format_steps(count: int) -> str:
+    return f"{count} step" if count == 1 else f"{count} steps"
