@@ -26,7 +26,7 @@ from clio.sandbox.confinement import Confinement
 from clio.sandbox.fence import Level
 from clio.sandbox.probe import why_not_confined
 from clio.sandbox.sandbox import Sandbox
-from clio.tools.shell.held import run_held, run_unasked
+from clio.tools.shell.sandboxed_run import run_held, run_unasked
 
 Run = Callable[[], Awaitable[None]]
 

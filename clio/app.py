@@ -21,7 +21,7 @@ from clio.providers.registry import make_provider
 from clio.security.redaction.redactor import Redactor
 from clio.security.redaction.settings import redactor_for
 from clio.sessions.session import Session
-from clio.tools.files.read_log import ReadLog
+from clio.tools.base import ReadLog
 
 if TYPE_CHECKING:  # commands are for lines that begin with a slash, and most do not
     from clio.commands.called import MakeMeaning, Meaning

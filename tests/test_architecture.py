@@ -42,7 +42,6 @@ HEAVY: dict[str, set[str]] = {
     "tiktoken": {"clio.context.calibrate_child"},
     "numpy": {"clio.memory.vectors.numeric"},
     "rensa": {"clio.algorithms.minhash"},
-    "clio.tools.web.html_text": {"clio.tools.web.web_fetch"},
     "usearch": {"clio.memory.vectors.graph"},
     "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.wire", "clio.mcp.pipe"},
     "anyio": {"clio.mcp.pipe"},

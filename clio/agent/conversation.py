@@ -38,13 +38,9 @@ from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.shelf import skills_fragment
 from clio.skills.skill import Skill
 from clio.tokens import TokenEstimator
-from clio.tools.base import Tool
-from clio.tools.file_tools import file_tools
-from clio.tools.files.read_log import ReadLog
-from clio.tools.left_out import LeftOut
-from clio.tools.page_size import PageSize
-from clio.tools.schema import tool_spec
-from clio.tools.work_tools import run_command_tool, server_tools, use_skill_tool, work_tools
+from clio.tools.base import LeftOut, PageSize, ReadLog, Tool
+from clio.tools.schemas import tool_spec
+from clio.tools.toolbox import file_tools, run_command_tool, server_tools, use_skill_tool, work_tools
 
 if TYPE_CHECKING:
     from clio.agent.mention_lookup import MentionLookup

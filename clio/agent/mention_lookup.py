@@ -23,10 +23,9 @@ from clio.security.approval import ApprovalRequest, Ask, Deny, Policy
 from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.tokens import TokenEstimator
-from clio.tools.files.read_log import ReadLog
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, shown, size_text
-from clio.tools.files.text_lines import numbered
-from clio.tools.search.listing import list_folder
+from clio.tools.base import ReadLog
+from clio.tools.files.read_file import list_folder
+from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, numbered, shown, size_text
 
 
 def resource_of(mention: Mention, servers: Servers | None) -> tuple[str, str] | None:

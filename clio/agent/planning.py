@@ -13,7 +13,7 @@ from clio.security.approval import Policy
 from clio.security.modes import next_mode
 from clio.sessions.session import Session
 from clio.sessions.state import Planned, Todo
-from clio.tools.todo import render
+from clio.tools.session_tools import render
 
 CARRY_OUT = "Carry out the plan."
 """What is said for the person who approves."""

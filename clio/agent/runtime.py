@@ -234,7 +234,7 @@ def _open_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:
     config = loaded.config
 
     def list_files(root: Path) -> list[str]:
-        from clio.tools.search.file_index import walk  # a turn that changes no file needs no list of them
+        from clio.tools.files.file_index import walk  # a turn that changes no file needs no list of them
 
         return sorted(walk(root, root, hidden=True, links=True))
 

@@ -15,7 +15,7 @@ from clio.security.actions import Action, ChangeFiles, FileChange
 from clio.security.approval import Answer, Declined
 from clio.tools.base import FreeArguments, ToolOutput
 from clio.tools.files.diff import changed_lines, diff_texts
-from clio.tools.schema import signature
+from clio.tools.schemas import signature
 
 _MAX_REPAIRED = 2_000_000
 """Characters; a repair of more takes longer than a new answer."""

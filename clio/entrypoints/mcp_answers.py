@@ -18,9 +18,8 @@ from clio.memory.records import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import DEFAULT_LIMIT, Scope
-from clio.tools.memory_knowledge import described, labels
+from clio.tools.memory_answers import UNDO, compacted_text, described, find_all, labels, recalled_text, remembered_text
 from clio.tools.memory_recall import recall_text
-from clio.tools.memory_verbs import UNDO, compacted_text, find_all, recalled_text, remembered_text
 
 ENTRIES = 30
 """Entries of the project knowledge where no limit is given."""

@@ -22,13 +22,13 @@ from clio.memory.memories import SCOPES
 from clio.memory.records import KINDS
 from clio.memory.system import MemorySystem
 from clio.memory.typed.record import TYPES
-from clio.tools.memory_values import MAX_MEMORIES, MAX_RESULTS, MAX_SESSIONS, READERS
+from clio.tools.memory_call import MAX_MEMORIES, MAX_RESULTS, MAX_SESSIONS, READERS
 
 Schema = dict[str, Any]
 
 
 class Param(Struct, frozen=True, kw_only=True):
-    """One argument. read: the name its value is read by, see `clio.tools.memory_values`."""
+    """One argument. read: the name its value is read by, see `clio.tools.memory_call`."""
 
     read: str
     schema: Schema

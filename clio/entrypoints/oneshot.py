@@ -27,7 +27,7 @@ from clio.ui.plain import clean, inert_json
 
 if TYPE_CHECKING:
     from clio.entrypoints.stream_desk import StreamDesk
-    from clio.tools.ask import Asker
+    from clio.tools.session_tools import Asker
 
 
 class NobodyThere:

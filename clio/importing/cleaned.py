@@ -15,7 +15,7 @@ from clio.importing.pieces import Picture, Said
 from clio.messages import AssistantMessage, Deeds, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobStore
 from clio.sessions.text import valid_text
-from clio.tools.truncate import preview
+from clio.tools.output import preview
 
 MAX_WORDS_CHARS = 100_000
 """Of longer words of a person the beginning and the end stand in the message."""

@@ -12,8 +12,8 @@ from clio.config.schema import Sandboxing
 from clio.sandbox.fence import Level
 from clio.sandbox.probe import why_not
 from clio.sandbox.sandbox import Sandbox
-from clio.tools.shell.held import run_held
 from clio.tools.shell.processes import RunningProcess
+from clio.tools.shell.sandboxed_run import run_held
 
 REASONS: Mapping[Level, str] = {level: why_not(level, os.environ) for level in ("bwrap", "landlock")}
 """Why a level cannot be attacked here; "" where it can."""

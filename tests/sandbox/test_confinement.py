@@ -25,8 +25,7 @@ from clio.sandbox.refusal import find_refusal
 from clio.security.actions import RunCommand
 from clio.security.approval import Allow, Answer, Deny, Policy
 from clio.security.path_policy import Workspace
-from clio.tools.shell.held import run_unasked, start_unasked
-from clio.tools.shell.unasked_environment import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_unasked_environment, run_unasked, start_unasked
 from tests.sandbox.range import Range
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.desk import Desk, make_repository

@@ -25,9 +25,9 @@ from clio.security.actions import RunCommand
 from clio.security.approval import Allow, Ask, Deny, Policy
 from clio.security.path_policy import Workspace
 from clio.tools.git import GitArgs, GitTool
-from clio.tools.shell.held import run_held
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCommandTool
+from clio.tools.shell.sandboxed_run import run_held
 from clio.ui.footer.facts import Facts
 from tests.sandbox.range import REASONS, Range
 

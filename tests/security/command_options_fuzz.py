@@ -32,7 +32,7 @@ from clio.security.approval import Allow, Policy
 from clio.security.path_policy import Workspace
 from clio.security.readonly import judge as judges
 from clio.security.readonly.grammar import Grammar
-from clio.tools.shell.unasked_environment import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_unasked_environment
 
 SECRET = "Xq7-marker-secret-of-the-environment"
 CANARY = "Zk9-content-of-a-file-outside"

@@ -10,7 +10,7 @@ from clio.security.actions import RunCommand
 from clio.security.approval import Allow, Policy
 from clio.security.command_risk import harmless_variable
 from clio.security.path_policy import Workspace
-from clio.tools.shell.unasked_environment import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_unasked_environment
 
 FOLDER = Path(__file__).parent
 

@@ -6,8 +6,7 @@ import pytest
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange
-from clio.tools.files.patch_format import AddFile, DeleteFile, Hunk, UpdateFile, parse_patch
-from clio.tools.files.patch_hunks import HunkFailed, apply_hunks
+from clio.tools.files.patch_text import AddFile, DeleteFile, Hunk, HunkFailed, UpdateFile, apply_hunks, parse_patch
 from tests.tools.file_support import Bench, run
 
 WHOLE = """*** Begin Patch

@@ -15,14 +15,12 @@ from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.sessions.state import Todo
 from clio.sessions.store import SessionStore
-from clio.tools.ask import AskUserArgs, AskUserTool
 from clio.tools.base import Tool, ToolOutput
-from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page
-from clio.tools.schema import tool_spec
+from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page, preview, rows
+from clio.tools.schemas import tool_spec
+from clio.tools.session_tools import AskUserArgs, AskUserTool, TodoArgs, TodoItem, TodoTool, changed
 from clio.tools.shell.jobs import JobTable
-from clio.tools.todo import TodoArgs, TodoItem, TodoTool, changed
-from clio.tools.truncate import preview, rows
-from clio.tools.work_tools import work_tools
+from clio.tools.toolbox import work_tools
 
 
 class Person:

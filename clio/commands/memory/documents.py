@@ -16,7 +16,7 @@ from clio.commands.result import CommandResult, LongWork, refuse
 from clio.commands.sessions.export import suggest_paths
 from clio.commands.tables import Table
 from clio.errors import ClioError, UserError
-from clio.tools.search.file_index import list_files
+from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:  # the commands' names must be known before this room is needed
     from clio.memory.vectors.documents import DocumentSource, Taken

@@ -10,8 +10,7 @@ from pathlib import Path
 from clio.errors import ToolFailed
 from clio.security.actions import ChangeFiles
 from clio.security.path_policy import Workspace
-from clio.tools.files.text_file import shown
-from clio.tools.files.unsaved import as_open, plain, same_text
+from clio.tools.files.text_file import as_open, plain, same_text, shown
 
 PATIENCE_S = 5.0
 """An editor that takes longer to say what it shows is not waited for; the file on disk counts."""

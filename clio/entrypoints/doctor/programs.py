@@ -7,7 +7,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.checks.checkers import describe_checks, waiting_programs
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
-from clio.tools.search.file_index import ripgrep
+from clio.tools.files.file_index import ripgrep
 
 GIT_NEEDED = (2, 23)
 """`git switch` came with it."""

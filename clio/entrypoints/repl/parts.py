@@ -40,12 +40,12 @@ _OPENED_AHEAD = (
     "clio.agent.tool_calls",
     "clio.agent.tool_calls",
     "clio.security.command_policy",
-    "clio.tools.files.read",
-    "clio.tools.files.edit",
-    "clio.tools.search.search_text",
-    "clio.tools.search.listing",
+    "clio.tools.files.read_file",
+    "clio.tools.files.edit_file",
+    "clio.tools.files.search_text",
+    "clio.tools.files.read_file",
     "clio.tools.shell.run_command",
-    "clio.tools.truncate",
+    "clio.tools.output",
 )
 _TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
 
@@ -83,12 +83,12 @@ def make_line(
     from clio.ui.line.prompt_line import PromptLine
 
     def list_files() -> Sequence[str]:
-        from clio.tools.search.file_index import list_files
+        from clio.tools.files.file_index import list_files
 
         return list_files(loaded.project)
 
     def list_ahead() -> Sequence[str] | None:
-        from clio.tools.search.file_index import list_within
+        from clio.tools.files.file_index import list_within
 
         return list_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
 

@@ -99,7 +99,7 @@ class JobTable:
 
         outside: no sandbox holds it. unasked: it runs without a question, and so is confined.
         """
-        from clio.tools.shell.held import explain_job_failure, start_held, start_unasked  # few ever start one
+        from clio.tools.shell.sandboxed_run import explain_job_failure, start_held, start_unasked  # few ever start one
 
         sandbox = self.sandbox if self.held and not outside else None
         explain: Callable[[], str] | None = None

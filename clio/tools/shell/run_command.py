@@ -17,11 +17,11 @@ from clio.sandbox.own_tmp import TOLD, WARNING
 from clio.security.actions import Internal, RunCommand
 from clio.security.path_policy import Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
-from clio.tools.shell.held import put_back_by_jobs, run_held, run_unasked
+from clio.tools.schemas import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import RunningProcess, run
-from clio.tools.work_args import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
+from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held, run_unasked
 
 _FIRST_LOOK_S = 0.5
 _TITLE_CHARS = 200

@@ -8,9 +8,8 @@ from msgspec import Struct, structs
 
 from clio.security.actions import ChangeFiles, FileChange
 from clio.security.approval import Answer, Declined
-from clio.tools.files.diff import diff_change
-from clio.tools.files.hunks import Hunk, keep_hunks, split_hunks
-from clio.tools.files.text_lines import main_ending
+from clio.tools.files.diff import Hunk, diff_change, keep_hunks, split_hunks
+from clio.tools.files.text_file import main_ending
 
 
 class Piece(Struct, frozen=True, kw_only=True):

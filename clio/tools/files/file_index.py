@@ -1,6 +1,7 @@
-"""The files of a project, without what its `.gitignore` files leave out, in a git repository or not."""
+"""The files of a project without what its `.gitignore` files leave out, and the paths a model names among them."""
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -9,11 +10,101 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from functools import cache
+from difflib import get_close_matches
+from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 
+from msgspec import Struct, field
+
+from clio.errors import ToolRetry
+from clio.security.path_policy import Workspace
 from clio.storage.reading import read_project_file, read_regular
-from clio.tools.search.ignore_rules import IgnoreRules, parse_rules
+from clio.tools.files.globs import MOST_WILDCARDS, compile_glob, translate
+
+_MOST_LINES, _MOST_CHARS = 4_000, 1_000
+"""More rules in one file, and longer ones, say nothing: each rule is asked about each path."""
+_MOST_TOLD = 50_000
+"""A large tree is walked before every command, and most of its files are those of the last time."""
+
+
+class _Rule(Struct, frozen=True, kw_only=True):
+    matches: Callable[[str], bool]
+    expression: str
+    ignores: bool
+    folders_only: bool
+
+
+class IgnoreRules(Struct, frozen=True, kw_only=True):
+    """The rules of one file, for paths relative to the folder it lies in. told: what was said of files before.
+
+    any_of_them: one expression for all rules; None where one of them has none.
+    """
+
+    rules: tuple[_Rule, ...]
+    any_of_them: re.Pattern[str] | None
+    told: dict[str, bool | None] = field(default_factory=dict[str, bool | None])
+
+    def verdict(self, path: str, *, folder: bool) -> bool | None:
+        """True: ignored, False: expressly not ignored, None: nothing is said. Forward slashes, none at either end."""
+        if folder:
+            return self._verdict(path, folder=True)
+        if path in self.told:
+            return self.told[path]
+        if len(self.told) >= _MOST_TOLD:
+            self.told.clear()
+        said = self.told[path] = self._verdict(path, folder=False)
+        return said
+
+    def _verdict(self, path: str, *, folder: bool) -> bool | None:
+        if self.any_of_them is not None and not self.any_of_them.fullmatch(path):
+            return None
+        for rule in reversed(self.rules):
+            if (folder or not rule.folders_only) and rule.matches(path):
+                return rule.ignores
+        return None
+
+
+@lru_cache(maxsize=64)
+def parse_rules(text: str) -> IgnoreRules:
+    """The rules in the text of an ignore file; lines that cannot be read say nothing, as with git."""
+    lines = islice((line for line in text.splitlines() if len(line) <= _MOST_CHARS), _MOST_LINES)
+    rules = tuple(rule for line in lines if (rule := _rule(line)) is not None)
+    if any(not rule.expression for rule in rules):
+        return IgnoreRules(rules=rules, any_of_them=None)
+    together = "|".join(rule.expression for rule in rules)
+    return IgnoreRules(rules=rules, any_of_them=re.compile(together or "(?!)"))
+
+
+def _rule(line: str) -> _Rule | None:
+    line = _without_blanks(line)
+    if not line or line.startswith("#"):
+        return None
+    ignores = not line.startswith("!")
+    glob = line if ignores else line[1:]
+    folders_only = glob.endswith("/")
+    glob = glob.rstrip("/") if folders_only else glob
+    if not glob:
+        return None
+    if "/" not in glob:
+        glob = f"**/{glob}"
+    if glob.endswith("/**"):
+        glob += "/*"  # everything below the folder, which itself stays
+    try:
+        matches = compile_glob(glob.removeprefix("/"), as_git=True)
+        simple = glob.count("*") <= MOST_WILDCARDS
+        expression = translate(glob.removeprefix("/"), as_git=True) if simple else ""
+    except (re.error, RecursionError, OverflowError):
+        return None
+    return _Rule(matches=matches, expression=expression, ignores=ignores, folders_only=folders_only)
+
+
+def _without_blanks(line: str) -> str:
+    """The line without blanks at its end; one that is written with a backslash stays."""
+    bare = line.rstrip(" \t")
+    backslashes = len(bare) - len(bare.rstrip("\\"))
+    return bare + line[len(bare) : len(bare) + 1] if backslashes % 2 else bare
+
 
 _REPOSITORIES = (".git", ".hg", ".svn", ".jj")
 _OWN_DATA = (".clio/sessions", ".clio/cache")
@@ -253,3 +344,46 @@ def _repository_of(folder: Path) -> Path | None:
         if (candidate / ".git").exists():
             return candidate
     return None
+
+
+_MAX_NAMES = 20_000
+_MAX_OFFERED = 3
+
+
+def resolve(workspace: Workspace, text: str) -> Path:
+    """The absolute path meant. Raises ToolRetry where the text cannot be a path."""
+    try:
+        return workspace.resolve(text)
+    except (ValueError, RuntimeError) as error:  # RuntimeError: `~name` of a user this machine does not have
+        raise ToolRetry(f"{text!r} is not a usable path: {error}") from None
+
+
+def missing(workspace: Workspace, path: Path) -> ToolRetry:
+    """The error for a path that does not exist, with the nearest ones that do."""
+    shown = workspace.display(path)
+    offers = nearest(workspace, path)
+    if offers:
+        return ToolRetry(f"{shown!r} does not exist; did you mean {' or '.join(map(repr, offers))}?")
+    return ToolRetry(f"{shown!r} does not exist; see what does with list_files or find_files")
+
+
+def nearest(workspace: Workspace, path: Path) -> list[str]:
+    """Up to three existing paths like this one: the same name elsewhere first, then names spelled alike."""
+    if not workspace.contains(path):
+        return []
+    wanted = workspace.display(path)
+    known = list_files(workspace.root, hidden=True)[:_MAX_NAMES]
+    same = [name for name in known if name.rsplit("/", 1)[-1].lower() == path.name.lower()]
+    if same:
+        return sorted(same, key=lambda name: -_shared(name, wanted))[:_MAX_OFFERED]
+    by_name: dict[str, list[str]] = {}
+    for name in known:
+        by_name.setdefault(name.rsplit("/", 1)[-1], []).append(name)
+    alike = get_close_matches(path.name, by_name, n=_MAX_OFFERED, cutoff=0.7)
+    found = [name for base in alike for name in sorted(by_name[base], key=lambda name: -_shared(name, wanted))]
+    return found[:_MAX_OFFERED]
+
+
+def _shared(name: str, wanted: str) -> int:
+    """How many folders two paths have in common."""
+    return len(set(name.split("/")[:-1]) & set(wanted.split("/")[:-1]))
