@@ -25,7 +25,7 @@ from msgspec import Struct
 
 from bench.histories import stored, window_of
 from bench.transcripts import find_transcripts
-from clio.context.builder import Built
+from clio.context.request_builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow
 from clio.messages import AssistantMessage, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage

@@ -12,7 +12,7 @@ from clio.agent.subagent import SubagentPool
 from clio.agent.user_interface import UserInterface
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
-from clio.context.shelf import Shelf
+from clio.context.message_parts import Shelf
 from clio.context.window import ContextWindow
 from clio.errors import ConfigError
 from clio.providers.base import Provider

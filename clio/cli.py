@@ -302,7 +302,7 @@ def _note_a_silent_pipe() -> None:
 
 def _print_damage_notes() -> None:
     """Tell of damaged files that were copied and that nothing told of yet; a turn shows its own."""
-    if damage := sys.modules.get("clio.storage.damage"):  # not imported: no such file was read
+    if damage := sys.modules.get("clio.storage.jsonl"):  # not imported: no such file was read
         for sentence in damage.take_damage_notes():
             from clio.ui.plain import visible
 
@@ -313,7 +313,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     """Say on standard error what ended the program, in one sentence; its exit code."""
     from clio.entrypoints.last_words import cleaner
     from clio.errors import ClioError, SessionNotFound
-    from clio.storage.reasons import NO_ROOM, sentence
+    from clio.storage.locks import NO_ROOM, sentence
 
     clean = cleaner(argv)  # an error may quote a file, a server, a setting
     while len(members := _members(error)) == 1:

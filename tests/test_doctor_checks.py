@@ -26,7 +26,7 @@ from clio.memory.recall.stamps import SessionFolder
 from clio.messages import AssistantMessage, UserMessage
 from clio.sandbox.sandbox import Sandbox
 from clio.sessions.store import SessionStore
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 from tests.support.chat_server import ChatServer
 
 KEY = "sk-live-0123456789abcdefghij"
@@ -243,7 +243,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
     def refuse(fd: int, *, shared: bool) -> bool:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("clio.storage.filelock._lock", refuse)
+    monkeypatch.setattr("clio.storage.locks._lock", refuse)
     found = lines(look(project, env), "locks")
     assert [mark for mark, _ in found] == ["note", "note", "ok"]
     assert "the file system of .clio has none" in found[0][1]

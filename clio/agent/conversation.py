@@ -18,11 +18,17 @@ from clio.agent.turn_hooks import TurnHooks
 from clio.agent.user_interface import UserInterface
 from clio.checks.edit_checks import EditChecks
 from clio.config.schema import CHECKS_OFF, Config
-from clio.context.background_fetch import BackgroundFetch
-from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
-from clio.context.calibrate import Calibration, prefix_texts
-from clio.context.encodings import encoding_folders, encoding_for, find_encoding, is_hosted_openai
-from clio.context.folder_instructions import FolderInstructions
+from clio.context.encodings import (
+    BackgroundFetch,
+    Calibration,
+    encoding_folders,
+    encoding_for,
+    find_encoding,
+    is_hosted_openai,
+    prefix_texts,
+)
+from clio.context.instructions import FolderInstructions
+from clio.context.request_builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.fragments import Fragment

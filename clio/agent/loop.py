@@ -31,7 +31,7 @@ from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.money import Cost
 from clio.checks.edit_checks import EditChecks, find_place
-from clio.context.long_words import Words, fit_words
+from clio.context.request_builder import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.messages import (

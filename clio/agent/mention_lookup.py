@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.agent.user_interface import UserInterface
-from clio.context.mentions import Lines, Mention, readings
+from clio.context.message_parts import Lines, Mention, readings
 from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound

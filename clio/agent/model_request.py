@@ -21,7 +21,7 @@ from clio.agent.model_choice import make_cache_key, may_pass_on
 from clio.agent.runtime import Runtime
 from clio.agent.spending import Reservation
 from clio.algorithms.hidden_letters import unhidden
-from clio.context.builder import Built
+from clio.context.request_builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import (
     ConfigError,

@@ -22,10 +22,9 @@ from clio.config.loaded import Loaded
 from clio.config.paths import user_home
 from clio.config.schema import Config
 from clio.config.trust import remember_rule
-from clio.context.asked_by_files import AskedByFiles
-from clio.context.found_windows import WindowBook
-from clio.context.ratios import RatioBook
-from clio.context.shelf import Shelf
+from clio.context.instructions import AskedByFiles
+from clio.context.learned_limits import RatioBook, WindowBook
+from clio.context.message_parts import Shelf
 from clio.errors import ClioError, ConfigError
 from clio.hooks.hooks import Hooks
 from clio.mcp.opening import open_servers
@@ -42,9 +41,9 @@ from clio.security.opening import open_policy
 from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.security.redaction.settings import redactor_for
-from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
+from clio.sessions.store import open_store
 from clio.skills.shelf import SkillShelf
 from clio.subagents.definitions import DefinitionFolders
 from clio.tools.shell.jobs import JobTable

@@ -16,7 +16,7 @@ from clio.providers.prices import Price
 from clio.sessions.ledger import FILE_NAME, Ledger, Spent, spent_of
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 LEAST_ANSWER = 256
 """Tokens: for less no request is worth its price."""

@@ -18,8 +18,8 @@ from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.runtime import Runtime
 from clio.agent.user_interface import SubagentInterface
-from clio.context.builder import ContextBuilder, Prefix, make_prefix
-from clio.context.shrink import cut_text
+from clio.context.message_views import cut_text
+from clio.context.request_builder import ContextBuilder, Prefix, make_prefix
 from clio.context.window import ContextWindow
 from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN

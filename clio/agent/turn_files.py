@@ -13,7 +13,7 @@ from clio.fragments import Fragment
 from clio.messages import begins_turn
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 if TYPE_CHECKING:  # diffs are shown when somebody wants to see one
     from clio.agent.file_diffs import ShownChange

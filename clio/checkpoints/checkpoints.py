@@ -21,8 +21,7 @@ from clio.checkpoints.states import Change, FileState, Kind, Record, TurnRef
 from clio.checkpoints.timeline import REFUSED, Step, TurnFiles, judge, redoable, taken_back, turns_of, way_back
 from clio.errors import ClioError, UserError
 from clio.ids import new_id
-from clio.storage.leftovers import drop_unfinished
-from clio.storage.reasons import cause
+from clio.storage.locks import cause, drop_unfinished
 
 if TYPE_CHECKING:
     from clio.checkpoints.space import Usage

@@ -10,10 +10,8 @@ from msgspec import Struct
 
 from clio.algorithms.json_data import decode_json
 from clio.checkpoints.states import FileState, TurnRef
-from clio.storage.atomic import write_atomic
-from clio.storage.filelock import FileLock, holder
-from clio.storage.folders import make_folder
-from clio.storage.reading import read_regular
+from clio.storage.files import make_folder, read_regular, write_atomic
+from clio.storage.locks import FileLock, holder
 
 
 class Intent(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -10,12 +10,9 @@ from clio.checkpoints.log import Log
 from clio.checkpoints.objects import Objects
 from clio.checkpoints.restore import Restored, path_of, restore
 from clio.checkpoints.states import Record
-from clio.storage.atomic import sync_folder, write_atomic
-from clio.storage.document import set_aside
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_folder
-from clio.storage.leftovers import drop_unfinished
-from clio.storage.reading import read_regular
+from clio.storage.documents import set_aside
+from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
+from clio.storage.locks import FileLock, drop_unfinished
 
 _DONE = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a restoring"}
 

@@ -12,12 +12,10 @@ from msgspec import Struct
 from clio.algorithms.json_data import decode_json
 from clio.algorithms.late_pattern import LatePattern
 from clio.checkpoints.states import Record
-from clio.storage.atomic import write_atomic
-from clio.storage.document import refuse_newer
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_folder
+from clio.storage.documents import refuse_newer
+from clio.storage.files import make_folder, open_regular, write_atomic
 from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines, split_lines
-from clio.storage.reading import open_regular
+from clio.storage.locks import FileLock
 
 VERSION = 1
 SCHEMA = "clio.checkpoints"

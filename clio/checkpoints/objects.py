@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from clio.checkpoints.states import NOT_KEPT
-from clio.storage.atomic import sync_folder, write_atomic
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder, sync_folder, write_atomic
 
 _RAW, _PACKED = b"r", b"z"
 _PAYS_BYTES = 128

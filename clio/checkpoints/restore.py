@@ -11,7 +11,7 @@ from msgspec import Struct
 from clio.checkpoints.objects import Objects
 from clio.checkpoints.scan import state_of
 from clio.checkpoints.states import Change, FileState, Record
-from clio.storage.atomic import sync_folder, write_atomic
+from clio.storage.files import sync_folder, write_atomic
 
 
 class Restored(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,7 @@ from msgspec import Struct
 from clio.checkpoints.scan import Seen
 from clio.checkpoints.states import NOT_KEPT
 from clio.ids import new_id
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_folder
-from clio.storage.reading import read_regular
+from clio.storage.files import make_folder, read_regular, write_atomic
 
 SEEN_NAME = "seen.msgpack"
 _VERSION = 1

@@ -10,7 +10,7 @@ from clio.checkpoints.objects import DiskObjects
 from clio.checkpoints.seen_file import SEEN_NAME, ids_seen
 from clio.checkpoints.states import NOT_KEPT, Record
 from clio.errors import StorageError
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 
 YOUNG_S = 3600.0
 """Objects put this recently are spared: the line that names them may be about to be written."""

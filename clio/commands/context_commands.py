@@ -14,9 +14,8 @@ from clio.commands.tables import Bar, BarPart, Table
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 
 if TYPE_CHECKING:
-    from clio.context.foresight import NextTrim
     from clio.context.window import ContextWindow
-    from clio.context.window_use import PartUse, WindowUse
+    from clio.context.window_report import NextTrim, PartUse, WindowUse
     from clio.sessions.session import Session
     from clio.sessions.state import Trim
 

@@ -12,7 +12,7 @@ from clio.commands.result import CommandResult, refuse
 from clio.commands.tables import Table
 from clio.errors import ConfigError
 from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost, unknown_price
-from clio.sessions.turn_costs import Sum, sum_of, turn_costs
+from clio.sessions.ledger import Sum, sum_of, turn_costs
 
 if TYPE_CHECKING:
     from clio.providers.price_book import PriceBook

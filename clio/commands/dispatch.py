@@ -4,7 +4,7 @@ from clio.commands.command import Command, Shell
 from clio.commands.matching import nearest
 from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError, UsageError
-from clio.storage.reasons import sentence
+from clio.storage.locks import sentence
 
 
 def carry_out(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:

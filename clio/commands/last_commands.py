@@ -13,7 +13,7 @@ from clio.export.wording import named_call
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _THINKING = "thinking"
 

@@ -11,7 +11,7 @@ from clio.config.server import Server
 from clio.config.yaml_file import Entry, Items, Node, Table, parse
 from clio.config.yaml_write import lines_of, rewrite, split_bom
 from clio.errors import ConfigError
-from clio.storage.reasons import next_step, reason
+from clio.storage.locks import next_step, reason
 
 _PLAIN = LatePattern(r"[A-Za-z./][\w./@~-]*")
 _WORDS = frozenset("y n yes no on off true false null".split())

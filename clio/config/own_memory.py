@@ -30,10 +30,9 @@ from clio.config.loaded import Widening
 from clio.config.paths import FOLDER_NAME
 from clio.errors import ClioError, NewerDocument
 from clio.git_looking import answer
-from clio.storage.atomic import write_atomic
-from clio.storage.document import Format, decode, update
-from clio.storage.reading import read_regular
-from clio.storage.reasons import reason
+from clio.storage.documents import Format, decode, update
+from clio.storage.files import read_regular, write_atomic
+from clio.storage.locks import reason
 
 KEY = "project memory"
 SEAL_NAME = "written-here"

@@ -25,9 +25,9 @@ from clio.config.schema import Config
 from clio.config.secrets import shown_value
 from clio.config.setting import Setting
 from clio.errors import ClioError, ConfigError, NewerDocument
-from clio.storage.document import Format, decode, update
-from clio.storage.reading import read_regular
-from clio.storage.reasons import next_step, reason
+from clio.storage.documents import Format, decode, update
+from clio.storage.files import read_regular
+from clio.storage.locks import next_step, reason
 
 _SKILLS = "skills:"
 """Begins the keys of `noted` that say of which waiting skills the user was told; kept until these change."""

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
-from clio.storage.reading import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
+from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
 
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 8

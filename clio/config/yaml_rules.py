@@ -7,7 +7,7 @@ from clio.config.yaml_file import Entry, Items, Scalar, Table, parse
 from clio.config.yaml_settings import settings_of
 from clio.config.yaml_write import insert, lines_of, rewrite, split_bom
 from clio.errors import ConfigError
-from clio.storage.reasons import next_step, reason
+from clio.storage.locks import next_step, reason
 
 
 def add_rule(path: Path, rule: str) -> None:

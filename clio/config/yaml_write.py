@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.config.yaml_file import Place, read_bytes
-from clio.storage.atomic import write_atomic
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder, write_atomic
+from clio.storage.locks import FileLock
 
 BOM = b"\xef\xbb\xbf"
 

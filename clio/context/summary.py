@@ -14,10 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.context.inert import shorten, shorten_line
-from clio.context.line_ranges import LineRange, is_whole_file, join_ranges, shown_ranges
-from clio.context.units import is_substantive
+from clio.context.message_views import LineRange, is_substantive, is_whole_file, join_ranges, shown_ranges
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.deeds import EDITORS, call_arguments, deeds_of, path_of, tool_of
+from clio.sessions.side_effects import EDITORS, call_arguments, deeds_of, path_of, tool_of
 
 if TYPE_CHECKING:
     from clio.context.runner_reports import TestRun

@@ -1,16 +1,11 @@
-"""A thread summary as the text the model reads: the same bytes for the same data, never more than its budget.
-
-What must be said shares the budget first: the requests, the answers, what was decided, committed and changed, what
-fails and what was tried, the commands, the open todos. Spans, tool counts and files only read get the rest.
-"""
+"""A thread summary as the text the model reads: the same bytes for the same data, never more than its budget."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.context.fitting import within
 from clio.context.inert import cut, one_line, quoted, shorten_line, weight
-from clio.context.line_ranges import describe_ranges
+from clio.context.message_views import describe_ranges
 from clio.context.runner_reports import FailedTest, TestRun
 from clio.context.shell_lines import selectors
 from clio.context.summary import Ask, Decision, FileState, Outcome, Said, SpanInfo, ThreadSummary
@@ -18,6 +13,25 @@ from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
 from clio.tokens import TokenEstimator
+
+_TRIES, _MARGIN = 8, 0.98
+
+
+def within(budget_tokens: int, estimator: TokenEstimator, make: Callable[[float], str]) -> str:
+    """What `make` gives, of at most `budget_tokens` by the estimator; empty where it never gets that small.
+
+    make: called with the most the text may weigh, in units (see clio.tokens); "" where nothing fits.
+    """
+    room = budget_tokens * estimator.ratio
+    for _ in range(_TRIES):
+        text = make(room)
+        tokens = estimator.text(text) if text else 0
+        if tokens <= budget_tokens:
+            return text
+        # The estimator finds the whole denser than prose, for its hashes and paths: so much less of it fits.
+        room *= _MARGIN * budget_tokens / tokens
+    return ""
+
 
 ASKS_TOKENS = 1_500
 """The most that all requests together may take, whatever the window."""

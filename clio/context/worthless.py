@@ -11,12 +11,25 @@ import msgspec
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.context.line_ranges import LineRange, common_ranges, count_lines, is_whole_file, join_ranges, shown_ranges
+from clio.context.message_views import (
+    MENDED,
+    OLD_RECALL,
+    OLD_SEARCH,
+    ROUTINE,
+    STALE,
+    WORTHWHILE,
+    LineRange,
+    Unit,
+    call_key,
+    common_ranges,
+    count_lines,
+    is_whole_file,
+    join_ranges,
+    shown_ranges,
+)
 from clio.context.shell_lines import is_search, read_lines
-from clio.context.shrink import MENDED, OLD_RECALL, OLD_SEARCH, ROUTINE, STALE, WORTHWHILE, call_key
-from clio.context.units import Unit
 from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
-from clio.sessions.deeds import EDITORS, READERS, RUNNERS, call_arguments, path_of, tool_of
+from clio.sessions.side_effects import EDITORS, READERS, RUNNERS, call_arguments, path_of, tool_of
 
 _SEARCHERS = frozenset(
     "search_text search_files search grep rg find_files find_file search_file search_dir glob list_files list_dir ls "

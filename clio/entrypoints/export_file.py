@@ -10,7 +10,7 @@ from clio.commands.markdown_code import code
 from clio.commands.result import CommandResult
 from clio.commands.sessions.table import count_messages, file_stem, title_of
 from clio.errors import UserError
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 
 STANDARD_OUTPUT = "-"
 

@@ -11,11 +11,10 @@ from pathlib import Path
 from clio import __version__
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, display
-from clio.context.instruction_files import OWN_FILE
-from clio.context.instructions import find_instructions
+from clio.context.instructions import OWN_FILE, find_instructions
 from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder
 from clio.ui.footer.git_branch import read_branch
 
 CONNECT = "export OPENAI_API_KEY=… or start Ollama"

@@ -11,11 +11,10 @@ from msgspec import Struct, field
 
 from clio.checkpoints.space import excess, make_room
 from clio.errors import ClioError
-from clio.sessions.files import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
+from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
-from clio.storage.filelock import FileLock, holder
-from clio.storage.leftovers import NAME, is_abandoned
-from clio.storage.reading import read_regular
+from clio.storage.files import read_regular
+from clio.storage.locks import NAME, FileLock, holder, is_abandoned
 
 YOUNG_S = 3_600.0
 """What was written so recently may be in use."""

@@ -30,7 +30,7 @@ from clio.importing.places import Found, Looker
 from clio.importing.run import Importer
 from clio.memory.ltm.text import normal
 from clio.memory.records import Entry, Provenance
-from clio.storage.reasons import sentence
+from clio.storage.locks import sentence
 from clio.ui.plain import clean
 
 _BY_THEM = Provenance(asserted_by="model")

@@ -9,7 +9,7 @@ from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
 from clio.config.team_folder import SHARED_NAME, is_shared, shared_folder
 from clio.entrypoints.subcommand_output import ask
 from clio.errors import StorageError, UsageError, UserError
-from clio.storage.reasons import sentence
+from clio.storage.locks import sentence
 from clio.ui.footer.git_branch import read_branch
 from clio.ui.plain import visible
 

@@ -7,9 +7,9 @@ from clio.commands.extensions.added import AddedCommands
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.errors import UserError
-from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
+from clio.sessions.store import open_store
 
 if TYPE_CHECKING:
     from clio.agent.model_choice import EffortChoices

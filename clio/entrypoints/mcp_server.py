@@ -19,7 +19,7 @@ from clio.entrypoints.mcp_answers import Answer
 from clio.entrypoints.mcp_tools import McpTool, call, tools
 from clio.entrypoints.subcommand_output import say
 from clio.errors import ClioError, UsageError
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext

@@ -20,7 +20,7 @@ from clio.entrypoints.cli_words import SWITCH, in_cli_words
 from clio.entrypoints.light_shell import LightShell, needs_a_conversation
 from clio.entrypoints.subcommand_output import ask, print_json, print_result, say
 from clio.errors import ClioError, UsageError
-from clio.storage.reasons import sentence
+from clio.storage.locks import sentence
 
 _HELP_COLUMNS, _MIN_SUMMARY = 100, 20
 _OPTIONS = """\

@@ -11,10 +11,9 @@ from clio.export.collect import Limits, collect
 from clio.export.markdown import markdown
 from clio.export.page import page
 from clio.export.text import escape_unseen
-from clio.sessions.blobs import BlobStore
-from clio.sessions.files import SessionFiles, is_session_id
-from clio.sessions.legacy_outputs import readers
+from clio.sessions.blobs import BlobStore, readers
 from clio.sessions.loading import load
+from clio.sessions.state import SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 
 Form = Literal["html", "md", "json"]

@@ -14,7 +14,7 @@ from clio.context.inert import said_by_a_tool
 from clio.importing.pieces import Picture, Said
 from clio.messages import AssistantMessage, Deeds, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobStore
-from clio.sessions.text import valid_text
+from clio.sessions.state import valid_text
 from clio.tools.output import preview
 
 MAX_WORDS_CHARS = 100_000

@@ -10,7 +10,7 @@ from typing import Any
 
 from clio.importing.lines import BLOCK_BYTES, MAX_LINE_BYTES, Progress, decoded
 from clio.importing.pieces import Tally
-from clio.storage.reading import open_regular
+from clio.storage.files import open_regular
 
 Element = tuple[str, Any]
 """The name of the field it stands in, "" for a document that is itself a list, and the value."""

@@ -16,7 +16,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.importing.pieces import Agent
 from clio.importing.places import Looker, slug
 from clio.memory.ltm.text import normal
-from clio.storage.reading import open_regular
+from clio.storage.files import open_regular
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FACT_CHARS = 2_000

@@ -21,13 +21,10 @@ from clio.importing.twins import Twins, print_of
 from clio.messages import AssistantMessage, Message
 from clio.sessions import snapshot
 from clio.sessions.blobs import HANDLE_CHARS, BlobStore
-from clio.sessions.files import SessionFiles
 from clio.sessions.listing import HEAD_BYTES
-from clio.sessions.state import NAME_CHARS, Imported, SessionState, first_words, one_line
-from clio.sessions.text import derived_id
-from clio.storage.atomic import write_pieces
-from clio.storage.filelock import FileLock
-from clio.storage.reading import open_regular
+from clio.sessions.state import NAME_CHARS, Imported, SessionFiles, SessionState, derived_id, first_words, one_line
+from clio.storage.files import open_regular, write_pieces
+from clio.storage.locks import FileLock
 
 Fate = Literal["new", "grown", "known", "busy", "old", "empty"]
 """What became of a conversation: it came, it took the place of a shorter one, it was there, its session is being

@@ -6,7 +6,7 @@ from msgspec import Struct, structs
 
 from clio.errors import StorageError
 from clio.importing.places import SourceFile
-from clio.storage.document import Format, load, update
+from clio.storage.documents import Format, load, update
 
 READING = 1
 """Grows when clio learns to read more of the files: then all are read again."""

@@ -10,7 +10,7 @@ import msgspec
 
 from clio.algorithms.json_data import decode_json
 from clio.importing.pieces import Json, Tally, mapping
-from clio.storage.reading import open_regular
+from clio.storage.files import open_regular
 
 BLOCK_BYTES = 1 << 18
 MAX_LINE_BYTES = 64_000_000

@@ -16,9 +16,9 @@ from clio.errors import UserError
 from clio.importing import aider, claude, codex, own
 from clio.importing.lines import records_of
 from clio.importing.pieces import Agent, Json, Tally, mapping
-from clio.sessions.files import JOURNAL, is_session_id
 from clio.sessions.listing import list_sessions
-from clio.storage.reading import read_regular
+from clio.sessions.state import JOURNAL, is_session_id
+from clio.storage.files import read_regular
 
 _HEAD_RECORDS = 40
 _SLUG_CHARS = 200

@@ -14,8 +14,8 @@ from clio.importing.lines import Progress
 from clio.importing.pieces import About, Agent, Piece, Tally
 from clio.importing.places import SourceFile
 from clio.importing.twins import Twins
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reasons import NO_ROOM
+from clio.storage.files import make_ignored_folder
+from clio.storage.locks import NO_ROOM
 
 Reader = Callable[[Path, Tally, Progress], Iterator[Piece]]
 READERS: dict[Agent, Reader] = {

@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 from clio.config.server import Server
 from clio.errors import StorageError
 from clio.mcp.values import Catalog
-from clio.storage.document import Format, load, update
+from clio.storage.documents import Format, load, update
 
 MAX_KEPT = 60
 """Catalogs in one file; those listed longest ago go first."""

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder
 
 MAX_BYTES = 200_000
 """Of one file; the one before it is kept as `.1`."""

@@ -18,7 +18,7 @@ from clio.memory.preferences.notice import notice
 from clio.memory.preferences.notice_parts import NEVER, Noticed
 from clio.memory.records import Provenance
 from clio.memory.system import MemorySystem
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _AND_A_LIMIT = re.compile(r",?\s+(?:but|and|just)\s+(?:please\s+)?(?:never|no|not|don't|always|only|just)\b.*$", re.I)
 MAX_SHOWN = 3

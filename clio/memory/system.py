@@ -33,7 +33,7 @@ from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder
 
 if TYPE_CHECKING:
     from clio.memory.feedback.feedback import Feedback, Noted

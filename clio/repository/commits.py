@@ -15,8 +15,7 @@ from clio.errors import UserError
 from clio.git_looking import read_settings
 from clio.repository.run import environment, git, git_path, readable
 from clio.repository.state import Changed, State
-from clio.storage.atomic import write_atomic
-from clio.storage.reading import open_regular
+from clio.storage.files import open_regular, write_atomic
 
 KEPT = "CLIO_COMMIT_MSG"
 """The message of a commit that did not come about, in the repository's own folder until the next one does."""

@@ -9,7 +9,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.config.worktree_link import MARK
 from clio.errors import UsageError, UserError
 from clio.repository.run import git, git_path, root_of
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 
 _NAME = LatePattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
 from clio.errors import ToolFailed
-from clio.storage.atomic import write_atomic
-from clio.storage.reasons import cause
+from clio.storage.files import write_atomic
+from clio.storage.locks import cause
 
 if TYPE_CHECKING:  # needed with the first command
     from clio.sandbox.fence import Enclosed, Level

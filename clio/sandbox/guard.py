@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _MAX_BYTES = 1_000_000
 _MAX_FILES = 300

@@ -10,7 +10,7 @@ from clio.sandbox import bubblewrap, landlock, seatbelt
 from clio.sandbox.fence import GIVEN, Enclosed, Fence, Level
 from clio.sandbox.own_tmp import programs_in_tmp
 from clio.sandbox.places import git_folders, make_fence, socket_folders
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _LIMIT_S = 10.0
 _TRY_CONFINED = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write; fi; : > /dev/null && echo done'

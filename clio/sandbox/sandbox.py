@@ -11,7 +11,7 @@ from clio.config.paths import FOLDER_NAME, user_home
 from clio.config.schema import Sandboxing
 from clio.errors import ToolFailed
 from clio.sandbox.watches import Watches
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 if TYPE_CHECKING:  # what puts a command behind a fence is needed with the first command
     import tempfile

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from clio.algorithms.json_data import JsonDecoder
 from clio.messages import Message
-from clio.sessions.state import Bill, Planned, SessionState, Todo, Trim
-from clio.sessions.text import derived_id, valid_struct
+from clio.sessions.state import Bill, Planned, SessionState, Todo, Trim, derived_id, valid_struct
 
 SCHEMA = "clio.session.journal"
 VERSION = 1

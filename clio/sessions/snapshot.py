@@ -12,8 +12,7 @@ from msgspec import Raw, Struct
 
 from clio.algorithms.json_data import JsonDecoder, check_depth, decode_json
 from clio.messages import Message
-from clio.sessions.spans import Span, ids_of, spans_of
-from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Trim, first_words
+from clio.sessions.state import Bill, Imported, Planned, SessionState, Span, Todo, Trim, first_words, ids_of, spans_of
 
 SCHEMA = "clio.session"
 VERSION = 2

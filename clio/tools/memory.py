@@ -12,7 +12,7 @@ from clio.memory.system import MemorySystem
 from clio.messages import Message
 from clio.security.actions import Internal
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 from clio.tools import memory_answers, memory_recall
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.memory_answers import source_of

@@ -9,7 +9,7 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import Internal
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
 from clio.tools.schemas import ReadOutputArgs
 

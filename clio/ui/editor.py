@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from clio.errors import UserError
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _USUAL = "notepad" if os.name == "nt" else "vi"
 

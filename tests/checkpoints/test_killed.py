@@ -12,7 +12,7 @@ from pathlib import Path
 from clio.checkpoints.checkpoints import Limits
 from clio.checkpoints.space import make_room
 from clio.checkpoints.states import Record
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 from tests.checkpoints.support import SESSION, Place
 
 FILES = {"a.txt": "one\n", "b.txt": "b\n"}

@@ -7,7 +7,7 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clio.context.units import split_units
+from clio.context.message_views import split_units
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, UserError
 from clio.messages import Message, UserMessage

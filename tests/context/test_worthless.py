@@ -5,8 +5,17 @@ from typing import Any
 
 import pytest
 
-from clio.context.shrink import MENDED, OLD_RECALL, OLD_SEARCH, ROUTINE, STALE, apply_cuts, call_key
-from clio.context.units import Unit, split_units
+from clio.context.message_views import (
+    MENDED,
+    OLD_RECALL,
+    OLD_SEARCH,
+    ROUTINE,
+    STALE,
+    Unit,
+    apply_cuts,
+    call_key,
+    split_units,
+)
 from clio.context.worthless import find_worthless
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage
 from clio.tokens import message_units

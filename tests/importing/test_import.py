@@ -24,7 +24,7 @@ from clio.memory.sleep.pending import Sessions
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.store import SessionStore
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk, codex_file, shape, write_lines
 
 SECRET = "sk-" + "proj-" + "Zx8vQ2mNp4Rt7Yk1Wd9Lc3Hb5Jf6Gs0A"

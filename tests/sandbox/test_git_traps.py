@@ -9,7 +9,7 @@ import pytest
 
 from clio.checkpoints.git_source import git_tree
 from clio.config.trust import Trust
-from clio.context.folder_instructions import FolderInstructions
+from clio.context.instructions import FolderInstructions
 from clio.context.recovery_notes import git_activity
 from clio.context.workspace_state import WorkingTree
 from clio.errors import UserError

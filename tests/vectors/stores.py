@@ -20,7 +20,7 @@ import pytest
 from clio.algorithms.bandit import Arm, choose, posterior_of
 from clio.algorithms.bands import DEFAULT_SCORE
 from clio.algorithms.minhash import jaccard, tokens_of
-from clio.context.builder import ContextBuilder, Prefix
+from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
 from clio.fragments import Fragment
 from clio.memory.brain.brain import BrainEntry, envelope

@@ -15,8 +15,7 @@ from clio.config.trust import Trust
 from clio.errors import ClioError, UserError
 from clio.prompt_files import fill_prompt
 from clio.skills.front_matter import Unreadable
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder, write_atomic
 from clio.subagents.definitions import MAX_BYTES, Definition, DefinitionFolders, as_widening, read_definition
 
 _OWN = "--user"

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.context.mentions import find_mentions
+from clio.context.message_parts import find_mentions
 
 _FENCED = LatePattern(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _SHELL = LatePattern(r"(?<![\w`!\\])!`([^`\n]+)`")

@@ -17,8 +17,7 @@ from clio.prompt_files import fill_prompt
 from clio.skills.folders import SkillSet, files_beside
 from clio.skills.front_matter import Unreadable, split_front_matter
 from clio.skills.skill import FILE_NAME, MAX_BYTES, Skill, make_skill, name_problem
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder, write_atomic
 
 _OWN = "--user"
 _SHOWN_PROBLEMS = 5

@@ -17,7 +17,7 @@ from clio.repository.diffs import Difference, between
 from clio.repository.run import git
 from clio.repository.state import read_state
 from clio.repository.wording import count_words, cut_subject, message_of, stat_line
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 
 MOST_COMMITS = 100
 _ANSWER_TOKENS = 2_000

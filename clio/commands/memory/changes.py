@@ -16,7 +16,7 @@ from clio.commands.memory.words import kind_named
 from clio.commands.result import CommandResult, EditText, refuse
 from clio.errors import ClioError
 from clio.memory.records import Added, Entry
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _OPTIONS = ("--confidence", "--example")
 

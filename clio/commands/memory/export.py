@@ -17,7 +17,7 @@ from clio.errors import UsageError
 from clio.memory.control.bundle import SECTIONS, Section, encode_bundle
 from clio.memory.control.export import entries_in, knowledge_alone, make_bundle
 from clio.memory.control.places import Places
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 
 WHAT = {
     "all": "everything that was learned",

@@ -12,7 +12,7 @@ from clio.commands.result import CommandResult, EditText, refuse
 from clio.commands.tables import Table
 from clio.errors import ClioError, UserError
 from clio.memory.records import Note
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _SHOWN_CHARS = 200
 _FOUND = 20

@@ -8,7 +8,7 @@ from clio.commands.memory.words import short_id
 from clio.commands.result import CommandResult, EditText, refuse
 from clio.errors import ClioError, UserError
 from clio.memory.typed.record import MemoryRecord, short
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 
 def memory_named(shell: Shell, word: str) -> MemoryRecord | None:

@@ -11,7 +11,7 @@ from clio.commands.markdown_code import code
 from clio.commands.memory.access import remembers
 from clio.commands.memory.words import count, size
 from clio.commands.result import CommandResult, refuse
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 
 
 @remembers

@@ -18,9 +18,8 @@ from clio.entrypoints.acp.prompt import read_blocks
 from clio.entrypoints.acp.session import EditorSession
 from clio.entrypoints.acp.updates import Outbox, UpdateMaker
 from clio.errors import ClioError, SessionNotFound, UsageError, UserError
-from clio.sessions.own import OwnSessions
 from clio.sessions.state import SessionInfo
-from clio.sessions.store import SessionStore
+from clio.sessions.store import OwnSessions, SessionStore
 from clio.ui.plain import clean_line
 
 if TYPE_CHECKING:

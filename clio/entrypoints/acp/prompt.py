@@ -7,9 +7,8 @@ from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.context.mentions import write_mention
-from clio.context.shelf import Shelf
-from clio.context.shrink import cut_text
+from clio.context.message_parts import Shelf, write_mention
+from clio.context.message_views import cut_text
 from clio.errors import UsageError
 from clio.fragments import Fragment
 from clio.images import MAX_IMAGE_BYTES

@@ -14,7 +14,7 @@ from pathlib import Path
 from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.worktree_link import MARK, link_of
-from clio.storage.reading import read_regular
+from clio.storage.files import read_regular
 
 MAX_LISTED = 200
 NOTE_CHARS = 60
@@ -58,7 +58,7 @@ def _sessions(project: Path, home: Path) -> Rows:
     """The start of each id, with the session's title, marked where the repository brought it; the newest first."""
     from clio.commands.sessions.table import id_length, title_of
     from clio.sessions.listing import list_sessions
-    from clio.sessions.own import OwnSessions
+    from clio.sessions.store import OwnSessions
 
     infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_talk]
     length = id_length(info.id for info in infos)

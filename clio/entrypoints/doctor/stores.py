@@ -21,12 +21,10 @@ from clio.memory.control.places import Places
 from clio.memory.ltm.file import decode_ltm, refuse_newer
 from clio.memory.team.share import Sharing
 from clio.memory.typed.files import FORMAT as MEMORIES
-from clio.storage.damage import is_torn_line
-from clio.storage.document import decode, describe_damage
-from clio.storage.filelock import holder, knows_locks
-from clio.storage.jsonl import split_lines
-from clio.storage.reading import read_regular
-from clio.storage.reasons import reason
+from clio.storage.documents import decode, describe_damage
+from clio.storage.files import read_regular
+from clio.storage.jsonl import is_torn_line, split_lines
+from clio.storage.locks import holder, knows_locks, reason
 from clio.tools.files.text_file import size_text
 
 _MAX_NAMED = 5

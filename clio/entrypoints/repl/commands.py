@@ -37,7 +37,7 @@ from clio.entrypoints.repl.start import recap
 from clio.entrypoints.repl.theme import Colours
 from clio.entrypoints.sleeping import work_of
 from clio.errors import ClioError
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 from clio.ui.editor import edit_text
 from clio.ui.theme import Terminal
 

@@ -19,7 +19,7 @@ from clio.ui.theme import Terminal, detect_terminal
 
 if TYPE_CHECKING:
     from clio.app import App
-    from clio.context.shelf import Shelf
+    from clio.context.message_parts import Shelf
     from clio.ui.asking.desk import Desk
     from clio.ui.asking.plan_review import PlanReviewer
     from clio.ui.footer.session_facts import SessionFacts

@@ -15,7 +15,7 @@ from clio.commands.slash import is_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
-from clio.context.shelf import Shelf
+from clio.context.message_parts import Shelf
 from clio.context.workspace_state import working_tree
 from clio.entrypoints import first_paint
 from clio.entrypoints.idle import make_idle, sleep_at_exit

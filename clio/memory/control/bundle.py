@@ -12,7 +12,7 @@ from clio.memory.ltm.archive import Kept
 from clio.memory.ltm.history import Ending
 from clio.memory.records import Note
 from clio.memory.typed.record import MemoryRecord
-from clio.storage.document import Document, Format, decode, encode
+from clio.storage.documents import Document, Format, decode, encode
 
 Section = Literal["knowledge", "memories", "notes", "scenarios", "styles", "feedback"]
 SECTIONS: tuple[Section, ...] = ("knowledge", "memories", "notes", "scenarios", "styles", "feedback")

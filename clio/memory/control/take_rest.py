@@ -23,9 +23,8 @@ from clio.memory.records import Note
 from clio.memory.styles.state import FORMAT, StyleState
 from clio.memory.typed.store import Scope
 from clio.memory.undo import UndoLog
-from clio.storage.atomic import write_atomic
-from clio.storage.document import load, update
-from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage.documents import load, update
+from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
 
 HOW_THE_WORK_STANDS = "session_progress"

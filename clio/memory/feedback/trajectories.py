@@ -14,11 +14,9 @@ from msgspec import Struct
 from clio.algorithms.decay import DAY_S
 from clio.algorithms.feedback import Category
 from clio.algorithms.json_data import decode_json
-from clio.storage.atomic import write_atomic
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
-from clio.storage.reading import open_regular
+from clio.storage.locks import FileLock
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
 """Who said how an answer was: the person, or a sign of it: an undo, the next words, a green test, a revert."""

@@ -12,10 +12,9 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.errors import NewerDocument
 from clio.memory.ltm.kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
-from clio.storage.atomic import write_atomic
-from clio.storage.document import check_version, corrupt, set_aside
-from clio.storage.filelock import FileLock
-from clio.storage.reading import read_regular
+from clio.storage.documents import check_version, corrupt, set_aside
+from clio.storage.files import read_regular, write_atomic
+from clio.storage.locks import FileLock
 
 if TYPE_CHECKING:
     from clio.memory.team.state import Living

@@ -30,7 +30,7 @@ from clio.memory.sleep.report import MAX_CHANGES, By, Report
 from clio.memory.sleep.state import Progress, read_state, write_state
 from clio.memory.sleep.tidy import Tidied, tidy
 from clio.sessions.store import SessionStore
-from clio.storage.reasons import cause, next_step
+from clio.storage.locks import cause, next_step
 
 ROUND = 50 * BATCH
 """About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them

@@ -13,8 +13,7 @@ from clio.memory.sleep.ground import Ground, copied
 from clio.memory.sleep.night import Night, Over
 from clio.memory.sleep.nights import Nights
 from clio.memory.sleep.report import By, Report
-from clio.storage.filelock import FileLock, read_owner
-from clio.storage.reasons import cause, next_step
+from clio.storage.locks import FileLock, cause, next_step, read_owner
 
 
 def sleep(

@@ -14,8 +14,8 @@ from clio.memory.sleep.outdated import KINDS, as_entry, outdated
 from clio.memory.sleep.state import SleepState
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import Compacted, TypedStore
-from clio.storage.document import Document, Format, load, save
-from clio.storage.filelock import FileLock
+from clio.storage.documents import Document, Format, load, save
+from clio.storage.locks import FileLock
 
 EVERY_S = 20 * 3_600.0
 """What nobody changed is looked through for what has faded once a day."""

@@ -18,9 +18,7 @@ from clio.fragments import Fragment
 from clio.memory.styles.skill import StyleSkill
 from clio.memory.styles.state import Earned, StyleFile, StyleState, Use, intent_of
 from clio.memory.vectors.embedders import Embedder
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import read_regular
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 
 if TYPE_CHECKING:
     from clio.memory.styles.chooser import Choice

@@ -16,9 +16,8 @@ from clio.config.team_folder import FORMAT_NAME, is_shared
 from clio.errors import NewerDocument
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_atomic
-from clio.storage.document import check_version
-from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage.documents import check_version
+from clio.storage.files import NO_FOLLOW, make_folder, make_ignored_folder, sync_folder, write_atomic
 
 VERSION = 1
 FORMAT = (

@@ -19,7 +19,7 @@ from clio.memory.team.folder import Problem
 from clio.memory.team.ignoring import Rule, add_lines, rule_in_the_way, uncommitted
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
 from clio.memory.team.state import hidden
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder
 
 
 class Status(Struct, frozen=True, kw_only=True):

@@ -16,9 +16,8 @@ from clio.algorithms.windows import TOP_K, near_the_best
 from clio.errors import UserError
 from clio.memory.vectors.files import DOCUMENT_LIST, VectorItem
 from clio.memory.vectors.store import VectorStore
-from clio.storage.document import Format, load, update
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import read_regular
+from clio.storage.documents import Format, load, update
+from clio.storage.files import make_ignored_folder, read_regular
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 2_000

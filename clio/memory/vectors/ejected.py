@@ -15,8 +15,8 @@ from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.files import VectorItem
 from clio.memory.vectors.store import VectorStore
 from clio.messages import Message, ToolMessage
-from clio.sessions.files import SessionFiles
 from clio.sessions.session import Session
+from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
 
 if TYPE_CHECKING:

@@ -15,10 +15,8 @@ from msgspec import Struct
 
 from clio.algorithms.embedding import DIMENSIONS
 from clio.algorithms.json_data import JsonDecoder
-from clio.storage.atomic import NO_FOLLOW, write_all
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import open_regular
+from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, write_all
+from clio.storage.locks import FileLock
 
 ROW_BYTES = 4 * DIMENSIONS
 VERSION = 2

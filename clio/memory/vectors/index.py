@@ -13,7 +13,7 @@ from typing import Any
 from clio.algorithms.embedding import DIMENSIONS
 from clio.memory.vectors.graph import Graph, load_graph, make_graph
 from clio.memory.vectors.numeric import load_numpy
-from clio.storage.reading import open_regular
+from clio.storage.files import open_regular
 
 Neighbour = tuple[int, float]
 """The place of a vector, and how far it is."""

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from clio.errors import ToolRetry
 from clio.security.path_policy import Workspace
-from clio.storage.reading import read_project_file, read_regular
+from clio.storage.files import read_project_file, read_regular
 from clio.tools.files.globs import MOST_WILDCARDS, compile_glob, translate
 
 _MOST_LINES, _MOST_CHARS = 4_000, 1_000

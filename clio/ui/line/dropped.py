@@ -4,7 +4,7 @@ import shlex
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from clio.context.mentions import write_mention
+from clio.context.message_parts import write_mention
 from clio.images import looks_like_image
 
 _MAX_CHARS = 4_000

@@ -13,9 +13,9 @@ from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.key_binding.vi_state import InputMode
 
-from clio.context.shelf import Shelf
+from clio.context.message_parts import Shelf
 from clio.errors import UserError
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 from clio.ui.editor import edit_text
 from clio.ui.lent import lent
 from clio.ui.line.chips import Chips

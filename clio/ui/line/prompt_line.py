@@ -19,7 +19,7 @@ from prompt_toolkit.key_binding.key_processor import KeyProcessor
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
-from clio.context.shelf import Shelf
+from clio.context.message_parts import Shelf
 from clio.ui.early_input import keep_early_keys, keep_presses, take_kept_text
 from clio.ui.fast_paste import quicken
 from clio.ui.line.completer import LineCompleter, open_mention, takes_offer

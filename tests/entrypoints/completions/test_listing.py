@@ -10,8 +10,7 @@ from clio.entrypoints.completions.listing import KINDS, run
 from clio.entrypoints.completions.words import LISTED
 from clio.messages import AssistantMessage, UserMessage
 from clio.repository.worktrees import open_worktree
-from clio.sessions.own import OwnSessions
-from clio.sessions.store import SessionStore
+from clio.sessions.store import OwnSessions, SessionStore
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.records import Entry, Provenance
 from clio.memory.styles.state import StyleFile
 from clio.memory.undo import UndoLog
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder
 
 BY_USER = Provenance(asserted_by="user")
 BY_MODEL = Provenance(asserted_by="model")

@@ -1,16 +1,46 @@
-"""What the next trim will move out of the window, and when: the trim's own walk over a conversation that went on.
-
-Nobody knows what will be said until then. It is taken to come in pieces as large as those there are, so that the walk
-ends where it would; what it then lets go of today's conversation is what is told.
-"""
+"""What fills the window, as /context tells it, and what the next trim will move out of it."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 
-from clio.context.trim import Goal, make_smaller
-from clio.context.units import Unit
+from clio.context.compaction import Goal, make_smaller
+from clio.context.message_views import Unit
 from clio.messages import AssistantMessage, Message, ToolMessage
+
+
+class PartUse(Struct, frozen=True, kw_only=True):
+    """One file or store that stands in the prompt. tokens: estimated. cut: it holds more than there was room for."""
+
+    source: str
+    reason: str
+    tokens: int
+    cut: bool
+
+
+class WindowUse(Struct, frozen=True, kw_only=True):
+    """What fills the window, in estimated tokens. `system` is without `memory`; `reserve` is kept for the answer.
+
+    trim_above: more than so much of summary and history together is trimmed. parts: what `memory` is made of.
+    problems: sentences on what did not get into it.
+    """
+
+    window: int
+    system: int
+    memory: int
+    tools: int
+    summary: int
+    history: int
+    reserve: int
+    trim_above: int
+    parts: tuple[PartUse, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def free(self) -> int:
+        """What is left; below zero where the estimate has changed since the last trim."""
+        return self.window - self.system - self.memory - self.tools - self.summary - self.history - self.reserve
+
 
 _MOST_PIECES = 400
 _LEAST_PIECE = 400.0

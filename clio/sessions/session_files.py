@@ -5,19 +5,39 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from clio.ids import new_id
 from clio.sessions import journal, snapshot
-from clio.sessions.blobs import BlobStore
-from clio.sessions.files import SessionFiles
-from clio.sessions.legacy_outputs import readers
-from clio.sessions.loaded import Loaded
-from clio.storage.atomic import write_atomic
-from clio.storage.document import keep_twin, set_aside
-from clio.storage.filelock import FileLock, NoLocks, read_owner
-from clio.storage.folders import make_ignored_folder
+from clio.sessions.blobs import BlobStore, WholeOutput, readers
+from clio.sessions.state import SessionFiles, SessionState
+from clio.storage.documents import keep_twin, set_aside
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.storage.jsonl import LineWriter
-from clio.storage.reading import read_regular
-from clio.storage.reasons import reason
+from clio.storage.locks import FileLock, NoLocks, read_owner, reason
+
+
+class LoadedSession(Struct, frozen=True, kw_only=True):
+    """A session as its files tell it.
+
+    journal: id of the journal to go on with; None where there is none, or it must not be added to.
+    clean: how many of the first messages stand in the snapshot in clio's own form.
+    foreign: the snapshot is not in clio's form and must be kept when it is rewritten.
+    corrupt: the snapshot does not parse and must be set aside before anything replaces it.
+    merged: the journal is in the snapshot already: clio died between writing one and deleting the other.
+    damaged: the journal has lines nobody understands; it must be set aside, not deleted.
+    outputs: whole outputs another program stored beside the session; the messages have their handles.
+    """
+
+    state: SessionState
+    journal: str | None = None
+    clean: int = 0
+    foreign: bool = False
+    corrupt: bool = False
+    merged: bool = False
+    damaged: bool = False
+    outputs: tuple[WholeOutput, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 class SessionDisk:
@@ -27,7 +47,7 @@ class SessionDisk:
     """
 
     def __init__(
-        self, loaded: Loaded, files: SessionFiles, lock: FileLock, begin: Callable[[str], None] | None = None
+        self, loaded: LoadedSession, files: SessionFiles, lock: FileLock, begin: Callable[[str], None] | None = None
     ) -> None:
         """begin: told of a new session's id before its first file is written."""
         self._begin = begin
@@ -91,7 +111,7 @@ class SessionDisk:
             return
         self.unsaved = None
         self._changed = False
-        self._origin = Loaded(state=self._state, clean=len(self._state.messages))
+        self._origin = LoadedSession(state=self._state, clean=len(self._state.messages))
         self._journal_id = new_id()
         self._writer = self._new_writer()
 

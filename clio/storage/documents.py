@@ -1,4 +1,4 @@
-"""Versioned JSON documents that several clios share: `{"schema": …, "version": n, …}`."""
+"""Versioned JSON documents that several clios share, and small files of what was learned."""
 
 import errno
 import os
@@ -12,11 +12,9 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clio.algorithms.json_data import decode_json
-from clio.errors import CorruptDocument, NewerDocument
-from clio.storage.atomic import write_atomic
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_folder
-from clio.storage.reading import read_regular
+from clio.errors import CorruptDocument, NewerDocument, StorageError
+from clio.storage.files import make_folder, read_regular, write_atomic
+from clio.storage.locks import FileLock, cause
 
 T = TypeVar("T", bound=Struct)
 Json = dict[str, Any]
@@ -208,3 +206,48 @@ def corrupt(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
     return CorruptDocument(
         f"{str(path)!r} cannot be read ({describe_damage(cause)}); {fate}.", path=path, moved_to=moved_to
     )
+
+
+class LearnedFile(Generic[T]):
+    """One document. Several clios may use it; each changes only what it learned itself.
+
+    path: None reads and writes nothing. what: the words for what it holds, such as "what models were found to bill".
+    notice: told, once in a run, what is wrong with the file.
+    """
+
+    def __init__(self, path: Path | None, kind: Format[T], what: str, notice: Callable[[str], None]) -> None:
+        self._path = path
+        self._kind = kind
+        self._what = what
+        self._notice = notice
+        self._told = False
+
+    def read(self) -> T | None:
+        """What it holds; None where there is none, or it cannot be read."""
+        if self._path is None:
+            return None
+        try:
+            document = load(self._path, self._kind)
+        except (StorageError, OSError) as error:
+            self._tell(f"{self._what} is not known: {cause(error)}")
+            return None
+        return document.value if document else None
+
+    def change(self, change: Callable[[T], T]) -> None:
+        """Lock, read, merge, write. A change that gives back what it was given writes nothing."""
+        if self._path is None:
+            return
+        try:
+            try:
+                update(self._path, self._kind, change)
+            except CorruptDocument as error:
+                self._tell(f"{self._what} is learned anew: {error}")
+                if error.moved_to is not None:
+                    update(self._path, self._kind, change)
+        except (StorageError, OSError) as error:
+            self._tell(f"{self._what} is not stored: {cause(error)}")
+
+    def _tell(self, sentence: str) -> None:
+        if not self._told:
+            self._told = True
+            self._notice(sentence)

@@ -1,9 +1,4 @@
-"""What a person names with "@" in a message, and how its text is put before their words. Pure.
-
-`@clio/app.py`, `@clio/app.py:10-40`, `@clio/ui/`, `@"a name with blanks.md"`, `@session:NAME`, `@note:KEY`, and
-`@SERVER:URI`, which reads like a path at first. The message keeps the mention as it was typed. What names nothing that
-is there, such as a decorator, stays text.
-"""
+"""What is put before a message's text: what it names with @, and what the user laid ready for it."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
+from clio.context.message_views import cut_text
 from clio.fragments import Fragment
 from clio.tokens import TokenEstimator
 
@@ -162,3 +158,63 @@ def _split_range(text: str) -> tuple[str, Lines | None]:
     first = max(int(match[1]), 1)
     last = int(match[2]) if match[2] else first
     return text[: match.start()], Lines(first=min(first, max(last, 1)), last=max(first, last))
+
+
+MAX_OUTPUT_CHARS = 16_000
+_OUTPUT_TOKENS = 8_000
+MAX_IMAGES = 20
+"""Pasted pictures kept in memory; the oldest go."""
+
+
+class Shelf:
+    """Lives as long as the shell and holds everything in memory. images: pasted pictures by their number, from "1"."""
+
+    def __init__(self) -> None:
+        self.images: dict[str, bytes] = {}
+        self._pasted = 0
+        self._offered: list[Fragment] = []
+        self._meant: tuple[tuple[Fragment, ...], str] = ((), "")
+
+    def add_image(self, data: bytes) -> str:
+        """Keep a pasted picture; returns its number, for `@clipboard:NUMBER`."""
+        self._pasted += 1
+        self.images[str(self._pasted)] = data
+        while len(self.images) > MAX_IMAGES:
+            del self.images[next(iter(self.images))]
+        return str(self._pasted)
+
+    def offer(self, command: str, state: str, output: str) -> None:
+        """Put a command's output before the next message, once. state: how it ended, such as "exit 0 in 1.2 s"."""
+        shown = cut_text(output, MAX_OUTPUT_CHARS, "run it again for all of it")
+        self._offered.append(
+            Fragment(
+                name="command_output",
+                text=f"$ {command}\n[{state}]\n{shown or '(no output)'}",
+                source="a command the user ran; its output is data",
+                reason="the user ran it with !",
+                cap_tokens=_OUTPUT_TOKENS,
+            )
+        )
+
+    def lay(self, fragment: Fragment) -> None:
+        """Put a piece of context before the next message, once."""
+        self._offered.append(fragment)
+
+    @property
+    def offered(self) -> int:
+        """How many outputs wait for the next message."""
+        return len(self._offered)
+
+    def take_offered(self) -> list[Fragment]:
+        """The outputs that wait, oldest first; they then wait no more."""
+        taken, self._offered = self._offered, []
+        return taken
+
+    def mean(self, fragment: Fragment, named: str) -> None:
+        """The next message stands for this text; what `named` mentions with "@" is looked up with it."""
+        self._meant = ((fragment,), named)
+
+    def take_meant(self) -> tuple[tuple[Fragment, ...], str]:
+        """What the message stands for, if for anything, and where else to look for mentions; then forgotten."""
+        taken, self._meant = self._meant, ((), "")
+        return taken

@@ -1,4 +1,4 @@
-"""How large windows were found to be when servers refused, kept in clio's home: the next run pays no refusals again."""
+"""What was learned of models and kept in clio's home: how large their windows are, how many characters a token has."""
 
 import time
 from collections.abc import Callable
@@ -8,10 +8,11 @@ from urllib.parse import urlsplit
 from msgspec import Struct, structs
 
 from clio.providers.base import NAMED, REFUSED, Limits, Provider
-from clio.storage.document import Format
-from clio.storage.learned_file import LearnedFile
+from clio.sessions.session import Session
+from clio.storage.documents import Format, LearnedFile
+from clio.tokens import TokenEstimator
 
-FILE_NAME = "windows.json"
+WINDOWS_FILE_NAME = "windows.json"
 MAX_WINDOWS = 200
 LIFE_DAYS = {NAMED: 7, REFUSED: 1}
 """For how long it is believed. A bare refusal says less: the server may only have been in trouble."""
@@ -46,7 +47,7 @@ class WindowBook:
     """
 
     def __init__(self, home: Path | None, notice: Callable[[str], None], now: Callable[[], float] = time.time) -> None:
-        path = home / FILE_NAME if home else None
+        path = home / WINDOWS_FILE_NAME if home else None
         self._file = LearnedFile(path, WINDOWS, "how large windows were found to be", notice)
         self._now = now
         self._said: dict[str, Limits] = {}
@@ -101,3 +102,51 @@ def _key(provider: Provider) -> str:
     """Without the path of the address: gateways have been seen to put keys there."""
     address = str(getattr(provider, "base_url", ""))
     return f"{urlsplit(address).netloc.rpartition('@')[2] or provider.name} {provider.model}"
+
+
+RATIOS_FILE_NAME = "token_ratios.json"
+MAX_MODELS = 200
+_SAME = 0.01  # a ratio this close to the stored one is not worth a write
+
+
+class TokenRatios(Struct, frozen=True, kw_only=True):
+    """`models`: units a token (see clio.tokens) by the model's name, the newest last."""
+
+    models: dict[str, float] = {}
+
+
+RATIOS = Format(schema="clio.token_ratios", version=1, type=TokenRatios)
+
+
+class RatioBook:
+    """The learned ratios of all models. See `LearnedFile`.
+
+    home: clio's own folder; None reads and writes nothing.
+    """
+
+    def __init__(self, home: Path | None, notice: Callable[[str], None]) -> None:
+        self._file = LearnedFile(
+            home / RATIOS_FILE_NAME if home else None, RATIOS, "what models were found to bill", notice
+        )
+
+    def ratio_of(self, model: str) -> float | None:
+        """Units a token as learned in earlier sessions; None where nothing was."""
+        known = self._file.read()
+        return known.models.get(model) if known else None
+
+    def estimator(self, session: Session, model: str) -> TokenEstimator:
+        """One that begins with what this session has learned of this model, else with what earlier ones have."""
+        own = session.token_ratio if not session.bills or session.bills[-1].model == model else None
+        return TokenEstimator(own if own is not None else self.ratio_of(model))
+
+    def keep(self, model: str, ratio: float) -> None:
+        """Store a ratio beside those of other models. Writes nothing where it is known."""
+
+        def change(known: TokenRatios) -> TokenRatios:
+            before = known.models.get(model)
+            if before is not None and abs(ratio - before) <= _SAME * before:
+                return known
+            others = [pair for pair in known.models.items() if pair[0] != model]
+            return TokenRatios(models=dict([*others, (model, round(ratio, 4))][-MAX_MODELS:]))
+
+        self._file.change(change)

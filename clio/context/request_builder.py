@@ -1,4 +1,4 @@
-"""Builds each request: first what never changes in a session, then the conversation, the newest words last."""
+"""Builds each request: first what never changes in a session, then the conversation, the newest text last."""
 
 import platform
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -7,14 +7,43 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.context.fragments import is_cut, render_fragment
-from clio.context.inert import closes_nothing
+from clio.algorithms.hidden_letters import unhidden
+from clio.context.inert import closes_nothing, one_line
 from clio.context.workspace_state import describe_day, describe_tree, working_tree
 from clio.fragments import Fragment
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, Limits, ToolSpec
 from clio.tokens import TokenEstimator, text_units
+
+_MARKS = str.maketrans('"<>', "'‹›")  # a file may be called anything
+_CUT = "\n[… cut here: the rest is in the source]"
+
+
+def render_fragment(fragment: Fragment, estimator: TokenEstimator) -> str:
+    """The fragment between its tags; empty for an empty text."""
+    text = unhidden(fragment.text).strip()
+    if not text:
+        return ""
+    text = text if fragment.whole else cut_to_tokens(text, fragment.cap_tokens, estimator)
+    source = one_line(fragment.source).translate(_MARKS)
+    return f'<{fragment.name} source="{source}">\n{closes_nothing(text, fragment.name)}\n</{fragment.name}>'
+
+
+def is_cut(rendered: str) -> bool:
+    """Whether a rendered fragment's source holds more than it shows."""
+    return _CUT in rendered
+
+
+def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
+    """The text, or as much of its beginning as fits with a notice, ending at a line where there is one."""
+    tokens = estimator.text(text)
+    if tokens <= cap_tokens:
+        return text
+    keep = int(len(text) * cap_tokens / tokens)
+    head = text[:keep]
+    return head[: head.rfind("\n")] + _CUT if "\n" in head else head + _CUT
+
 
 COMPACT_WINDOW = 16_384
 Stage = Literal["proactive", "validation", "reactive", "manual"]
@@ -243,3 +272,45 @@ def _context(parts: Sequence[str]) -> str:
 
 def _spec_units(spec: ToolSpec) -> float:
     return _SPEC_UNITS + len(spec.name) + text_units(spec.description) + len(bytes(spec.parameters))
+
+
+_HEAD_SHARE = 0.6
+_NOTICE_TOKENS = 80
+
+
+class Words(Struct, frozen=True, kw_only=True):
+    """What is sent of a message. blob: the handle of all of it, where that is more."""
+
+    text: str
+    blob: str | None = None
+
+
+def fit_words(text: str, window_tokens: int, ratio: float, keep: Callable[[str], str]) -> Words:
+    """The words; of more than half a window a quarter, with a notice between head and tail that says how to read all.
+
+    ratio: units a token, see `clio.tokens`. keep: stores a text and returns its handle.
+    """
+    tokens = text_units(text) / ratio
+    if tokens <= window_tokens // 2:
+        return Words(text=text)
+    blob = keep(text)
+    room = max(window_tokens // 4 - _NOTICE_TOKENS, 1)
+    chars = max(int(len(text) * room / tokens), 2)
+    head, tail = int(chars * _HEAD_SHARE), chars - int(chars * _HEAD_SHARE)
+    first, last = _to_line_end(text[:head]), _from_line_start(text[-tail:])
+    gone = len(text) - len(first) - len(last)
+    notice = (
+        f"[… {gone:,} of {len(text):,} characters of this message left out: it is longer than half of the window; "
+        f'read_output("{blob}") gives all of it, page by page …]'
+    )
+    return Words(text=f"{first}\n{notice}\n{last}", blob=blob)
+
+
+def _to_line_end(head: str) -> str:
+    at = head.rfind("\n")
+    return head[:at] if at > len(head) // 2 else head
+
+
+def _from_line_start(tail: str) -> str:
+    at = tail.find("\n") + 1
+    return tail[at:] if 0 < at < len(tail) // 2 else tail

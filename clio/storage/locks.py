@@ -1,10 +1,11 @@
-"""Locks between processes that the operating system lets go of when their owner dies."""
+"""Locks between processes that the operating system releases when their owner dies, and its errors in plain words."""
 
 import errno
 import os
 import socket
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -14,8 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from clio.algorithms.json_data import decode_json
-from clio.storage.atomic import NO_FOLLOW
-from clio.storage.reading import read_regular
+from clio.algorithms.late_pattern import LatePattern
+from clio.storage.files import NO_FOLLOW, NotAFile, TooLarge, read_regular
 
 if sys.platform == "win32":
     import msvcrt
@@ -194,3 +195,100 @@ def _lock(fd: int, *, shared: bool) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+NAME = LatePattern(r"(.+)\.[0-9a-f]{12}\.tmp")
+"""The file that was to be replaced, and what makes the temporary one unique."""
+SETTLED_S = 1.0
+"""A writer that lives has locked its file long before it is so old."""
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether nobody is writing it any more: its writer holds a lock on it while it lives.
+
+    Where the file system has no locks this is true of every file; then only its age tells.
+    """
+    return holder(path) is None
+
+
+def drop_unfinished(paths: Iterable[Path], now: float) -> None:
+    """Delete what killed processes left beside these files, where clio did not make everything that is there.
+
+    now: seconds since the epoch. What cannot be deleted stays.
+    """
+    wanted: dict[Path, set[str]] = {}
+    for path in paths:
+        wanted.setdefault(path.parent, set()).add(path.name)
+    for folder, names in wanted.items():
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                found = NAME.fullmatch(entry.name)
+                if found is None or found[1] not in names or entry.is_dir(follow_symlinks=False):
+                    continue
+                path = folder / entry.name
+                if now - entry.stat(follow_symlinks=False).st_mtime >= SETTLED_S and is_abandoned(path):
+                    path.unlink(missing_ok=True)
+
+
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
+"""What only who writes is told."""
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "the file may not grow",
+    errno.EROFS: "the disk is read-only",
+    errno.EACCES: "permission was denied",
+    errno.EPERM: "permission was denied",
+}
+_STEPS = {
+    errno.ENOSPC: "make room, then try again",
+    errno.EDQUOT: "make room, then try again",
+    errno.EFBIG: "raise the limit on the size of files, then try again",
+    errno.EROFS: "make it writable, or work with --incognito",
+    errno.EACCES: "make it yours, or work with --incognito",
+    errno.EPERM: "make it yours, or work with --incognito",
+}
+
+_STEP = "look there, then try again"
+
+
+def reason(error: OSError) -> str:
+    """Why it failed, as a clause in lower case."""
+    if isinstance(error, TooLarge):  # its number is that of a file that may not grow, which is about writing
+        return f"it {_describe_size(error)}"
+    return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+
+
+def _describe_size(error: TooLarge) -> str:
+    return f"is too large to read ({_size_text(error.size)}; limit {_size_text(error.max_bytes)})"
+
+
+def _size_text(size: int) -> str:
+    for unit, bytes_each in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= bytes_each:
+            return f"{size / bytes_each:.1f}".removesuffix(".0") + f" {unit}"
+    return f"{size} bytes"
+
+
+def cause(error: Exception) -> str:
+    """Why it failed and which file it is about, as a clause of a longer sentence; else the error's own words."""
+    if not isinstance(error, OSError) or isinstance(error, NoLocks) or error.errno is None:
+        return str(error)
+    return reason(error) if error.filename is None else f"{reason(error)} ({str(error.filename)!r})"
+
+
+def next_step(error: Exception) -> str:
+    """What to do about it, as a clause in the imperative."""
+    if isinstance(error, TooLarge | NotAFile):
+        return "move it away"
+    return _STEPS.get(error.errno or 0, _STEP) if isinstance(error, OSError) else _STEP
+
+
+def sentence(error: OSError) -> str:
+    """The thing, the cause and the next step; the error's own words where the operating system did not raise it."""
+    if isinstance(error, NoLocks) or error.errno is None:
+        return str(error)
+    if isinstance(error, TooLarge):
+        return f"{str(error.filename)!r} {_describe_size(error)}; {next_step(error)}."
+    thing = "the output, or a file of clio's," if error.filename is None else repr(str(error.filename))
+    return f"{thing} could not be used: {reason(error)}; {next_step(error)}."

@@ -1,8 +1,4 @@
-"""What a tool call did, where the tool itself did not say: read from its name, its arguments and its output.
-
-clio's own tools note their deeds in the result. Sessions of other tools and of older versions do not; from those only
-what is certain is taken, so a hexadecimal word is no commit, and a file that was read is not a file that was written.
-"""
+"""What a tool call did, where the tool itself did not say: read from its name, its arguments and its output."""
 
 import re
 from typing import Any, cast

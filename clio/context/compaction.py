@@ -1,17 +1,82 @@
-"""What stays when the window gets smaller, and what of it is shown shorter. Pure.
+"""How much of the window the conversation may fill, and what stays when it gets smaller."""
 
-The results of the last steps and the newest part of the conversation stay as they are while they fit. Of what is older,
-worthless results give way first, then the oldest units, then long texts in what is left; the words of the user never.
-"""
-
+import math
 from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clio.context.shrink import TOOL_FLOOR, apply_cuts, fit_units
-from clio.context.units import Unit, recent_start, tail_start, task_index
+from clio.context.message_views import TOOL_FLOOR, Unit, apply_cuts, fit_units, recent_start, tail_start, task_index
+from clio.context.request_builder import Built, ContextBuilder, is_compact
+from clio.errors import ContextOverflow
 from clio.messages import Message, UserMessage
-from clio.tokens import message_units
+from clio.providers.base import NAMED, REFUSED, SMALLEST_WINDOW, Limits
+from clio.tokens import TokenEstimator, message_units
+
+PROACTIVE, TARGET = 0.75, 0.50
+REACTIVE = (0.50, 0.25, 0.0)
+"""Shares of what was sent that the retries after an overflow keep; 0.0 is the minimum that makes sense."""
+SUMMARY_SHARE = 0.08
+_LARGEST_RESERVE, _RESERVE_SHARE = 16_384, 0.125
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """One window divided up; all numbers are estimated tokens.
+
+    room: what is left of the window for summary and history after the answer, the tools and the system prompt.
+    """
+
+    window: int
+    reserve: int
+    fixed: int
+
+    @property
+    def room(self) -> int:
+        """Tokens for summary and history; may be zero or less on a window that is too small."""
+        return self.window - self.reserve - self.fixed
+
+    @property
+    def proactive(self) -> int:
+        """Above this many tokens of summary and history the oldest go."""
+        return math.floor(self.room * PROACTIVE)
+
+    @property
+    def target(self) -> int:
+        """How many tokens a trim leaves."""
+        return math.floor(self.room * TARGET)
+
+    @property
+    def summary(self) -> int:
+        """The most a thread summary may take."""
+        return math.floor(self.window * SUMMARY_SHARE)
+
+
+def make_budget(limits: Limits, fixed_units: float, estimator: TokenEstimator) -> Budget:
+    """The division of a model's window. The answer's share is an eighth of it, at most what the model can write."""
+    reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
+    return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.tokens(fixed_units))
+
+
+def too_small(budget: Budget, words: int) -> ContextOverflow:
+    """The error for a window in which the user's own words, `words` tokens, do not fit."""
+    needed = budget.fixed + words + budget.reserve
+    return ContextOverflow(
+        f"the window of {budget.window:,} tokens is too small: prompt and tools take {budget.fixed:,}, your message "
+        f"{words:,} and the answer {budget.reserve:,}, together {needed:,}; shorten the message, or use a model with "
+        "a larger window",
+        limit_tokens=budget.window,
+        sent_tokens=needed,
+    )
+
+
+def nothing_smaller(refusal: ContextOverflow, budget: Budget, conversation: int) -> ContextOverflow:
+    """The error for a server that refuses even the smallest request there is."""
+    return ContextOverflow(
+        f"{refusal}; the smallest request for this message has about {budget.fixed + conversation:,} tokens (prompt "
+        f"and tools {budget.fixed:,}, conversation {conversation:,}): use a model with a larger window",
+        limit_tokens=refusal.limit_tokens,
+        sent_tokens=budget.fixed + conversation,
+    )
+
 
 _NEAR = 4.0  # worthless results are looked for in so many times what is to stay
 _NEWEST_SHARE = 0.4  # of `hard`: what the newest step gets at least, where it has to be cut
@@ -241,3 +306,115 @@ def _is_user(unit: Unit) -> bool:
 
 def _weight(units: Sequence[Unit]) -> float:
     return sum(unit.weight for unit in units)
+
+
+_SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
+_LEAST_GAP_OF_LONG_TASK = 0.4  # of the room, where the user's words or the last steps take most of it
+RECENT_STEPS = 3
+"""The results of so many last steps stay in the window as they are, as long as they fit."""
+
+
+class WindowRoom:
+    """The room of one model's window beside the builder's prompt and tools; grows when the builder's prompt shrinks."""
+
+    def __init__(self, limits: Limits, builder: ContextBuilder) -> None:
+        self._limits = limits
+        self._builder = builder
+        self._estimator = builder.estimator
+        self._refused_units = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        """Of the model, as far as is known by now."""
+        return self._limits
+
+    def narrow(self, limits: Limits) -> None:
+        """Take no more than another model can as well."""
+        window = min(limits.context_window, self._limits.context_window)
+        output = min(limits.max_output_tokens, self._limits.max_output_tokens)
+        self._limits = Limits(context_window=window, max_output_tokens=output, source=limits.source)
+        self._refused_units = 0.0
+
+    def copy_state(self) -> tuple[Limits, float]:
+        """What is known about the window, for `restore_state`."""
+        return self._limits, self._refused_units
+
+    def restore_state(self, state: tuple[Limits, float]) -> None:
+        """Know what was known when the state was copied."""
+        self._limits, self._refused_units = state
+
+    @property
+    def budget(self) -> Budget:
+        """The window divided up, in tokens."""
+        return make_budget(self._limits, self._builder.fixed_units, self._estimator)
+
+    @property
+    def size(self) -> float:
+        """The most that summary and history may weigh."""
+        return self._units_of(max(self.budget.room, 0))
+
+    @property
+    def target(self) -> float:
+        """The weight a trim leaves."""
+        return self._units_of(self.budget.target)
+
+    @property
+    def summary_tokens(self) -> int:
+        """The most tokens the summary may take."""
+        budget = self.budget
+        return max(min(budget.summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
+
+    @property
+    def summary(self) -> float:
+        """The same as a weight."""
+        return self._units_of(self.summary_tokens)
+
+    def trigger(self, units: Sequence[Unit]) -> float:
+        """Weight above which a trim is due: 75 % of the room, more where what stays in any case takes most of it."""
+        size = self.size
+        start, task = recent_start(units, RECENT_STEPS), task_index(units)
+        recent = sum(unit.weight for unit in units[start:])
+        if task is not None and task < start:
+            recent += units[task].weight
+        least = max(recent, must_weigh(units)) + self.summary + _LEAST_GAP_OF_LONG_TASK * size
+        return min(max(self._units_of(self.budget.proactive), least), size)
+
+    def make_for(self, units: Sequence[Unit]) -> None:
+        """See to it that the user's words fit, beside a smaller prompt if need be. Raises ContextOverflow."""
+        while must_weigh(units) > self._units_of(self.budget.room):
+            if not self._builder.use_smaller():
+                raise too_small(self.budget, self._estimator.tokens(must_weigh(units)))
+
+    def refused(self, built: Built, error: ContextOverflow) -> None:
+        """Learn what a refusal says about the window and about the estimate."""
+        limit = error.limit_tokens or 0
+        counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
+        self._estimator.learn(built.units, counted)
+        if limit >= SMALLEST_WINDOW:
+            self._lower(limit, NAMED)
+        else:
+            self._refused_units = min(self._refused_units or built.units, built.units)
+
+    def filled(self, tokens: int) -> None:
+        """Learn that a request and its answer took the whole window, and how many tokens that was."""
+        if tokens >= SMALLEST_WINDOW:
+            self._lower(tokens, NAMED)
+
+    def accepted(self, built: Built, prompt_tokens: int) -> bool:
+        """Learn from a request a server took, and from its bill; says whether the ratio changed.
+
+        After refusals the smallest refused request tells how large the window can be at most.
+        """
+        if self._refused_units:
+            self._lower(self._estimator.tokens(self._refused_units), REFUSED)
+            self._refused_units = 0.0
+        return self._estimator.learn(built.units, prompt_tokens)
+
+    def _units_of(self, tokens: float) -> float:
+        return tokens * self._estimator.ratio
+
+    def _lower(self, tokens: int, source: str) -> None:
+        if tokens < self._limits.context_window:
+            self._limits = structs.replace(self._limits, context_window=tokens, source=source)
+        if is_compact(self._limits) and not self._builder.prefix.compact:
+            self._builder.use_smaller()
