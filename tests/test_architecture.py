@@ -58,7 +58,9 @@ HEAVY: dict[str, set[str]] = {
     "json_repair": {"clio.agent.tool_calls"},
     "tree_sitter": {
         "clio.checks.syntax",
-        *(f"clio.security.shell.{name}" for name in ("reader", "second_look", "syntax")),
+        "clio.security.shell.reader",
+        "clio.security.shell.second_look",
+        "clio.security.shell.syntax",
     },
     "tree_sitter_bash": {"clio.security.shell.syntax"},
     "rich.markdown": {"clio.ui.markup.markdown"},
