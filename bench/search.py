@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.files.file_index import list_files, ripgrep
 from clio.tools.files.read_file import FindFiles, FindFilesTool, ListFiles, ListFilesTool
 from clio.tools.files.search_text import SearchText, SearchTextTool

@@ -18,8 +18,7 @@ from clio.errors import ConfigError
 from clio.providers.base import Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
-from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.settings import redactor_for
+from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
 from clio.tools.base import ReadLog
 
@@ -229,6 +228,6 @@ def build_app(loaded: Loaded, ui: UserInterface, *, env: Mapping[str, str], shel
     """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
     home = None if loaded.config.incognito else loaded.home
     book = LessonBook(home, lambda text: ui.emit(Notice(text=text, level="warning")))
-    redactor = redactor_for(loaded.config, env)
+    redactor = build_redactor(loaded.config, env)
     provider = make_provider(loaded.config, env, book=book, learn_secret=redactor.learn_secret)
     return App(loaded, provider, ui, env, shelf=shelf, book=book, redactor=redactor)

@@ -44,7 +44,7 @@ from clio.providers.pictures import takes_images  # noqa: E402
 from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
 from clio.providers.request_facts import read_request_facts  # noqa: E402
-from clio.security.readonly.judge import listed_programs  # noqa: E402
+from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402
 from docs.make_man import man_page  # noqa: E402
@@ -213,7 +213,7 @@ def form_table(command: Command, called: str) -> str:
 
 def programs() -> str:
     """The programs of which some calls run without a question, as lines of text."""
-    return "\n".join(wrap(", ".join(f"`{name}`" for name in listed_programs()), 120, break_on_hyphens=False))
+    return "\n".join(wrap(", ".join(f"`{name}`" for name in list_readonly_programs()), 120, break_on_hyphens=False))
 
 
 def providers() -> str:

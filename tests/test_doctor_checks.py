@@ -263,7 +263,9 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
 def test_what_holds_commands_in_part_is_said(
     project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clio.sandbox.probe.why_not", lambda level, env: "" if level == "landlock" else "not here")
+    monkeypatch.setattr(
+        "clio.sandbox.backends.explain_unusable_level", lambda level, env: "" if level == "landlock" else "not here"
+    )
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="auto"), "sandbox")
     assert mark == "ok" and line.startswith("sandbox: landlock holds commands to the project, in part: files' modes")
     ((_, line),) = lines(look(project, env, provider="offline"), "sandbox")

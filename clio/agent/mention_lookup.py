@@ -18,9 +18,8 @@ from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, ImagePart, Message, UserMessage, begins_turn
-from clio.security.actions import ReadFiles
+from clio.security.actions import ReadFiles, Workspace
 from clio.security.approval import ApprovalRequest, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.tokens import TokenEstimator
 from clio.tools.base import ReadLog

@@ -35,12 +35,10 @@ from clio.providers.aliases import resolve_alias
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.opened import OpenedProviders
-from clio.sandbox.confinement import open_confinement
-from clio.sandbox.sandbox import open_sandbox
-from clio.security.opening import open_policy
-from clio.security.path_policy import Workspace
-from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.settings import redactor_for
+from clio.sandbox.sandbox import open_confinement, open_sandbox
+from clio.security.actions import Workspace
+from clio.security.approval import open_policy
+from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.sessions.store import open_store
@@ -75,7 +73,7 @@ class Runtime:
         self.config = config = resolve_alias(loaded.config)
         self.project = loaded.project
         self.home = loaded.home
-        self.redactor = redactor or redactor_for(config, env)
+        self.redactor = redactor or build_redactor(config, env)
         self.providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clio.agent.events import Emit, Notice
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.states import Change, FileState, Record, TurnRef
+from clio.checkpoints.timeline import Change, FileState, Record, TurnRef
 from clio.errors import ClioError
 from clio.fragments import Fragment
 from clio.messages import begins_turn

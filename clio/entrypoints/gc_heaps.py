@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from clio.checkpoints.space import excess, make_room
+from clio.checkpoints.store_limits import count_excess_bytes, make_room
 from clio.errors import ClioError
 from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
@@ -89,7 +89,7 @@ def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
     store = folder / "checkpoints"
     if "copies of files for /undo" in found:
         most, oldest = limits.checkpoint_bytes, limits.checkpoint_age_s
-        if beyond := excess(store, max_bytes=most, max_age_s=oldest, now=now):
+        if beyond := count_excess_bytes(store, max_bytes=most, max_age_s=oldest, now=now):
             free = lambda: make_room(store, max_bytes=most, max_age_s=oldest, now=time.time())  # noqa: E731
             found["copies of files for /undo"].waste.append(Waste(path=store, bytes=beyond, free=free))
     return sorted(found.values(), key=lambda heap: -heap.bytes)

@@ -64,13 +64,12 @@ def _redactor(argv: tuple[str, ...]) -> "Redactor":
     from clio.config.flags import parse
     from clio.config.layers import load
     from clio.config.options import make_options
-    from clio.security.redaction.names import env_secrets
-    from clio.security.redaction.redactor import Redactor
-    from clio.security.redaction.settings import redactor_for
+    from clio.security.redaction.names_and_values import list_env_secrets
+    from clio.security.redaction.redactor import Redactor, build_redactor
 
     try:
-        redactor = redactor_for(load(make_options(parse(list(argv))), os.environ).config, os.environ)
+        redactor = build_redactor(load(make_options(parse(list(argv))), os.environ).config, os.environ)
     except Exception:
-        return Redactor(env_secrets=env_secrets(os.environ))
+        return Redactor(env_secrets=list_env_secrets(os.environ))
     redactor.enabled = True  # a report of a bug is sent to others
     return redactor

@@ -45,10 +45,10 @@ class LightShell:
     @property
     def redactor(self) -> "Redactor":
         """As a conversation has it."""
-        from clio.security.redaction.settings import redactor_for
+        from clio.security.redaction.redactor import build_redactor
 
         if self._redactor is None:
-            self._redactor = redactor_for(self.config, os.environ)
+            self._redactor = build_redactor(self.config, os.environ)
         return self._redactor
 
     @property

@@ -9,8 +9,8 @@ from msgspec import structs
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.config.trust import Trust
-from clio.repository.programs import check_programs
-from clio.repository.worktrees import branch_of, open_worktree
+from clio.git.repository import check_programs
+from clio.git.worktrees import make_branch_name, open_worktree
 from clio.ui.plain import visible
 
 
@@ -23,5 +23,5 @@ def enter(options: Options, name: str) -> Options:
 
     folder, made = open_worktree(options.cwd, name, allow)
     done = "new worktree" if made else "worktree"
-    sys.stderr.write(visible(f"clio: {done} {folder}, branch {branch_of(name)}\n"))
+    sys.stderr.write(visible(f"clio: {done} {folder}, branch {make_branch_name(name)}\n"))
     return structs.replace(options, cwd=folder)

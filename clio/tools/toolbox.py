@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.sessions.session import Session
 from clio.tools.base import PageSize, Prepared, ReadLog, Tool
 from clio.tools.schemas import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from clio.checkpoints.checkpoints import Checkpoints, Limits
 from clio.checkpoints.restore import Restored
-from clio.checkpoints.states import TurnRef
+from clio.checkpoints.timeline import TurnRef
 from clio.tools.files.file_index import walk
 from tests.support.desk import make_repository
 

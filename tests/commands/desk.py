@@ -24,8 +24,8 @@ from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
+from clio.security.actions import Workspace
 from clio.security.approval import Policy
-from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore

@@ -20,7 +20,7 @@ from clio.entrypoints.acp.diffs import MAX_WHOLE_CHARS, Sides, read_patches, sid
 from clio.entrypoints.acp.listener import Listener, fenced
 from clio.entrypoints.acp.prompt import EditorShelf, named
 from clio.entrypoints.acp.updates import MODE_NAMES, Outbox, Said, UpdateMaker
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.sessions.state import Todo
 from clio.tools.files.diff import diff_texts
 from tests.entrypoints.repl_support import ROOT

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.checkpoints.objects import DiskObjects
+from clio.checkpoints.checkpoint_store import DiskObjects
 from clio.cli import main
 from clio.messages import ToolMessage, UserMessage
 from clio.sessions.state import SessionFiles

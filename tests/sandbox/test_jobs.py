@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clio.sandbox.sandbox import Sandbox
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import JobOutputArgs, JobOutputTool, RunCommandArgs, RunCommandTool

@@ -12,8 +12,8 @@ sys.modules[sys.argv[1]] = None
 from pathlib import Path
 from clio.security.actions import RunCommand
 from clio.security.approval import Ask, Deny, Policy
-from clio.security.path_policy import Workspace
-from clio.security.shell.syntax import NO_GRAMMAR, has_grammar, parse
+from clio.security.actions import Workspace
+from clio.security.shell.parser import NO_GRAMMAR, has_grammar, parse
 
 assert not has_grammar()
 assert parse("ls").unknown == (NO_GRAMMAR,)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.base import Prepared, ReadLog, ToolOutput
 from clio.tools.toolbox import file_tools
 

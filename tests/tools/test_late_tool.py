@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from clio.security.actions import Internal
-from clio.security.path_policy import Workspace
+from clio.security.actions import Internal, Workspace
 from clio.tools.base import Prepared, Progress, ReadLog, Tool, ToolOutput
 from clio.tools.shell.jobs import JobTable
 from clio.tools.toolbox import LateTool, file_tools, use_skill_tool, work_tools

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.files.file_index import list_files
 from clio.tools.files.search_text import SearchText, SearchTextTool, literal

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from clio.errors import ToolRetry
 from clio.memory.system import MemorySystem
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.sessions.session import Session
 from clio.sessions.state import Todo
 from clio.sessions.store import SessionStore

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.actions import RunCommand
-from clio.security.path_policy import Workspace
+from clio.security.actions import RunCommand, Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.shell import processes
 from clio.tools.shell.jobs import Job, JobTable

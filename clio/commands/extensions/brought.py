@@ -9,8 +9,7 @@ from clio.commands.extensions.custom import CustomCommands
 from clio.config.loaded import Loaded, Widening
 from clio.config.trust import Trust
 from clio.errors import UserError
-from clio.repository.programs import waiting_programs
-from clio.repository.run import root_of
+from clio.git.repository import find_root, list_untrusted_programs
 from clio.skills.shelf import SkillShelf
 from clio.subagents.definitions import DefinitionFolders
 
@@ -28,6 +27,6 @@ def brought(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Wideni
 def brought_to_git(loaded: Loaded) -> tuple[Widening, ...]:
     """What git would start of the repository's own and the folder is not trusted with; asks git."""
     try:
-        return waiting_programs(root_of(loaded.project), Trust(loaded.home), loaded.owner)
+        return list_untrusted_programs(find_root(loaded.project), Trust(loaded.home), loaded.owner)
     except UserError:
         return ()

@@ -11,7 +11,7 @@ from clio.commands.follow_ups import GitWork
 from clio.commands.git.review import review_meaning
 from clio.commands.result import CommandResult, refuse
 from clio.errors import UserError
-from clio.repository.run import git
+from clio.git.repository import run_git
 
 _STAGED, _FILE = "--staged", "--file"
 
@@ -51,7 +51,7 @@ def review(shell: Shell, argument: str) -> CommandResult:
 def _branches(shell: Shell) -> Iterable[Suggestion]:
     """The branches there are."""
     try:
-        names = git(shell.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
+        names = run_git(shell.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
     except UserError:
         return ()
     return (Suggestion(text=name) for name in names.splitlines())

@@ -10,13 +10,11 @@ from clio.commands.command import Shell
 from clio.commands.markdown_code import code
 from clio.commands.result import CommandResult
 from clio.errors import ProviderError, UserError
+from clio.git.commits import extract_message, format_count, format_stat, read_text, truncate_subject
+from clio.git.diffs import Difference, diff_between
+from clio.git.repository import read_state, run_git
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
-from clio.repository.commits import read_text
-from clio.repository.diffs import Difference, between
-from clio.repository.run import git
-from clio.repository.state import read_state
-from clio.repository.wording import count_words, cut_subject, message_of, stat_line
 from clio.storage.files import write_atomic
 
 MOST_COMMITS = 100
@@ -37,7 +35,7 @@ async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
     text = shell.redactor.redact(text).text
     number = len(found.commits)
     since = f"{number} commit{'s' * (number != 1)} since {found.base}"
-    told = " ".join([f"{since}, {stat_line(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
+    told = " ".join([f"{since}, {format_stat(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
     if target is None:
         return CommandResult(text=told, verbatim=text, copy=text, data={"base": found.base, "text": text})
     await asyncio.to_thread(write_atomic, target, f"{text}\n".encode(), 0o644)
@@ -60,7 +58,7 @@ def _collect(project: Path, wanted: str) -> _Found:
         raise UserError("there is no commit yet, so there is nothing to describe; /commit makes one")
     base = wanted or _base_of(state.root, state.branch)
     start = _merge_base(state.root, base)
-    messages = git(state.root, "log", "--reverse", "--no-merges", "--no-show-signature", "--format=%B%x00",
+    messages = run_git(state.root, "log", "--reverse", "--no-merges", "--no-show-signature", "--format=%B%x00",
                    f"--max-count={MOST_COMMITS}", f"{start}..HEAD", "--")  # fmt: skip
     commits = [one.strip() for one in messages.split("\0") if one.strip()]
     if not commits:
@@ -69,23 +67,25 @@ def _collect(project: Path, wanted: str) -> _Found:
             f"{here} has no commit that {base} does not have; commit first, or name another base: /pr BRANCH"
         )
     template = next(filter(None, (read_text(state.root / name, state.root) for name in _TEMPLATES)), "")
-    return _Found(base, commits, between(state.root, start, "HEAD"), template)
+    return _Found(base, commits, diff_between(state.root, start, "HEAD"), template)
 
 
 def _base_of(root: Path, branch: str) -> str:
     """The remote's own branch, else the usual name that is not this branch. Raises UserError where there is none."""
-    named = git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", wrong=(1,))
+    named = run_git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", wrong=(1,))
     candidates = [*([named] if named else []), *(f"origin/{name}" for name in _USUAL), *_USUAL]
     for name in candidates:
-        if name != branch and git(root, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}", wrong=(1,)):
+        if name != branch and run_git(root, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}", wrong=(1,)):
             return name
     raise UserError("which branch this one goes into is not clear; name it: /pr BRANCH")
 
 
 def _merge_base(root: Path, base: str) -> str:
-    if base.startswith("-") or not git(root, "rev-parse", "--quiet", "--verify", f"{base}^{{commit}}", wrong=(1, 128)):
+    if base.startswith("-") or not run_git(
+        root, "rev-parse", "--quiet", "--verify", f"{base}^{{commit}}", wrong=(1, 128)
+    ):
         raise UserError(f"{base!r} is no branch and no commit git knows here; `git branch -a` lists what there is")
-    start = git(root, "merge-base", base, "HEAD", wrong=(1,))
+    start = run_git(root, "merge-base", base, "HEAD", wrong=(1,))
     if not start:
         raise UserError(f"{base} and this branch have no commit in common; name another base: /pr BRANCH")
     return start.splitlines()[0]
@@ -115,7 +115,7 @@ async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
         answer = await side.answer(prompt, system=load_prompt("git/pr"), max_tokens=_ANSWER_TOKENS)
     except ProviderError as error:
         return _by_rule(found), f", by rule: {error}", notices
-    text = message_of(answer)
+    text = extract_message(answer)
     if not text:
         return _by_rule(found), ", by rule: the model gave no answer", notices
     return text, "", notices
@@ -126,11 +126,11 @@ def _by_rule(found: _Found) -> str:
     subjects = [message.partition("\n")[0] for message in found.commits]
     title = subjects[0] if len(subjects) == 1 else f"{subjects[-1]}"
     body = found.commits[0].partition("\n")[2].strip() if len(found.commits) == 1 else ""
-    files = [f"- `{count.path}` ({count_words(count)})" for count in found.difference.counts[:50]]
+    files = [f"- `{count.path}` ({format_count(count)})" for count in found.difference.counts[:50]]
     more = len(found.difference.counts) - len(files)
     return "\n".join(
         [
-            cut_subject(title),
+            truncate_subject(title),
             "",
             *([body, ""] if body else []),
             *(["Commits:", "", *(f"- {subject}" for subject in subjects), ""] if len(subjects) > 1 else []),

@@ -7,14 +7,14 @@ from clio.commands.command import Command, Shell
 from clio.commands.markdown_code import code
 from clio.commands.result import CommandResult, refuse
 from clio.commands.tables import Table
-from clio.repository.worktrees import Worktree, changes_in, own_commits, remove_worktree, worktrees
+from clio.git.worktrees import Worktree, count_changes, count_own_commits, list_worktrees, remove_worktree
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
     """All of them, with what is not committed there."""
     if argument:
         return refuse(f"clio worktree list takes no further word, not {argument!r}")
-    found = worktrees(_start(shell))
+    found = list_worktrees(_start(shell))
     if not found:
         return CommandResult(text="There is no worktree of clio's here; `clio --worktree NAME` makes one.", data=[])
     rows = tuple((one.name, one.branch or "(detached)", _state(one), str(one.path)) for one in found)
@@ -34,7 +34,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
     gone = remove_worktree(start, words[0])
     stays = ""
     if gone.branch:
-        own = own_commits(start, gone)
+        own = count_own_commits(start, gone)
         held = f" with {own} commit{'s' * (own != 1)} no other branch has" if own else ""
         delete = "" if own else f"; `git branch -d {gone.branch}` deletes it"
         stays = f" The branch {code(gone.branch)} stays{held}{delete}."
@@ -50,7 +50,7 @@ def _start(shell: Shell) -> Path:
 def _state(one: Worktree) -> str:
     if one.gone:
         return "its folder is gone"
-    number = changes_in(one)
+    number = count_changes(one)
     words = "clean" if not number else f"{number} file{'s' * (number != 1)} not committed"
     return f"{words}, locked" if one.locked else words
 

@@ -8,8 +8,7 @@ from concurrent.futures import CancelledError, Future
 from pathlib import Path
 
 from clio.errors import ToolFailed
-from clio.security.actions import ChangeFiles
-from clio.security.path_policy import Workspace
+from clio.security.actions import ChangeFiles, Workspace
 from clio.tools.files.text_file import as_open, plain, same_text, shown
 
 PATIENCE_S = 5.0

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.errors import ToolFailed
-from clio.sandbox.confinement import Confinement
 from clio.sandbox.fence import Level
-from clio.sandbox.sandbox import Sandbox
+from clio.sandbox.sandbox import Confinement, Sandbox
 
 _CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
 _SHORT_CHARS = 100

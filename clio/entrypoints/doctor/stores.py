@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from clio.algorithms.json_data import decode_json
-from clio.checkpoints.space import usage
+from clio.checkpoints.store_limits import measure_usage
 from clio.config.own_memory import describe_key_damage
 from clio.config.team_folder import is_shared, is_trusted, shared_folder
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
@@ -89,7 +89,7 @@ def check_undo(ground: Ground) -> Iterator[Finding]:
     if not store.is_dir():
         return
     try:
-        kept = usage(store)
+        kept = measure_usage(store)
     except OSError as error:
         yield note("undo", f"{ground.shown(store)} cannot be read: {error.strerror}", "make it yours")
         return

@@ -13,7 +13,7 @@ from clio import __file__ as clio_file
 from clio import __version__
 from clio.algorithms.late_pattern import LatePattern
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
-from clio.security.shell.syntax import has_grammar
+from clio.security.shell.parser import has_grammar
 
 PACKAGE = "clio-shell"
 OLDEST = (3, 11)

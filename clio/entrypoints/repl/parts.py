@@ -142,7 +142,7 @@ def make_parts(
     """
     from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
-    from clio.security.path_policy import Workspace
+    from clio.security.actions import Workspace
     from clio.ui.asking.approve import TerminalApprover, TerminalAsker
     from clio.ui.asking.plan_review import PlanReviewer
     from clio.ui.pause import suspended_both

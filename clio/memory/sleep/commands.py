@@ -1,6 +1,6 @@
 """Shell lines taken apart as far as comparing them needs: which commands, in which order, and whose exit code it was.
 
-Policy reads lines with the grammar of bash (`clio.security.shell.syntax`); here a wrong answer costs a finding, not
+Policy reads lines with the grammar of bash (`clio.security.shell.parser`); here a wrong answer costs a finding, not
 safety, ten thousand lines must take less than a second, and the words are wanted as they were written.
 """
 

@@ -1,10 +1,4 @@
-"""Judge calls of awk: only programs that compute and print, parsed as every common awk parses them. Pure.
-
-The parser knows POSIX awk and what gawk adds to it, without everything that runs, writes, opens or reveals: no
-`system`, pipe, redirect, `getline`, `@`, `ENVIRON`, or assignment to `ARGV`. A slash is a regular expression or a
-division both by its place in the grammar and by the token before it, since implementations decide by one or the other;
-where the two disagree the program is refused. Precedence is left out: it changes what is computed, never what is done.
-"""
+"""Judge calls of awk: only programs that compute and print, parsed as every common awk parses them. Pure."""
 
 import re
 from typing import Literal
@@ -13,7 +7,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord, parse_call, read_grammar
-from clio.security.shell.words import Word, names
+from clio.security.shell.command_line import Word, word_set
 
 _OPTIONS = """
     -F= -v= --csv --posix --traditional --sandbox --re-interval --characters-as-bytes
@@ -23,11 +17,11 @@ _OPTIONS = """
 _MAX_PROGRAM = 20_000
 _MAX_DEPTH = 40
 
-_BUILTINS = names("""
+_BUILTINS = word_set("""
     length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper gensub
     strtonum asort asorti patsplit strftime mktime systime and or xor lshift rshift compl isarray typeof fflush close
     """)
-_KEYWORDS = names("""
+_KEYWORDS = word_set("""
     BEGIN END BEGINFILE ENDFILE function func if else while for do break continue next nextfile exit return delete in
     print printf getline switch case default
     """)
@@ -46,7 +40,7 @@ _REFUSED = {
     "fork": "starts a process",
     "exec": "starts a process",
 }
-_SORT_ORDERS = names("""
+_SORT_ORDERS = word_set("""
     "@ind_str_asc" "@ind_str_desc" "@ind_num_asc" "@ind_num_desc" "@val_str_asc" "@val_str_desc" "@val_num_asc"
     "@val_num_desc" "@val_type_asc" "@val_type_desc" "@unsorted"
     """)

@@ -1,8 +1,4 @@
-"""Judge calls of jq: only filters that compute from their input, parsed as jq 1.5 to 1.8 parse them. Pure.
-
-Everything a filter can do is done by its functions, so each must be listed here or defined by the filter itself; `env`,
-`$ENV`, modules, `import` and `include` are not. The filters inside interpolated strings are parsed like the rest.
-"""
+"""Judge calls of jq: only filters that compute from their input, parsed as jq 1.5 to 1.8 parse them. Pure."""
 
 import re
 from typing import Literal
@@ -11,10 +7,10 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
-from clio.security.shell.words import Word, names
+from clio.security.shell.command_line import Word, word_set
 
 _FLAGS = frozenset("nrcseSaMCjhVR")
-_LONG_FLAGS = names("""
+_LONG_FLAGS = word_set("""
     --null-input --raw-output --raw-output0 --compact-output --slurp --exit-status --sort-keys --ascii-output --tab
     --monochrome-output --color-output --join-output --raw-input --stream --stream-errors --seq --unbuffered --help
     --version --args --jsonargs
@@ -29,7 +25,7 @@ _VALUES = {
 _MAX_FILTER = 20_000
 _MAX_DEPTH = 40
 
-_FUNCTIONS = names("""
+_FUNCTIONS = word_set("""
     GROUP_BY IN INDEX UNIQUE_BY abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh atan
     atan2 atanh booleans bsearch builtins capture cbrt ceil combinations contains copysign cos cosh date dateadd
     datesub debug del delpaths drem empty endswith erf error exp exp10 exp2 explode expm1 fabs false fdim finites
@@ -45,7 +41,7 @@ _FUNCTIONS = names("""
     tostring transpose trim trimstr true trunc truncate_stream type unique unique_by until utf8bytelength values
     walk while with_entries y0 y1 yn
     """)
-_KEYWORDS = names("""
+_KEYWORDS = word_set("""
     def reduce foreach if then elif else end try catch label break import include as and or module
     """)
 _REFUSED = {

@@ -1,9 +1,4 @@
-"""Judge calls of sed: only scripts that print, delete and replace, parsed as every common sed parses them. Pure.
-
-GNU, BSD and BusyBox sed disagree about labels, brackets, text and continued lines. A script is accepted only where all
-of them find the same commands; where one of them stops with an error instead, nothing has run. The parsed script keeps
-the text of each part, and the parts put together again must be the script: nothing in it is passed over.
-"""
+"""Judge calls of sed: only scripts that print, delete and replace, parsed as every common sed parses them. Pure."""
 
 import re
 
@@ -11,7 +6,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
-from clio.security.shell.words import Word
+from clio.security.shell.command_line import Word
 
 _OPTIONS = """
     -n -E -r -s -z -u -b -e= -l=number --quiet --silent --regexp-extended --separate --null-data --zero-terminated

@@ -1,11 +1,4 @@
-"""Secrets known by the name they are given: `DB_PASSWORD=…`, `"api_key": "…"`, `--password …`, `<token>…`. Pure.
-
-The value of such a name is a secret whatever it looks like, unless it is a placeholder, a reference, a number or a
-label. Without quotation marks, what source code may have there (an identifier, a call, a type) is none either.
-Nothing here looks further back than to the beginning of the line, nor further ahead than a value may reach.
-"""
-
-# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+"""Secrets recognized by the name they are assigned to: `DB_PASSWORD=…`, `"api_key": "…"`, `--password …`. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,33 +6,34 @@ from functools import lru_cache
 from typing import Literal
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.security.redaction.names import (
+from clio.security.redaction.names_and_values import (
     ANY_WORD,
     HALF_A_NAME,
+    MEASURE,
     NAME_CHARS,
     NAME_END,
     QUOTE,
     WORDS,
-    in_capitals,
-    is_begun,
-    is_generic,
-    is_secret_name,
-    kind_of,
-    may_be_secret_name,
-)
-from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import (
-    MEASURE,
-    by_lot,
-    character_kinds,
-    drawn,
-    entropy,
+    compute_entropy,
+    count_character_kinds,
+    get_secret_kind,
     has_digit,
+    is_begun,
+    is_environment_name,
+    is_generic,
     is_passphrase,
     is_placeholder,
+    is_random_stretch,
+    is_random_value,
     is_reference,
+    is_secret_name,
     is_wordlike,
+    may_be_secret_name,
 )
+from clio.security.redaction.token_patterns import Span
+
+# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+
 
 _NAME = LatePattern(rf"[{NAME_CHARS}]{{0,100}}")
 _TYPE_NAME = (
@@ -159,7 +153,7 @@ _LABEL_SIGNS = ("{", "%s", "%(", "${", "<", ">", "[", "(", "=", "→", "+")
 Style = Literal["quoted", "element", "environment", "data", "inline", "text", "code", "flag", "beside"]
 
 
-def name_places(lowered: str) -> list[tuple[int, str]]:
+def find_name_places(lowered: str) -> list[tuple[int, str]]:
     """Where the words of secrets' names are in a text of small letters."""
     found: list[tuple[int, str]] = []
     for word in WORDS:
@@ -170,11 +164,11 @@ def name_places(lowered: str) -> list[tuple[int, str]]:
     return found
 
 
-def named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, str]] | None = None) -> Iterator[Span]:
+def find_named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, str]] | None = None) -> Iterator[Span]:
     """Values of secret-looking names; `places`: what `name_places` gives for the text, where that is known."""
     lowered = lowered or lower_in_place(text)
     tried: set[tuple[int, int]] = set()
-    for place, word in name_places(lowered) if places is None else places:
+    for place, word in find_name_places(lowered) if places is None else places:
         if is_begun(lowered, place, word):
             for span in _values_at(text, place):
                 if (span.start, span.end) not in tried:
@@ -287,30 +281,30 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
         else:
             value = match["bare"].rstrip(",;)]}>")
             if is_secret_value(value, name, "environment" if name.isupper() else "data", sure):
-                yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
+                yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), 300)
     elif sign == "<":
         match = PLIST.match(text, place)
         if match and is_secret_value(match["xv"], name, "element", sure):
-            yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
+            yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), 300)
     elif (match := _ELEMENT.match(text, place)) and _in_tag(text, start, place):
         if is_secret_value(match["xv"], name, "element", sure):
-            yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
+            yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), 300)
     elif name.startswith("-"):
         if match := _QUOTED_FLAG.match(text, place):
             yield from _literals(text, match, name, sure)
         elif match := _FLAG.match(text, place):
             value = match["bare"].rstrip(",.)]:;")
             if is_secret_value(value, name, "flag", sure):
-                yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
+                yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), 300)
     elif sure and (match := _QUOTED_SET.match(text, place)) and _DEFINE.search(text, max(0, start - 20), start):
         yield from _literals(text, match, name, sure, joined=False)
     elif sure and (match := _SET.match(text, place)) and _SETTER.search(text, max(0, start - 40), start):
         if is_secret_value(match["bare"], name, "environment", sure):
-            yield Span(match.start("bare"), match.end("bare"), kind_of(name), 300)
+            yield Span(match.start("bare"), match.end("bare"), get_secret_kind(name), 300)
     elif match := _BESIDE.match(text, place):
         value = match["bare"].rstrip(".,:;)]")
         if is_secret_value(value, name, "beside", sure and name.isupper() and "_" in name):
-            yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 301)
+            yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), 301)
 
 
 _TAIL = LatePattern(r"[\"'`\])\\]{0,4}\s{0,16}([^\s])")
@@ -327,7 +321,7 @@ def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[S
     """The secrets in a list, a block of lines, or an object with a `value`, which a name is given."""
     if not sure:
         return
-    kind = kind_of(name)
+    kind = get_secret_kind(name)
     if block := _BLOCK.match(text, place):
         for line in _LINES.finditer(text, block.start("lines"), block.end("lines")):
             if is_secret_value(line[0], name, "quoted", sure) or _is_random_item(line[0]):
@@ -344,7 +338,7 @@ def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[S
     elif mapping := MAPPING.match(text, place):
         for item in _MAPPING_ITEM.finditer(text, mapping.start(mapping.lastgroup or 0), mapping.end()):
             if _is_random_item(item["v"]) and not (
-                any(sign in item["v"] for sign in "/:.()") and not by_lot(item["v"])
+                any(sign in item["v"] for sign in "/:.()") and not is_random_value(item["v"])
             ):
                 yield Span(item.start("v"), item.end("v"), kind, 300)
     elif (nested := _NESTED.match(text, place)) and is_secret_value(nested["v"], name, "quoted", sure):
@@ -415,9 +409,9 @@ def _literals(text: str, match: re.Match[str], name: str, sure: bool, *, joined:
     value = "".join(text[first:last] for first, last in parts)
     if is_secret_value(value, name, "quoted", sure):
         for first, last in parts:
-            yield Span(first, last, kind_of(name), 300)
+            yield Span(first, last, get_secret_kind(name), 300)
     elif len(parts) > 1 and is_secret_value(text[parts[0][0] : parts[0][1]], name, "quoted", sure):
-        yield Span(*parts[0], kind_of(name), 300)
+        yield Span(*parts[0], get_secret_kind(name), 300)
 
 
 def _value_place(match: re.Match[str], group: str) -> tuple[int, int]:
@@ -437,7 +431,7 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
         and text[match.start("sep") - 1 : match.start("sep")] not in (" ", "\t")
         and at == match.end("sep")
     )
-    capital = in_capitals(name) and text[start - 1 : start] not in ("?", "&")
+    capital = is_environment_name(name) and text[start - 1 : start] not in ("?", "&")
     if tight and capital:
         style: Style = "environment"
     elif "-" in name.strip("-") and separator == ":":
@@ -461,7 +455,7 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
     if style == "code" and sure and separator in ("=", ":") and _is_in_text(text, line, start, at + len(value)):
         style = "text"
     if value and is_secret_value(value, name, style, sure):
-        yield Span(at, at + len(value), kind_of(name), 300)
+        yield Span(at, at + len(value), get_secret_kind(name), 300)
 
 
 def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
@@ -521,7 +515,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return False  # a further name
     if any(char.isspace() for char in value):
         return _is_spaced_secret(value, name, style, sure)
-    password = kind_of(name) == "password"
+    password = get_secret_kind(name) == "password"
     if not any(char.isalpha() for char in value):
         if not has_digit(value):
             return False
@@ -538,13 +532,17 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return (
             not words
             and _random(value, 8)
-            and (by_lot(value) or sure or (password and drawn(value)))
+            and (is_random_value(value) or sure or (password and is_random_stretch(value)))
             and _CODE.search(value) is None
         )
     if not sure:
-        if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not by_lot(value):
+        if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not is_random_value(value):
             return False
-        return not words and _random(value, 8) and (style == "quoted" or _CODE.search(value) is None or by_lot(value))
+        return (
+            not words
+            and _random(value, 8)
+            and (style == "quoted" or _CODE.search(value) is None or is_random_value(value))
+        )
     if style != "quoted" and (
         _TYPE_OF_KEY.fullmatch(value) or value.lower() in _PLAIN_WORDS or _ALGORITHMS.fullmatch(value)
     ):
@@ -561,8 +559,8 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         if not words:
             return (
                 len(value) >= 5
-                and (character_kinds(value) >= 2 or len(value) >= 6)
-                and not (_CODE_FOR_SURE.search(value) and not by_lot(value) and not password)
+                and (count_character_kinds(value) >= 2 or len(value) >= 6)
+                and not (_CODE_FOR_SURE.search(value) and not is_random_value(value) and not password)
             )
         if plain:
             return is_passphrase(value) or (
@@ -575,10 +573,10 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
             and ("_" not in value or value[-2:].isdigit() or (password and value[-1].isdigit()))
         )
     if style == "flag":
-        if _CODE.search(value) and not by_lot(value):
+        if _CODE.search(value) and not is_random_value(value):
             return False
         return len(value) >= 5 and (not plain or is_passphrase(value)) and not _ALGORITHMS.fullmatch(value)
-    if (_CODE_FOR_SURE if by_lot(value) or (style == "inline" and password) else _CODE).search(value):
+    if (_CODE_FOR_SURE if is_random_value(value) or (style == "inline" and password) else _CODE).search(value):
         return False
     if style == "text":
         return is_passphrase(value) or (
@@ -596,7 +594,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         words
         or _NUMBER.fullmatch(value)
         or _SNAKE.fullmatch(value)
-        or (not by_lot(value) and _ATTRIBUTE.fullmatch(value))
+        or (not is_random_value(value) and _ATTRIBUTE.fullmatch(value))
     ):
         return False
     return _random(value, 8)
@@ -610,7 +608,11 @@ def _is_variable(value: str) -> bool:
     """Whether a value without quotation marks is an attribute, or the variable of a secret's name."""
     if is_secret_name(value) and is_wordlike(value, digits=True):
         return True
-    return _ATTRIBUTE.fullmatch(value) is not None and not by_lot(value) and (not has_digit(value) or "_" in value)
+    return (
+        _ATTRIBUTE.fullmatch(value) is not None
+        and not is_random_value(value)
+        and (not has_digit(value) or "_" in value)
+    )
 
 
 def _is_word_chain(value: str) -> bool:
@@ -630,7 +632,7 @@ _CHAIN_OF_NAMES = LatePattern(
 
 
 def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
-    password = kind_of(name) == "password"
+    password = get_secret_kind(name) == "password"
     if value.startswith(("%", "http://", "https://", "{")) or (
         not value.isascii() and all(char.isalpha() for char in value)
     ):
@@ -638,7 +640,9 @@ def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
     if _NUMBER.fullmatch(value):
         return password
     if not words:
-        return len(value) >= (5 if password else 6) and entropy(value) >= 1.5 and not value.startswith(("^", "."))
+        return (
+            len(value) >= (5 if password else 6) and compute_entropy(value) >= 1.5 and not value.startswith(("^", "."))
+        )
     if plain:
         return (
             _is_word_chain(value)
@@ -667,7 +671,7 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
     if (
         (
             len(parts) <= 4
-            and kind_of(name) == "password"
+            and get_secret_kind(name) == "password"
             and sum(not is_wordlike(part) and len(part) >= 6 for part in parts) >= 1
         )
         and not any(part[:1] in "%{<$(" for part in parts)
@@ -678,7 +682,7 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
         return True
     if _STOP.intersection(small) or any(sign in value for sign in _LABEL_SIGNS):
         return False
-    if kind_of(name) != "password":
+    if get_secret_kind(name) != "password":
         return len(parts) in (12, 15, 18, 21, 24) and all(part.isalpha() and part.islower() for part in parts)
     if any(has_digit(part) and not part.isdigit() for part in parts):
         return True
@@ -690,7 +694,7 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
 
 def _random(value: str, least: int) -> bool:
     """Whether a value is long and varied enough to be drawn by lot."""
-    if len(value) < least or entropy(value) < 2.3:
+    if len(value) < least or compute_entropy(value) < 2.3:
         return False
     return _DATE.search(value) is None and not value.startswith(("http:", "https:", "#"))
 

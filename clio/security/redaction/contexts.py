@@ -1,10 +1,4 @@
-"""Secrets known by the command, file or sentence they are part of: `curl -u`, `.netrc`, `kind: Secret`, "the password is". Pure.
-
-Each context gives its spans, and where it begins at the end of a text that may go on. Commands and sentences are read
-to the end of their line; the others have a form that ends by itself.
-"""
-
-# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+"""Secrets recognized by the file, header or sentence around them: `.netrc`, cookies, "the password is …". Pure."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -13,30 +7,34 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.assignments import is_secret_value
-from clio.security.redaction.calls import call_spans
-from clio.security.redaction.kubernetes import kubernetes_spans, open_manifest
-from clio.security.redaction.names import is_secret_name
-from clio.security.redaction.patterns import Span
-from clio.security.redaction.programs import (
+from clio.security.redaction.commands_and_calls import (
     COOKIE,
     MAX_LINE_CHARS,
     POSITIONAL,
     PROGRAMS,
-    command_spans,
+    find_call_spans,
+    find_command_spans,
+    find_kubernetes_spans,
+    find_line_start,
     find_program,
-    line_start,
+    open_manifest,
 )
-from clio.security.redaction.value_shapes import (
+from clio.security.redaction.names_and_values import (
     CHAIN_STOP,
     FILE_NAME,
     MEASURE,
     REPETITION,
-    drawn,
     has_digit,
     is_passphrase,
+    is_random_stretch,
+    is_secret_name,
     is_wordlike,
     may_be_secret,
 )
+from clio.security.redaction.token_patterns import Span
+
+# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+
 
 _LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
 _FEW_PLACES = 24
@@ -228,11 +226,11 @@ _CODES = LatePattern(
 )
 
 
-def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
+def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
     """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
     words = split_words(lowered)
-    yield from command_spans(text, words)
-    yield from call_spans(text, lowered, words)
+    yield from find_command_spans(text, words)
+    yield from find_call_spans(text, lowered, words)
     if not words.isdisjoint(("password", "passphrase", "passwort", "token", "secret", "key", "pwd")):
         yield from _told_spans(text, lowered)
     for place, word in names:
@@ -258,7 +256,7 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
                 yield from _form_spans(text, lowered, form, place, place + len(needle))
                 place = lowered.find(needle, place + len(needle))
     if "Secret" in text and "kind" in text:
-        yield from kubernetes_spans(text)
+        yield from find_kubernetes_spans(text)
     if "cookie" in lowered:
         yield from _cookie_spans(text, lowered)
 
@@ -325,7 +323,7 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
 def open_context(text: str, end: int) -> int | None:
     """Where a command, sentence or document begins that may still hold a secret after `end`; None for nowhere."""
     begin = max(0, end - MAX_LINE_CHARS)
-    line = line_start(text, end, begin)
+    line = find_line_start(text, end, begin)
     found: list[int] = []
     tail = text[line:end]
     if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (program := find_program(tail)) is not None:
@@ -580,7 +578,7 @@ def _sent_value(value: str, text: str, match: re.Match[str]) -> bool:
         return False
     if _ASKED.search(text, max(0, match.start() - 300), match.start()):
         return value.lower() not in ("yes", "exit", "quit", "enable", "logout", "interact")
-    return match[0][-3:-2] == "\\" and drawn(value) and not is_wordlike(value, digits=True)
+    return match[0][-3:-2] == "\\" and is_random_stretch(value) and not is_wordlike(value, digits=True)
 
 
 def _first_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -614,7 +612,7 @@ def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
     if before is None or not _sentence_value(value, text, match):
         return False
     if match[0][:1].lower() != "p":  # a token, a secret or a key
-        return has_digit(value) and not is_wordlike(value, digits=True) and drawn(value)
+        return has_digit(value) and not is_wordlike(value, digits=True) and is_random_stretch(value)
     return not is_wordlike(value) or is_passphrase(value)
 
 

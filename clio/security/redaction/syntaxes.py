@@ -1,27 +1,29 @@
-"""Secrets known by a name and the syntax around it: Markdown, fallback values, calls, comparisons, tables. Pure.
+"""Secrets recognized by a name and the syntax around it, such as Markdown or tables, and secrets in base64. Pure."""
 
-What `assignments` leaves: the name is the same, but no plain assignment follows it. Every expression here is matched at
-the end of a name that means a secret, or at a fixed word, and reads a bounded number of characters.
-"""
-
-# ruff: noqa: E501 - a table of expressions reads better with one a line
-
+import base64
+import binascii
 import re
 from collections.abc import Iterable, Iterator
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.security.redaction.assignments import find_name, is_secret_value
-from clio.security.redaction.names import is_begun, is_generic, is_secret_name, kind_of
-from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import (
+from clio.security.redaction.assignments import find_name, find_named_spans, is_secret_value
+from clio.security.redaction.names_and_values import (
     FILE_NAME,
     MEASURE,
+    get_secret_kind,
     has_digit,
+    is_begun,
+    is_generic,
     is_passphrase,
     is_placeholder,
     is_reference,
+    is_secret_name,
     is_wordlike,
 )
+from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS, Span
+
+# ruff: noqa: E501 - a table of expressions reads better with one a line
+
 
 MAX_ROWS = 200
 """So many rows below a title are looked at."""
@@ -137,7 +139,7 @@ _VALUE = LatePattern(
 )
 
 
-def syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
+def find_syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
     """All secrets known by a name and the syntax around it. lowered, names: as in `assignments.named_spans`."""
     done = 0
     for place, word in names:
@@ -168,12 +170,12 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
             if match := pattern.match(text, end):
                 group = "w" if pattern is _PAIRED and match["w"] is not None else "v"
                 if _is_paired_secret(match[group], name):
-                    yield Span(match.start(group), match.end(group), kind_of(name), 300)
+                    yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
                 break
     if sign == "=" and (match := _ECHOED.match(text, end)):
         group = "b" if match["b"] is not None else "c"
         if has_digit(match[group]) and _is_bare_secret(match[group], name):
-            yield Span(match.start(group), match.end(group), kind_of(name), 300)
+            yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
     if sign in ("=", " ") and before.endswith(", ") and (match := _TUPLE.match(text, end)):
         yield from _quoted(match, name)
     if sign == "(":
@@ -203,12 +205,12 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     if sign in "\"'])=: ":
         for pattern in _LITERALS_BEHIND:
             if (match := pattern.match(text, end)) and _is_paired_secret(match["v"], name):
-                yield Span(match.start("v"), match.end("v"), kind_of(name), 300)
+                yield Span(match.start("v"), match.end("v"), get_secret_kind(name), 300)
                 break
     if sign in "\"'`*_)=: \t\r\n,<":
         for pattern in _WORDS_BEHIND:
             if (match := pattern.match(text, end)) and _is_lone_secret(value := match["b"].rstrip(".,;:!?)`*"), name):
-                yield Span(match.start("b"), match.start("b") + len(value), kind_of(name), 300)
+                yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)
     if sign == "=" and (match := _BRACES.match(text, end)):
         yield from _bare(match, name)
     if sign in (" ", "\t"):
@@ -229,7 +231,7 @@ def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
         value = match["b"]
         sure = given["word"] or match["semicolon"] or not is_wordlike(value, digits=True)
         varied = has_digit(value) or (len(value) >= 8 and value.isalpha() and not is_wordlike(value))
-        chosen = kind_of(name) == "password" and value.isalnum() and value[-1].isdigit() and len(value) >= 7
+        chosen = get_secret_kind(name) == "password" and value.isalnum() and value[-1].isdigit() and len(value) >= 7
         if ((sure and varied) or chosen or is_passphrase(value)) and value[-1] not in ".,:)":
             yield from _bare(match, name)
 
@@ -288,7 +290,7 @@ def _in_cell(text: str, first: int, last: int, name: str) -> Iterator[Span]:
         )
     ):
         at = first + cell.index(value)
-        yield Span(at, at + len(value), kind_of(name), 300)
+        yield Span(at, at + len(value), get_secret_kind(name), 300)
 
 
 def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
@@ -348,7 +350,7 @@ def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
             if value is None:
                 return
             if number == column and value["text"] and _is_quoted_secret(value["text"], name):
-                yield Span(value.start("text"), value.end("text"), kind_of(name), 300)
+                yield Span(value.start("text"), value.end("text"), get_secret_kind(name), 300)
             place = value.end()
             if value["end"] == ")":
                 break
@@ -364,17 +366,17 @@ def _line_end(text: str, place: int) -> int:
 def _quoted(match: re.Match[str], name: str) -> Iterator[Span]:
     group = next(each for each in ("v", "w", "u") if match.groupdict().get(each) is not None)
     if _is_quoted_secret(match[group], name):
-        yield Span(match.start(group), match.end(group), kind_of(name), 300)
+        yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
 
 
 def _bare(match: re.Match[str], name: str) -> Iterator[Span]:
     value = match["b"].rstrip(".,;:*`")
     if len(value) >= 4 and _is_bare_secret(value, name):
-        yield Span(match.start("b"), match.start("b") + len(value), kind_of(name), 300)
+        yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)
 
 
 def _is_quoted_secret(value: str, name: str) -> bool:
-    if kind_of(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
+    if get_secret_kind(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
         return False
     return is_secret_value(value, name, "quoted", True)
 
@@ -394,7 +396,7 @@ def _is_paired_secret(value: str, name: str) -> bool:
         and (
             not is_wordlike(value, digits=True)
             or is_passphrase(value)
-            or (kind_of(name) == "password" and value.isalnum() and value[-2:].isdigit())
+            or (get_secret_kind(name) == "password" and value.isalnum() and value[-2:].isdigit())
         )
         and _is_quoted_secret(value, name)
     )
@@ -411,7 +413,7 @@ def _is_lone_secret(value: str, name: str) -> bool:
         not any(sign in value for sign in "(){}[]<>;\\|`/" if sign != "/" or value.count("/") > 1)
         and "::" not in value
         and (has_digit(value) or (len(value) >= 8 and not words and value.isalnum()))
-        and (not words or (kind_of(name) == "password" and value.isalnum() and not is_generic(name)))
+        and (not words or (get_secret_kind(name) == "password" and value.isalnum() and not is_generic(name)))
         and FILE_NAME.search(value) is None
         and is_secret_value(value, name, "data", True)
     )
@@ -425,3 +427,61 @@ def _is_bare_secret(value: str, name: str) -> bool:
 
 
 _SIGNS = LatePattern(r"[$*|&!^%#@?]+")
+
+
+_SHORTEST = 20
+_MAP = bytes(120 if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "+/") else 32 for code in range(256))
+_RUN = b"x" * _SHORTEST
+_END = re.compile(rb"x*")
+_PRINTABLE = re.compile(rb"[\t\n\r\x20-\x7e]*\Z")
+_KEY_HEAD = "LS0tLS1CRUdJTi"
+_MORE_LINES = LatePattern(r"(?:\r?\n[ \t]{0,40}[A-Za-z0-9+/]{2,120}(?![A-Za-z0-9+/:_.-]))*={0,2}")
+_OPEN_LINES = LatePattern(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\s]*={0,2}\s?\Z")
+
+
+def find_encoded_spans(text: str) -> Iterator[Span]:
+    """Runs of base64 with a secret in them."""
+    shape = text.encode("latin-1", "replace").translate(_MAP)
+    place = shape.find(_RUN)
+    done = 0
+    while place >= 0:
+        match = _END.match(shape, place)
+        end = match.end() if match else place + 1
+        if place >= done and _begins_readable(text[place : place + 24]):
+            last = end
+            if text.startswith(_KEY_HEAD, place) and (more := _MORE_LINES.match(text, end, place + MAX_BLOCK_CHARS)):
+                last = more.end()
+            while last < len(text) and text[last] == "=" and last < end + 2:
+                last += 1
+            if _holds_secret("".join(text[place:last].split())):
+                yield Span(place, last, "encoded-secret", 190)
+                done = last
+        place = shape.find(_RUN, end)
+
+
+def open_encoded(text: str, end: int) -> int | None:
+    """Where a private key in base64 begins that goes on over several lines; None for nowhere."""
+    place = text.rfind(_KEY_HEAD, max(0, end - MAX_BLOCK_CHARS), end)
+    return place if place >= 0 and _OPEN_LINES.match(text, place, end) else None
+
+
+def _begins_readable(head: str) -> bool:
+    try:
+        start = base64.b64decode(head[: len(head) // 4 * 4])
+    except (binascii.Error, ValueError):
+        return False
+    return _PRINTABLE.match(start) is not None
+
+
+def _holds_secret(run: str) -> bool:
+    bare = run.rstrip("=")[:MAX_BLOCK_CHARS]
+    try:
+        decoded = base64.b64decode(bare[: len(bare) // 4 * 4] if len(bare) % 4 == 1 else bare + "=" * (-len(bare) % 4))
+    except (binascii.Error, ValueError):
+        return False
+    if _PRINTABLE.match(decoded) is None:
+        return False
+    plain = decoded.decode("ascii")
+    if "PRIVATE KEY-----" in plain:
+        return True
+    return next(find_named_spans(plain), None) is not None

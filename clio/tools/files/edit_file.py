@@ -6,8 +6,7 @@ from pathlib import Path, PurePath
 from typing import assert_never
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.actions import FileChange
-from clio.security.path_policy import Workspace
+from clio.security.actions import FileChange, Workspace
 from clio.tools.base import Prepared, ReadLog
 from clio.tools.files.diff import diff_change, diff_texts
 from clio.tools.files.edit_search import CLOSE, Refused, Rung, definitions, find_definition, fit, line_key

@@ -9,8 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.actions import ChangeFiles, FileChange
-from clio.security.path_policy import Workspace
+from clio.security.actions import ChangeFiles, FileChange, Workspace
 from clio.storage.files import write_atomic
 from clio.tools.base import Prepared, Progress, ReadLog, ToolOutput
 from clio.tools.files.diff import diff_change, text_lines

@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import Struct, field
 
 from clio.errors import ToolRetry
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.storage.files import read_project_file, read_regular
 from clio.tools.files.globs import MOST_WILDCARDS, compile_glob, translate
 

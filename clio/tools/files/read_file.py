@@ -11,8 +11,7 @@ from msgspec import Struct
 from clio.errors import ToolFailed, ToolRetry
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, media_type, read_picture
 from clio.messages import UNCHANGED, Deeds
-from clio.security.actions import ReadFiles
-from clio.security.path_policy import Workspace
+from clio.security.actions import ReadFiles, Workspace
 from clio.sessions.session import Session
 from clio.tools.base import PageSize, Prepared, Progress, ReadLog, ToolOutput, are_whole_in_window, page_size
 from clio.tools.files.file_index import list_files, missing, resolve

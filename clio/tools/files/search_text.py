@@ -16,8 +16,7 @@ from msgspec import Struct
 from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.actions import ReadFiles
-from clio.security.path_policy import Workspace
+from clio.security.actions import ReadFiles, Workspace
 from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
 from clio.tools.files.file_index import (
     has_costly_rules,

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolError, ToolFailed, ToolRetry
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 
 NEWLINE = LatePattern(r"\r\n|\n|\r")
 _LINE = LatePattern(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")

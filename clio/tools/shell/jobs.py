@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from clio.errors import ToolRetry
 
 if TYPE_CHECKING:
-    from clio.sandbox.confinement import Confinement
-    from clio.sandbox.sandbox import Sandbox
+    from clio.sandbox.sandbox import Confinement, Sandbox
     from clio.tools.base import Unasked
     from clio.tools.shell.processes import RunningProcess
 

@@ -17,7 +17,7 @@ from clio.algorithms.late_pattern import LatePattern
 from clio.children import started
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed
-from clio.security.shell.dialects import line_shell
+from clio.security.shell.command_line import get_line_shell
 from clio.tools.shell.launcher import Request, launch
 
 MAX_KEPT_CHARS = 2_000_000
@@ -475,4 +475,4 @@ def _news(process: RunningProcess) -> str:
 
 def shell_argv(line: str) -> list[str]:
     """The program and arguments that run one line of shell."""
-    return [*line_shell(), line]
+    return [*get_line_shell(), line]

@@ -13,9 +13,8 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.git_looking import command as looking
 from clio.git_looking import environment
 from clio.messages import Commit, Deeds
-from clio.sandbox.own_tmp import TOLD, WARNING
-from clio.security.actions import Internal, RunCommand
-from clio.security.path_policy import Workspace
+from clio.sandbox.fence import TOLD, WARNING
+from clio.security.actions import Internal, RunCommand, Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
 from clio.tools.schemas import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 from clio.tools.shell.jobs import Job, JobTable

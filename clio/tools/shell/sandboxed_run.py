@@ -7,14 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from clio.sandbox.confinement import Confinement
-from clio.sandbox.fence import Enclosed
-from clio.sandbox.guard import Guard, put_back
-from clio.sandbox.refusal import find_refusal
-from clio.sandbox.sandbox import Sandbox
-from clio.sandbox.smell import hint
+from clio.sandbox.denial_hints import describe_denial, find_refusal
+from clio.sandbox.fence import Enclosed, Guard, restore_guarded_files
+from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.git_safety import git_environment
-from clio.security.redaction.names import is_secret_name, may_be_secret_name
+from clio.security.redaction.names_and_values import is_secret_name, may_be_secret_name
 from clio.security.redaction.redactor import Redactor
 from clio.tools.shell.processes import RunningProcess, command_environment, run, shell_argv, start
 
@@ -177,10 +174,10 @@ async def run_held(
     try:
         process, late = await run(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
     finally:
-        undone = put_back(guard, root)  # also where it was cancelled; a handful of small files
+        undone = restore_guarded_files(guard, root)  # also where it was cancelled; a handful of small files
     notes = [before, undone]
     if process.exit_code != 0 and sandbox.known:
-        notes.append(hint(process.output.text(), sandbox.known, network=sandbox.network))
+        notes.append(describe_denial(process.output.text(), sandbox.known, network=sandbox.network))
     return process, late, "\n".join(filter(None, notes))
 
 
@@ -238,10 +235,10 @@ def _find_refused(
     """What a command was refused. Where several programs ran, the exit code is that of the last: `x | tail` gives 0."""
     output, level, speakers = process.output.text(), confinement.level(), None
     if process.exit_code == 0:
-        from clio.security.readonly.programs import PROGRAMS
-        from clio.security.shell.syntax import parse
+        from clio.security.readonly.system_programs import PROGRAMS
+        from clio.security.shell.parser import parse_command_line
 
-        programs = {each.program for each in parse(command).commands}
+        programs = {each.program for each in parse_command_line(command).commands}
         if len(programs) < 2:
             return ""
         # Tools such as git call themselves "fatal" or "error". Where only filters run, that is a text they print.

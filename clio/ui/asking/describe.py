@@ -7,7 +7,7 @@ from typing import Literal, assert_never
 from rich.text import Text
 
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
-from clio.security.shell.syntax import parse
+from clio.security.shell.parser import parse_command_line
 from clio.tools.files.diff import diff_change
 from clio.ui.diffs.view import DiffRows
 from clio.ui.spelling import spell_out_foreign, spell_out_line, spell_out_lines
@@ -54,7 +54,7 @@ def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
         yield "line", line
     if cwd not in ("", "."):
         yield "in", spell_out_line(cwd)
-    parsed = parse(command)
+    parsed = parse_command_line(command)
     runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
     if len(runs) > 1 or (runs and runs[0] != command.strip()):
         for run in runs:

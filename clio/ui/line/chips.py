@@ -6,7 +6,7 @@ from pathlib import Path
 from clio.algorithms.late_pattern import LatePattern
 from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, readings
 from clio.images import looks_like_image
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.files.text_file import size_text
 from clio.ui.plain import clean_line
 

@@ -8,8 +8,8 @@ import pytest
 
 from clio.entrypoints.completions.listing import KINDS, run
 from clio.entrypoints.completions.words import LISTED
+from clio.git.worktrees import open_worktree
 from clio.messages import AssistantMessage, UserMessage
-from clio.repository.worktrees import open_worktree
 from clio.sessions.store import OwnSessions, SessionStore
 
 
