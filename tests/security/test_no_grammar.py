@@ -13,10 +13,10 @@ from pathlib import Path
 from clio.security.actions import RunCommand
 from clio.security.approval import Ask, Deny, Policy
 from clio.security.actions import Workspace
-from clio.security.shell.parser import NO_GRAMMAR, has_grammar, parse
+from clio.security.shell.parser import NO_GRAMMAR, has_grammar, parse_command_line
 
 assert not has_grammar()
-assert parse("ls").unknown == (NO_GRAMMAR,)
+assert parse_command_line("ls").unknown == (NO_GRAMMAR,)
 for mode in ("ask", "edits", "all", "plan"):
     policy = Policy(Workspace(Path.cwd()), mode)
     for command in ("ls", "git status", "rm -rf /", "x"):

@@ -16,7 +16,7 @@ from clio.tools.shell.jobs import JobTable
 from clio.tools.toolbox import LateTool, file_tools, use_skill_tool, work_tools
 
 CALLERS = 4
-LIGHT = "page_size ask base file_args files files.read_log late_tool memory_args shell shell.jobs todo work_args"
+LIGHT = "base schemas session_tools shell shell.jobs toolbox"
 
 
 class Nothing(Struct, frozen=True):
@@ -86,7 +86,7 @@ def test_tools_are_what_they_were_offered_as(tmp_path: Path) -> None:
 
 
 def test_offering_loads_none_of_them() -> None:
-    script = "import sys, clio.tools.toolbox, clio.tools.toolbox; print(*sorted(sys.modules))"
+    script = "import sys, clio.tools.toolbox; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     tools = [name.removeprefix("clio.tools.") for name in loaded if name.startswith("clio.tools.")]
-    assert set(tools) == {"file_tools", "work_tools", *LIGHT.split()}
+    assert set(tools) == set(LIGHT.split())

@@ -11,7 +11,6 @@ from clio.ui.asking.desk import Desk
 from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line
 
-__all__ = ["MAX_ROWS", "Desk", "TerminalApprover", "TerminalAsker"]
 
 
 class TerminalApprover:
