@@ -22,7 +22,7 @@ from bench.fidelity import fidelity
 from bench.histories import generated, next_step, stored, window_of
 from clio.context.compaction import PROACTIVE
 from clio.messages import UserMessage
-from clio.providers.chat_requests import ChatProtocol
+from clio.providers.chat import ChatProtocol
 
 PARTS = ("cost", "fidelity", "cache", "run", "growth")
 USUAL = PARTS[:-1]  # growth takes half a minute

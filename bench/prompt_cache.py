@@ -25,7 +25,7 @@ from clio.algorithms.money import format_money
 from clio.app import App
 from clio.commands.registry import run_command
 from clio.messages import Usage
-from clio.providers.price_book import PriceBook
+from clio.providers.prices import PriceBook
 from tests.support import messages_server
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, error, sse
 from tests.support.desk import Desk, make_repository

@@ -40,10 +40,10 @@ from clio.entrypoints.report import StreamEvent  # noqa: E402
 from clio.entrypoints.schema_run import MISFIT  # noqa: E402
 from clio.entrypoints.stream_input import Said  # noqa: E402
 from clio.providers.http_provider import HttpProvider  # noqa: E402
-from clio.providers.pictures import takes_images  # noqa: E402
+from clio.providers.limits import takes_images  # noqa: E402
+from clio.providers.model_facts import read_request_facts  # noqa: E402
 from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
-from clio.providers.request_facts import read_request_facts  # noqa: E402
 from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
 from clio.ui.themes.builtin import builtin  # noqa: E402
 from clio.ui.themes.palette import MEANINGS  # noqa: E402

@@ -36,7 +36,7 @@ from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.providers.base import OFFLINE, Limits, Provider
 from clio.providers.http_provider import HttpProvider
-from clio.providers.pictures import takes_images
+from clio.providers.limits import takes_images
 from clio.security.approval import describe_approvals
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session

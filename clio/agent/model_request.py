@@ -34,7 +34,7 @@ from clio.errors import (
 )
 from clio.messages import AssistantMessage, ReasoningItem, ToolCall, Usage
 from clio.providers.base import ChatRequest, Chunk, Provider
-from clio.providers.retry import MAX_RETRIES, away_delay, retry_delay
+from clio.providers.failure import MAX_RETRIES, away_delay, retry_delay
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill

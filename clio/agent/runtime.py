@@ -31,10 +31,9 @@ from clio.mcp.opening import open_servers
 from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
-from clio.providers.aliases import resolve_alias
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
-from clio.providers.opened import OpenedProviders
+from clio.providers.registry import OpenedProviders, resolve_alias
 from clio.sandbox.sandbox import open_confinement, open_sandbox
 from clio.security.actions import Workspace
 from clio.security.approval import open_policy

@@ -10,9 +10,7 @@ from clio.config.loaded import Loaded
 from clio.errors import ConfigError, StorageError
 from clio.messages import Usage
 from clio.providers.base import Provider
-from clio.providers.price_book import PriceBook
-from clio.providers.price_words import day_of, states_cost, unknown_price
-from clio.providers.prices import Price
+from clio.providers.prices import Price, PriceBook, day_of, states_cost, unknown_price
 from clio.sessions.ledger import FILE_NAME, Ledger, Spent, spent_of
 from clio.sessions.session import Session
 from clio.sessions.state import Bill

@@ -6,7 +6,7 @@ from clio.commands.command import Command, Shell
 from clio.commands.cost_looks import days, prices, projects, show, suggest_all
 from clio.commands.result import CommandResult, refuse
 from clio.errors import ClioError
-from clio.providers.price_words import day_of
+from clio.providers.prices import day_of
 from clio.sessions.ledger import sum_of
 
 if TYPE_CHECKING:

@@ -11,12 +11,11 @@ from clio.commands.markdown_code import code
 from clio.commands.result import CommandResult, refuse
 from clio.commands.tables import Table
 from clio.errors import ConfigError
-from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost, unknown_price
+from clio.providers.prices import OLD_DAYS, SHOWN, states_cost, unknown_price
 from clio.sessions.ledger import Sum, sum_of, turn_costs
 
 if TYPE_CHECKING:
-    from clio.providers.price_book import PriceBook
-    from clio.providers.prices import Price, Rate
+    from clio.providers.prices import Price, PriceBook, Rate
     from clio.sessions.ledger import Spent
 
 TURNS, DAYS = 10, 30

@@ -17,9 +17,8 @@ from clio.commands.tables import Table
 from clio.config.schema import Effort
 from clio.errors import ClioError
 from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, Offered
-from clio.providers.known_efforts import describe_efforts, usable_efforts
-from clio.providers.limits import configured
-from clio.providers.pictures import takes_images
+from clio.providers.limits import configured, takes_images
+from clio.providers.model_facts import describe_efforts, usable_efforts
 from clio.providers.profiles import profile_of
 from clio.providers.urls import host_of
 

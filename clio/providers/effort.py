@@ -3,10 +3,9 @@
 import re
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.providers.base import AUTO, EFFORTS
-from clio.providers.lenient import as_list
-from clio.providers.refusal import complaint, is_unwanted
-from clio.providers.wire import Lessons
+from clio.providers.base import AUTO, EFFORTS, Lessons
+from clio.providers.error_body import complaint, is_unwanted
+from clio.providers.json_text import as_list
 
 _KEY = "efforts"
 _ABOUT_EFFORT = LatePattern(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.providers.wire import Lessons, ProtocolName
+from clio.providers.base import Lessons, ProtocolName
 from clio.storage.documents import Format, LearnedFile
 
 FILE_NAME = "servers.json"

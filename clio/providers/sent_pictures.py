@@ -11,11 +11,10 @@ from msgspec import Struct, structs
 from clio.algorithms.late_pattern import LatePattern
 from clio.images import image_size
 from clio.messages import ImagePart, Message, ToolMessage, UserMessage
-from clio.providers.base import ChatRequest
+from clio.providers.base import ChatRequest, Lessons
+from clio.providers.error_body import complaint
 from clio.providers.failure import Failure
-from clio.providers.lenient import as_count, as_list, as_text
-from clio.providers.refusal import complaint
-from clio.providers.wire import Lessons
+from clio.providers.json_text import as_count, as_list, as_text
 
 # Names of lessons.
 _TAKES, _MOST, _REFUSED = "takes_pictures", "most_pictures", "refused_pictures"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import NewerDocument
-from clio.providers.price_words import day_of
+from clio.providers.prices import day_of
 from clio.sessions import ledger as ledger_module
 from clio.sessions.ledger import COMPACT_BYTES, Ledger, Spent, compacted, merged, recounted, spent_of
 from clio.sessions.state import Bill

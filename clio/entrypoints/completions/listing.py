@@ -69,7 +69,7 @@ def _sessions(project: Path, home: Path) -> Rows:
 
 def _models(project: Path, home: Path) -> Rows:
     """Names of the user's own, and models whose price is known, by server; what a server offers is not asked for."""
-    from clio.providers.price_book import PriceBook
+    from clio.providers.prices import PriceBook
     from clio.providers.profiles import PRESETS
 
     known = [(name, "configured") for name in _configured_models(project, home)]

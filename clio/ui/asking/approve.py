@@ -5,12 +5,11 @@ from rich.text import Text
 from clio.errors import ToolFailed
 from clio.security.actions import ChangeFiles
 from clio.security.approval import Answer, ApprovalRequest
-from clio.ui.asking.decide import MAX_ROWS, ChangeDecision, Decision
+from clio.ui.asking.decide import ChangeDecision, Decision
 from clio.ui.asking.describe import Display
 from clio.ui.asking.desk import Desk
 from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line
-
 
 
 class TerminalApprover:

@@ -1,9 +1,9 @@
-"""Pictures in requests: the words and the bytes of each as the parts of one message."""
+"""Parts of requests that all protocols share: pictures, and the order of text, reasoning and calls."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from clio.messages import ImagePart
+from clio.messages import AssistantMessage, ImagePart, ReasoningItem, ToolCall
 
 _USER, _TEXT, _PARTS = b'{"role":"user","content":', b'{"role":"user","content":"', b'{"role":"user","content":['
 
@@ -51,3 +51,22 @@ def _parts(row: bytes) -> bytes:
     if row.startswith(_PARTS):
         return row[len(_PARTS) : -2]
     return b'{"type":"text","text":"' + row[len(_TEXT) : -1] + b"}"
+
+
+def parts_in_order(message: AssistantMessage, origin: str) -> Iterator[str | ReasoningItem | ToolCall]:
+    """Pieces of text, reasoning items and calls of one answer, in order.
+
+    Reasoning items of another origin are left out.
+    Text comes before the calls unless a reasoning item stood between them.
+    """
+    text, calls = 0, 0
+    for item in message.reasoning_items if message.reasoning_origin == origin else ():
+        if item.text > text:
+            yield message.content[text : item.text]
+            text = item.text
+        yield from message.tool_calls[calls : item.calls]
+        calls = max(calls, item.calls)
+        yield item
+    if message.content[text:]:
+        yield message.content[text:]
+    yield from message.tool_calls[calls:]

@@ -1,19 +1,14 @@
-"""The levels of effort that makers document for their models: for what is shown, and for short side questions.
+"""What is shown of models: the efforts makers document, and what requests say about effort and caching."""
 
-Looked up in November 2026. Verified are:
+from collections.abc import Iterator
+from typing import Any, cast
 
-- OpenAI: gpt-5-pro, gpt-5.1 and its Codex models, gpt-5.3-codex, gpt-5.4, gpt-5.5, gpt-6-sol and gpt-6-luna, from its
-  API reference, refusals of its server, and catalogues that cite its model pages.
-- Anthropic: platform.claude.com/docs/en/build-with-claude/effort names the models that take "max" and "xhigh".
-- Google: docs.cloud.google.com, guide to Gemini 3.5 Flash: Gemini 3.1 Pro, 3.1 Flash-Lite and 3.5 Flash.
-- xAI: grok-3-mini, grok-4.3 and grok-4.5. Moonshot: kimi-k3. Both from catalogues that cite the makers' pages.
-
-All other rows are not verified; a refusal is learned. What is sent in the conversation is decided by what the user asks
-for and the server refuses; see `effort`.
-"""
+import msgspec
+from msgspec import Raw, Struct
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.providers.base import AUTO, EFFORTS, Provider
+from clio.messages import UserMessage
+from clio.providers.base import AUTO, EFFORTS, ChatRequest, Provider, ToolSpec
 from clio.providers.http_provider import HttpProvider
 
 _LOW_TO_HIGH = ("low", "medium", "high")
@@ -91,3 +86,51 @@ def describe_efforts(levels: tuple[str, ...] | None) -> str:
     if not levels:
         return ""
     return f"effort {levels[0]}" if len(levels) == 1 else f"effort {levels[0]}–{levels[-1]}"
+
+
+PROTOCOL_TITLES = {"chat": "Chat Completions", "responses": "OpenAI Responses", "messages": "Anthropic Messages"}
+PROBE_TOOL = ToolSpec(name="wait", description="Waits.", parameters=Raw(b'{"type":"object","properties":{}}'))
+_MOST_TOKENS = 64_000  # thinking with a budget needs room for it
+_CONVERSATION = ("tools", "messages", "input", "instructions", "system")
+
+
+class RequestFacts(Struct, frozen=True, kw_only=True):
+    """effort: the fields that ask for it, such as "reasoning.effort=high"; cache: those that let a server cache."""
+
+    effort: tuple[str, ...]
+    cache: tuple[str, ...]
+
+
+def read_request_facts(provider: HttpProvider, effort: str) -> RequestFacts:
+    """Encode requests with and without effort and cache key, and compare them. Nothing is sent."""
+    plain = _fields(provider, AUTO, "")
+    asked = {f"{name}={value}" for name, value in _fields(provider, effort, "").items() if plain.get(name) != value}
+    keyed = sorted(name for name in _fields(provider, AUTO, "probe") if name not in plain)
+    points = sorted({name.partition(".")[0] for name in plain if ".cache_control." in f"{name}."})
+    places = [name for name in _CONVERSATION if name in points]
+    marked = [f"cache_control on {', '.join(places)}"] if places else []
+    return RequestFacts(effort=tuple(sorted(asked)), cache=(*keyed, *marked))
+
+
+def _fields(provider: HttpProvider, effort: str, cache_key: str) -> dict[str, str]:
+    request = ChatRequest(
+        system="Answer.",
+        messages=(UserMessage(content="Hello.", id="probe"),),
+        tools=(PROBE_TOOL,),
+        max_output_tokens=_MOST_TOKENS,
+        effort=effort,
+        cache_key=cache_key,
+    )
+    return dict(_flat(msgspec.json.decode(provider.encode(request)), ""))
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The leaves of a JSON value by the names that lead to them; places in lists are not told apart."""
+    if isinstance(value, dict):
+        for key, one in cast("dict[str, Any]", value).items():
+            yield from _flat(one, f"{name}.{key}" if name else key)
+    elif isinstance(value, list):
+        for one in cast("list[Any]", value):
+            yield from _flat(one, name)
+    else:
+        yield name, value if isinstance(value, str) else msgspec.json.encode(value).decode()
