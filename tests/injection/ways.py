@@ -33,8 +33,9 @@ from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.sessions.state import Todo
-from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.asking.approve import TerminalApprover, TerminalAsker
 from clio.ui.asking.commit_review import CommitReviewer, FileRow, Proposed
+from clio.ui.asking.desk import Desk
 from clio.ui.asking.questions import Questions
 from clio.ui.footer.facts import Facts
 from clio.ui.footer.git_branch import read_branch

@@ -17,7 +17,8 @@ from clio.agent.events import *
 from clio.messages import Usage
 from clio.security.actions import RunCommand
 from clio.security.approval import ApprovalRequest, Ask
-from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.asking.approve import TerminalApprover, TerminalAsker
+from clio.ui.asking.desk import Desk
 from clio.ui.typing.keys import KeyWatch
 from clio.ui.pause import suspended_both
 from clio.ui.screen import open_screen

@@ -7,7 +7,8 @@ from msgspec import Struct
 from rich.padding import Padding
 from rich.text import Text
 
-from clio.ui.asking.approve import MAX_ROWS, Desk
+from clio.ui.asking.describe import MAX_ROWS
+from clio.ui.asking.desk import Desk
 from clio.ui.asking.questions import ENTER
 from clio.ui.painter import Part
 from clio.ui.plain import clean, clean_line

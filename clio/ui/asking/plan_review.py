@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from clio.config.schema import ApprovalMode
 from clio.sessions.state import Todo
-from clio.ui.asking.approve import MAX_ROWS, Desk
+from clio.ui.asking.describe import MAX_ROWS
+from clio.ui.asking.desk import Desk
 from clio.ui.footer.status import plural
 from clio.ui.plain import clean_line
 
