@@ -23,8 +23,8 @@ from clio.sessions.session import Session
 from clio.tools.base import ReadLog
 
 if TYPE_CHECKING:  # commands are for lines that begin with a slash, and most do not
-    from clio.commands.called import MakeMeaning, Meaning
-    from clio.commands.extensions.added import AddedCommands
+    from clio.commands.custom_commands import AddedCommands
+    from clio.commands.typed_line import MakeMeaning, Meaning
 
 
 class App:
@@ -99,7 +99,7 @@ class App:
 
     async def _run_meaning(self, text: str, meaning: "Meaning") -> TurnFinished:
         """A turn with the text of a command, and with the model and the tools the command asks for."""
-        from clio.commands.meaning import chip, meant_fragment
+        from clio.commands.typed_line import chip, meant_fragment
 
         runtime = self.runtime
         before = (self.config, self.provider, self._model_name, self._has_chosen_model)
@@ -130,9 +130,8 @@ class App:
 
     @cached_property
     def _added(self) -> "AddedCommands":
-        from clio.commands.extensions.added import AddedCommands
-        from clio.commands.extensions.custom import CustomCommands
-        from clio.commands.extensions.mcp_prompts import PromptCommands
+        from clio.commands.custom_commands import AddedCommands, CustomCommands
+        from clio.commands.mcp_commands import PromptCommands
 
         runtime = self.runtime
         custom = CustomCommands(runtime.loaded.owner, runtime.home, runtime.env)

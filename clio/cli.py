@@ -203,7 +203,7 @@ def _config_command(arguments: "Arguments") -> int:
         case _:
             from msgspec.structs import replace
 
-            from clio.commands.extensions.brought import brought, brought_to_git
+            from clio.commands.custom_commands import brought, brought_to_git
 
             loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded), *brought_to_git(loaded)))
             print(visible(show.trust_text(loaded)))

@@ -26,9 +26,12 @@ sys.path.insert(0, str(ROOT))
 from clio.agent.events import EXIT_CODES  # noqa: E402 the path must be set first
 from clio.commands.command import Command  # noqa: E402
 from clio.commands.dispatch import forms  # noqa: E402
-from clio.commands.key_table import key_table  # noqa: E402
-from clio.commands.registry import command_table, find  # noqa: E402
-from clio.commands.sessions.door import SESSIONS  # noqa: E402
+from clio.commands.registry import (  # noqa: E402
+    command_table,
+    find,
+    key_table,
+)
+from clio.commands.session_commands import SESSIONS  # noqa: E402
 from clio.config.doors import DOORS  # noqa: E402
 from clio.config.environment import VARIABLES  # noqa: E402
 from clio.config.fields import CONFIG_FIELDS, LIST_WORDS, MODEL_FIELDS, Field, limits_in_words  # noqa: E402

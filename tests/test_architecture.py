@@ -69,10 +69,10 @@ HEAVY: dict[str, set[str]] = {
         "clio.ui.markup.markdown",
         "clio.ui.markup.links",
         "clio.ui.reader.markdown",
-        "clio.export.prose_html",
+        "clio.export.html_parts",
         "clio.export.markdown",
     },
-    "pygments": {"clio.ui.markup.code_block", "clio.export.code_html"},
+    "pygments": {"clio.ui.markup.code_block", "clio.export.html_parts"},
 }
 pytestmark = pytest.mark.usefixtures("no_collection")
 

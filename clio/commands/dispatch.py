@@ -1,8 +1,7 @@
 """From a command's record and what follows its name to its result; for the shell's line and the command line alike."""
 
-from clio.commands.command import Command, Shell
-from clio.commands.matching import nearest
-from clio.commands.result import CommandResult, refuse
+from clio.commands.arguments import nearest
+from clio.commands.command import Command, CommandResult, Shell, refuse
 from clio.errors import ClioError, UsageError
 from clio.storage.locks import sentence
 

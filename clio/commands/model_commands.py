@@ -8,12 +8,19 @@ from msgspec import Struct, structs
 
 from clio.algorithms.counts import format_tokens
 from clio.algorithms.money import MICROS, format_money
-from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.follow_ups import Choose, SetModel
-from clio.commands.markdown_code import code
-from clio.commands.matching import nearest
-from clio.commands.result import CommandResult, WaitFor, refuse
-from clio.commands.tables import Table
+from clio.commands.arguments import nearest
+from clio.commands.command import (
+    Choose,
+    Command,
+    CommandResult,
+    SetModel,
+    Shell,
+    Suggestion,
+    Table,
+    WaitFor,
+    code,
+    refuse,
+)
 from clio.config.schema import Effort
 from clio.errors import ClioError
 from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, Offered

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol
 from clio.agent.git_words import commit_prompt, task_of
 from clio.agent.side_question import SideQuestion
 from clio.app import App
-from clio.commands.undo.words import session_turns
+from clio.commands.undo_commands import session_turns
 from clio.config.trust import Trust
 from clio.errors import ClioError, ProviderError, UserError
 from clio.git import commits

@@ -5,9 +5,8 @@ import time
 from collections.abc import Sequence
 
 from clio.commands.arguments import join
-from clio.commands.gc_door import Wanted, wanted_of
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
+from clio.commands.command import CommandResult, Table
+from clio.commands.subcommands import GcRequest, parse_gc
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, display, user_home
 from clio.entrypoints.gc_heaps import Heap, Limits, heaps_of
@@ -23,7 +22,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
 
     json: print one JSON document, and never ask. Raises UserError for what cannot be meant, ClioError where it failed.
     """
-    wanted = wanted_of(join(words))
+    wanted = parse_gc(join(words))
     if loaded.config.incognito and wanted.yes:
         raise UserError("an incognito clio changes nothing on disk, so it frees nothing; leave out --incognito")
     heaps = look(loaded, wanted)
@@ -46,7 +45,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     return 0
 
 
-def look(loaded: Loaded, wanted: Wanted) -> list[Heap]:
+def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
     """What lies in both folders, and what of it may go; nothing is changed."""
     config = loaded.config
     limits = Limits(

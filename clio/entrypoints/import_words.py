@@ -5,17 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from clio.commands.import_door import Wanted
-from clio.commands.memory.words import count
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
+from clio.commands.command import CommandResult, Table
+from clio.commands.memory.memory_text import count
+from clio.commands.subcommands import ImportRequest
 from clio.config.paths import display
 from clio.entrypoints.export_file import size
-from clio.importing.facts import Fact
 from clio.importing.intake import Fate
-from clio.importing.ledger import Imports, is_read
-from clio.importing.places import Found
-from clio.importing.run import Report
+from clio.importing.places import Fact, Found
+from clio.importing.run import Imports, Report, is_read
 from clio.ui.footer.status import format_seconds
 
 _SHOWN = 5
@@ -32,7 +29,7 @@ _FATES: tuple[tuple[Fate, str], ...] = (
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """Everything an import has to tell. kept: of the facts, as they were added. known: facts that were known before."""
 
-    wanted: Wanted
+    wanted: ImportRequest
     found: Found
     report: Report
     facts: Sequence[Fact] = ()

@@ -12,9 +12,8 @@ from msgspec import structs
 
 from clio.agent.tool_runner import MAX_RESULT_CHARS
 from clio.commands.arguments import join
-from clio.commands.import_door import Wanted, wanted_of
-from clio.commands.long_work import Track
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult, Track
+from clio.commands.subcommands import ImportRequest, parse_import
 from clio.config.loaded import Loaded
 from clio.config.paths import user_home
 from clio.entrypoints.cli_words import in_cli_words
@@ -23,11 +22,9 @@ from clio.entrypoints.light_shell import LightShell
 from clio.entrypoints.long_work import bar
 from clio.entrypoints.subcommand_output import ask, print_json, print_result
 from clio.errors import ClioError, UserError
-from clio.importing.facts import Fact, facts_of
-from clio.importing.ledger import Imports, Ledger
-from clio.importing.pieces import AGENTS
-from clio.importing.places import Found, Looker
-from clio.importing.run import Importer
+from clio.importing.places import Fact, Found, Looker, facts_of
+from clio.importing.reading import AGENTS
+from clio.importing.run import Importer, Imports, Ledger
 from clio.memory.ltm.text import normal
 from clio.memory.records import Entry, Provenance
 from clio.storage.locks import sentence
@@ -44,7 +41,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     json: print what was done as one JSON document, and never ask.
     Raises UserError for what cannot be meant, ClioError where it failed, KeyboardInterrupt once it has stopped cleanly.
     """
-    wanted = wanted_of(join(words))
+    wanted = parse_import(join(words))
     if loaded.config.incognito:
         raise UserError("an incognito clio stores nothing, so it imports nothing; leave out --incognito")
     shell = LightShell(loaded)
@@ -85,11 +82,11 @@ def _survey(shell: LightShell, looker: Looker) -> CommandResult:
     here = shell.store.folder.resolve()
     founds = [_without(found, here) for found in founds]
     known = _ledger(shell).read()
-    facts = {found.agent: len(_offered(shell, looker, Wanted(agent=found.agent), known)[0]) for found in founds}
+    facts = {found.agent: len(_offered(shell, looker, ImportRequest(agent=found.agent), known)[0]) for found in founds}
     return survey_result(founds, known, facts, user_home(os.environ))
 
 
-def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -> Outcome:
+def _import(shell: LightShell, looker: Looker, wanted: ImportRequest, *, quiet: bool) -> Outcome:
     agent = wanted.agent
     assert agent is not None
     found = looker.look(agent, wanted.path, every=wanted.every)
@@ -129,7 +126,7 @@ def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask:
 
 
 def _decide(
-    shell: LightShell, ledger: Ledger, wanted: Wanted, facts: Sequence[Fact], *, may_ask: bool
+    shell: LightShell, ledger: Ledger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
 ) -> tuple[list[Fact], bool]:
     """The facts that were kept, and whether a person was asked about them. In a pipe none is."""
     if wanted.dry_run:
@@ -165,7 +162,7 @@ def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
 
 
 def _offered(
-    shell: LightShell, looker: Looker, wanted: Wanted, known: Imports
+    shell: LightShell, looker: Looker, wanted: ImportRequest, known: Imports
 ) -> tuple[list[Fact], int, list[tuple[str, str]]]:
     """The facts that are neither known nor were declined; how many were known; the files that cannot be read."""
     agent = wanted.agent

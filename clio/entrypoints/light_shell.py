@@ -3,7 +3,7 @@
 import os
 from typing import TYPE_CHECKING
 
-from clio.commands.extensions.added import AddedCommands
+from clio.commands.custom_commands import AddedCommands
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.errors import UserError

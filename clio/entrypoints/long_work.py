@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import Protocol, TextIO
 
-from clio.commands.long_work import Track
-from clio.commands.result import CommandResult, LongWork
+from clio.commands.command import CommandResult, LongWork, Track
 from clio.entrypoints.first_paint import can_draw
 
 

@@ -10,8 +10,7 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.commands.memory.access import entry_data, newest_first
-from clio.commands.memory.words import kind_named
+from clio.commands.memory.memory_text import entry_data, kind_named, newest_first
 from clio.entrypoints.cli_words import in_cli_words
 from clio.errors import ToolRetry, UserError
 from clio.memory.records import Entry, Provenance

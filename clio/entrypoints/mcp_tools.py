@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from clio.commands.matching import nearest
+from clio.commands.arguments import nearest
 from clio.entrypoints.mcp_answers import (
     ENTRIES,
     Answer,

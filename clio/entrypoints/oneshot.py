@@ -153,7 +153,7 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
             else:
                 sys.stdout.write(inert_json(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
         elif plan := app.planning.proposed:
-            from clio.commands.work.checklist import to_markdown
+            from clio.commands.plan_commands import to_markdown
 
             gap = "\n" if reporter.text else ""
             sys.stdout.write(gap + clean(to_markdown(plan)))
@@ -175,9 +175,9 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 async def _run_words(app: App, text: str) -> TurnFinished:
     if not text.lstrip().startswith("/"):  # the table of commands, a tenth of all there is to import, is not needed
         return await app.run_turn(text)
-    from clio.commands.called import MakePrompt
-    from clio.commands.follow_ups import RunPrompt
+    from clio.commands.command import RunPrompt
     from clio.commands.registry import added_prompt
+    from clio.commands.typed_line import MakePrompt
 
     match added_prompt(app, text):
         case MakePrompt(said=said, make=make):

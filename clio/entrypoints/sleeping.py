@@ -1,10 +1,7 @@
 """A night that somebody asked for: it can be stopped at any time, and keeps what is done by then."""
 
-from clio.commands.command import Shell
-from clio.commands.follow_ups import SleepNow
-from clio.commands.long_work import Track
-from clio.commands.memory.sleep import night_result
-from clio.commands.result import CommandResult, LongWork
+from clio.commands.command import CommandResult, LongWork, Shell, SleepNow, Track
+from clio.commands.memory.consolidation import night_result
 from clio.errors import ClioError
 
 LABEL = "sleeping"

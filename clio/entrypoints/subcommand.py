@@ -8,11 +8,20 @@ from collections.abc import Awaitable, Callable, Sequence
 from msgspec import structs
 
 from clio.commands.arguments import join
-from clio.commands.command import Command
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    EditText,
+    ExportSession,
+    FollowUp,
+    LongWork,
+    Prefill,
+    SleepNow,
+    WaitFor,
+)
 from clio.commands.dispatch import choose, forms
-from clio.commands.follow_ups import Confirm, ExportSession, Prefill, SleepNow
-from clio.commands.result import CommandResult, EditText, FollowUp, LongWork, WaitFor
-from clio.commands.sessions.door import SESSIONS
+from clio.commands.session_commands import SESSIONS
 from clio.config.doors import find_door
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -129,15 +138,15 @@ def _table(word: str) -> tuple[Command, str]:
     if door.name == SESSIONS.name:
         return SESSIONS, f"clio {door.name}"
     if door.name == "worktree":
-        from clio.commands.git.worktrees import WORKTREE
+        from clio.commands.subcommands import WORKTREE
 
         return WORKTREE, f"clio {door.name}"
     if door.name == "gc":
-        from clio.commands.gc_door import GC
+        from clio.commands.subcommands import GC
 
         return GC, f"clio {door.name}"
     if door.name == "import":
-        from clio.commands.import_door import IMPORT
+        from clio.commands.subcommands import IMPORT
 
         return IMPORT, f"clio {door.name}"
     from clio.commands.registry import find

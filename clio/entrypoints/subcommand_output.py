@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
 from clio.ui.markup.table import table_lines
 from clio.ui.output import Output
 from clio.ui.plain import clean, clean_line, inert_json

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.agent.interrupts import Mailbox
-from clio.commands.slash import is_command
+from clio.commands.typed_line import is_command
 from clio.ui.line.pastes import Pastes
 from clio.ui.typing.typed_line import TypedLine
 from clio.ui.typing.typed_state import Typing, Waiting
@@ -165,6 +165,6 @@ class Ahead:
 def _only_looks(text: str) -> bool:
     if not is_command(text):
         return False
-    from clio.commands.looking import only_looks
+    from clio.commands.registry import only_looks
 
     return only_looks(text)

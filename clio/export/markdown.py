@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 from clio.algorithms.counts import describe_cache_use
 from clio.algorithms.late_pattern import LatePattern
 from clio.algorithms.markdown_code import block, span
-from clio.export.document import Call, Cut, Export, Said
-from clio.export.prose_html import allowed_link, is_renderable, markdown_cost
-from clio.export.wording import call_title, count, cut_line, minute, one_line, plain, tokens
+from clio.export.document import Call, Cut, Export, Said, call_title, count, cut_line, minute, one_line, plain, tokens
+from clio.export.html_parts import allowed_link, is_renderable, markdown_cost
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

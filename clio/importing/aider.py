@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.importing.lines import Progress, lines_of
-from clio.importing.pieces import About, Piece, Said, Tally
+from clio.importing.reading import About, Piece, Progress, Said, Tally, lines_of
 from clio.messages import AssistantMessage, UserMessage
 
 HISTORY, INPUTS = ".aider.chat.history.md", ".aider.input.history"

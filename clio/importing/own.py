@@ -11,8 +11,7 @@ from pathlib import Path
 from msgspec import structs
 
 from clio.errors import ClioError
-from clio.importing.lines import Progress
-from clio.importing.pieces import About, Picture, Piece, Said, Tally
+from clio.importing.reading import About, Picture, Piece, Progress, Said, Tally
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound, BlobStore, readers
 from clio.sessions.loading import load

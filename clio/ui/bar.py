@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from clio.commands.tables import Bar, BarPart
+from clio.commands.command import Bar, BarPart
 from clio.ui.plain import clean_line
 
 Row = list[tuple[str, str]]

@@ -28,7 +28,7 @@ from clio.ui.output import Output
 from clio.ui.plain import Cleaner, clean, clean_line, in_full
 
 if TYPE_CHECKING:  # rich is not for a pipe, nor are commands for one question
-    from clio.commands.result import CommandResult
+    from clio.commands.command import CommandResult
     from clio.ui.typing.typed_state import Typing
 
 _MAX_ROWS = 20

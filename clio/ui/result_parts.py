@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 from rich.text import Text
 
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
 from clio.ui.bar import bar_rows
 from clio.ui.footer.todo_view import todo_rows
 from clio.ui.footer.todo_words import count_words

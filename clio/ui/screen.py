@@ -28,7 +28,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.call_rows import CallRows
 from clio.ui.footer.status import footer

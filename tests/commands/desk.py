@@ -11,10 +11,9 @@ from clio.agent.model_choice import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
-from clio.commands.extensions.added import AddedCommands
-from clio.commands.long_work import Track
+from clio.commands.command import CommandResult, LongWork, Track, refuse
+from clio.commands.custom_commands import AddedCommands
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult, LongWork, refuse
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow

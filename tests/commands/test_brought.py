@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.cli import main
-from clio.commands.extensions.brought import brought
+from clio.commands.custom_commands import brought
 from clio.commands.registry import run_command
 from tests.commands.desk import Desk, make_desk
 

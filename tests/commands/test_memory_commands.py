@@ -9,9 +9,8 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from clio.commands.follow_ups import Confirm
+from clio.commands.command import CommandResult, Confirm, EditText
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult, EditText
 from clio.memory.records import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clio.commands.follow_ups import Confirm
+from clio.commands.command import Confirm
 from clio.commands.registry import complete, run_command
 from clio.config.layers import load
 from clio.config.loaded import Loaded

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from clio.commands.command import CommandResult
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from clio.ui.markup.table import table_lines

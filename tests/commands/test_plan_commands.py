@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from clio.commands.follow_ups import ReviewPlan, RunPrompt
+from clio.commands.command import EditText, ReviewPlan, RunPrompt
+from clio.commands.plan_commands import from_markdown, to_markdown
 from clio.commands.registry import run_command
-from clio.commands.result import EditText
-from clio.commands.work.checklist import from_markdown, to_markdown
 from clio.errors import UsageError
 from clio.security.approval import get_next_mode
 from clio.sessions.state import Todo

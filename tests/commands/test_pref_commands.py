@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.follow_ups import Confirm
-from clio.commands.memory.words import short_id
+from clio.commands.command import Confirm
+from clio.commands.memory.memory_text import short_id
 from clio.commands.registry import complete, run_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options

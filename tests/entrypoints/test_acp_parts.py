@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolFinished, ToolProgress, ToolStarted
+from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.general import MODES
 from clio.commands.registry import find
-from clio.commands.result import CommandResult
-from clio.commands.tables import Bar, BarPart, Table
 from clio.config.flags import parse
 from clio.entrypoints.acp.commands import markdown
 from clio.entrypoints.acp.diffs import MAX_WHOLE_CHARS, Sides, read_patches, sides

@@ -13,10 +13,10 @@ import pytest
 
 from clio.agent.user_interface import ComposedInterface
 from clio.app import App
-from clio.commands.called import MakePrompt
-from clio.commands.follow_ups import GitWork
-from clio.commands.git.pull_request import describe_branch
+from clio.commands.command import GitWork
+from clio.commands.git_commands import describe_branch
 from clio.commands.registry import added_prompt, run_command
+from clio.commands.typed_line import MakePrompt
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.config.schema import Config

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from clio.commands.called import MakePrompt
-from clio.commands.extensions.brought import brought
+from clio.commands.custom_commands import brought
 from clio.commands.registry import complete, run_command
+from clio.commands.typed_line import MakePrompt
 from clio.config.trust import Trust
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of

@@ -25,9 +25,7 @@ from clio.agent.events import (
     ToolStarted,
 )
 from clio.cli import report_error
-from clio.commands.command import Shell
-from clio.commands.result import CommandResult
-from clio.commands.tables import Bar, BarPart, Table
+from clio.commands.command import Bar, BarPart, CommandResult, Shell, Table
 from clio.entrypoints.subcommand_output import print_result, say
 from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from clio.commands.extensions.brought import brought
+from clio.commands.custom_commands import brought
 from clio.config.deciding import OWN_FILES, PLACES
 from clio.config.layers import load
 from clio.config.loaded import Widening
@@ -19,7 +19,7 @@ SOURCES = {
     "config/mcp_files.py": ".mcp.json",
     "skills/shelf.py": ".agents/skills",
     "subagents/definitions.py": ".claude/agents",
-    "commands/extensions/custom.py": ".claude/commands",
+    "commands/custom_commands.py": ".claude/commands",
     "git/repository.py": ".git/config",
     "config/team_folder.py": "",
     "config/project_links.py": "",

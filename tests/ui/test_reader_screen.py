@@ -14,8 +14,7 @@ from clio.agent.events import (
     TextDelta,
     ToolStarted,
 )
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
+from clio.commands.command import CommandResult, Table
 from clio.config.schema import ShowReasoning
 from clio.sessions.state import Todo
 from clio.ui.notify import Notifier

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from clio.commands.tables import Bar, BarPart, Table
+from clio.commands.command import Bar, BarPart, Table
 from clio.ui.reader.diff import spoken_diff
 from clio.ui.reader.markdown import SpokenMarkdown, spoken_text
 from clio.ui.reader.spoken import Exact, broken, spoken, spoken_bar, spoken_seconds, spoken_table, undrawn

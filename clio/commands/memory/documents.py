@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING
 
 from clio.algorithms.listeners import Tell
 from clio.commands.arguments import join, read
-from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.long_work import Track
-from clio.commands.markdown_code import code
-from clio.commands.memory.access import remembers
-from clio.commands.memory.words import count, date
-from clio.commands.result import CommandResult, LongWork, refuse
-from clio.commands.sessions.export import suggest_paths
-from clio.commands.tables import Table
+from clio.commands.command import Command, CommandResult, LongWork, Shell, Suggestion, Table, Track, code, refuse
+from clio.commands.memory.memory_text import count, date, remembers
+from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.tools.files.file_index import list_files
 

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterator
 
-from clio.commands.command import Shell
+from clio.commands.command import CommandResult, Shell, Table
+from clio.commands.plan_commands import to_markdown
 from clio.commands.registry import COMMANDS, added
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
-from clio.commands.work.checklist import to_markdown
 from clio.entrypoints.acp.listener import fenced
 from clio.ui.bar import bar_rows
 from clio.ui.plain import clean

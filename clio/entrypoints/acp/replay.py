@@ -6,8 +6,7 @@ from typing import Any, cast
 from clio.entrypoints.acp.diffs import Sides
 from clio.entrypoints.acp.listener import decoded, fenced
 from clio.entrypoints.acp.updates import Place, Said, Shown, UpdateMaker
-from clio.export.document import Call
-from clio.export.wording import call_title
+from clio.export.document import Call, call_title
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.ui.plain import clean, clean_line
 

@@ -11,14 +11,16 @@ from msgspec import structs
 from clio.agent.interrupts import StopOnce
 from clio.algorithms.money import MICROS
 from clio.app import App
-from clio.commands.called import MakeMeaning, MakePrompt
-from clio.commands.follow_ups import (
+from clio.commands.command import (
     Choose,
+    CommandResult,
     Confirm,
     ExportSession,
+    FollowUp,
     GitWork,
     GrantTrust,
     LoadWindow,
+    LongWork,
     NewSession,
     Prefill,
     ReviewPlan,
@@ -27,13 +29,13 @@ from clio.commands.follow_ups import (
     SetModel,
     SleepNow,
     SwitchSession,
+    Track,
+    WaitFor,
 )
-from clio.commands.git.pull_request import describe_branch
-from clio.commands.long_work import Track
+from clio.commands.git_commands import describe_branch
+from clio.commands.plan_commands import to_markdown
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult, FollowUp, LongWork, WaitFor
-from clio.commands.slash import is_command
-from clio.commands.work.checklist import to_markdown
+from clio.commands.typed_line import MakeMeaning, MakePrompt, is_command
 from clio.config.schema import ApprovalMode
 from clio.config.trust import grant_all
 from clio.entrypoints.acp.approver import EditorDesk, Kind

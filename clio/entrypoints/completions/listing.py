@@ -56,7 +56,7 @@ def _line(word: str, note: str) -> str:
 
 def _sessions(project: Path, home: Path) -> Rows:
     """The start of each id, with the session's title, marked where the repository brought it; the newest first."""
-    from clio.commands.sessions.table import id_length, title_of
+    from clio.commands.session_table import id_length, title_of
     from clio.sessions.listing import list_sessions
     from clio.sessions.store import OwnSessions
 

@@ -18,7 +18,7 @@ from msgspec import Struct
 from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import Command
 from clio.commands.registry import find
-from clio.commands.sessions.door import SESSIONS
+from clio.commands.session_commands import SESSIONS
 from clio.config.doors import DOORS
 from clio.config.doors import FLAGS as DOOR_SWITCHES
 from clio.config.doors import VALUED_FLAGS as DOOR_VALUED
@@ -71,9 +71,7 @@ def places() -> dict[str, Place]:
 
 def door_command(name: str) -> Command:
     """The commands behind a door of that name."""
-    from clio.commands.gc_door import GC
-    from clio.commands.git.worktrees import WORKTREE
-    from clio.commands.import_door import IMPORT
+    from clio.commands.subcommands import GC, IMPORT, WORKTREE
 
     own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
     command = own.get(name) or find(name)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from clio.algorithms.bands import BANDS
-from clio.commands.memory.wipe import SCOPES
+from clio.commands.memory.portability import WIPE_CHOICES
 from clio.memory.records import KINDS
 from clio.memory.typed.record import TYPES
 from clio.memory.unified.hits import FUSIONS, LAYERS
@@ -41,7 +41,7 @@ OPTION_WORDS: Mapping[str, tuple[str, ...]] = {
     "memory --type": TYPES,
     "memory --kind": (*KINDS, *TYPES),
     "memory --scope": ("project", "user"),
-    "memory wipe --scope": tuple(SCOPES),
+    "memory wipe --scope": tuple(WIPE_CHOICES),
     "prefs --type": tuple(BANDS),
     "prefs --format": ("context", "table"),
     "recall --layer": LAYERS,

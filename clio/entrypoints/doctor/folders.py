@@ -7,7 +7,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.commands.gc_door import Wanted
+from clio.commands.subcommands import GcRequest
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.entrypoints.gc import look
 from clio.tools.files.text_file import size_text
@@ -83,7 +83,7 @@ def check_disk(ground: Ground) -> Iterator[Finding]:
 
 def check_space(ground: Ground) -> Iterator[Finding]:
     """What `clio gc` could free in clio's folders."""
-    heaps = look(ground.loaded, Wanted())
+    heaps = look(ground.loaded, GcRequest())
     waste = sum(heap.wasted for heap in heaps)
     unfinished = sum(len(heap.waste) for heap in heaps if heap.what == "unfinished writes")
     left = f" with {several(unfinished, 'unfinished write')} that kills left" if unfinished else ""

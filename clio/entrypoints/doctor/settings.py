@@ -2,8 +2,7 @@
 
 from collections.abc import Iterator
 
-from clio.commands.extensions.brought import brought
-from clio.commands.extensions.custom import CustomCommands
+from clio.commands.custom_commands import CustomCommands, brought
 from clio.config.show import start_notes
 from clio.config.trust import Trust
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several

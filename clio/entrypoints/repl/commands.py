@@ -5,15 +5,18 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, assert_never
 
-from clio.commands.called import MakeMeaning, MakePrompt
-from clio.commands.follow_ups import (
+from clio.commands.command import (
     Choose,
     ClearScreen,
+    CommandResult,
     Confirm,
+    EditText,
     ExportSession,
+    FollowUp,
     GitWork,
     GrantTrust,
     LoadWindow,
+    LongWork,
     NewSession,
     Prefill,
     Quit,
@@ -24,9 +27,10 @@ from clio.commands.follow_ups import (
     SetTheme,
     SleepNow,
     SwitchSession,
+    WaitFor,
 )
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult, EditText, FollowUp, LongWork, WaitFor
+from clio.commands.typed_line import MakeMeaning, MakePrompt
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.export_file import export
 from clio.entrypoints.long_work import until_key

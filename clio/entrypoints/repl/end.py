@@ -35,7 +35,7 @@ def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     if session.unsaved:
         screen.error(session.unsaved)
     else:
-        from clio.commands.sessions.table import id_length
+        from clio.commands.session_table import id_length
 
         known = [info.id for info in app.store.list()]
         screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")

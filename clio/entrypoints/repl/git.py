@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from clio.commands.follow_ups import GitWork
-from clio.commands.git.pull_request import describe_branch
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult, GitWork
+from clio.commands.git_commands import describe_branch
 from clio.entrypoints.committing import Committing
 from clio.entrypoints.repl.parts import Parts
 from clio.ui.asking.commit_review import CommitReviewer

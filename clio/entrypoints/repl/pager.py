@@ -5,8 +5,8 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clio.commands.last_commands import last_calls, whole_output
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
+from clio.commands.context_commands import last_calls, whole_output
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ClioError
 from clio.ui.lent import lent

@@ -60,7 +60,7 @@ async def review_proposed(parts: Parts, *, busy: bool) -> str:
 
 async def _edit(parts: Parts) -> None:
     """Open the list in the editor; where that fails, say why and leave it."""
-    from clio.commands.work.plan import edit_plan
+    from clio.commands.plan_commands import edit_plan
 
     step = edit_plan(parts.app)
     try:

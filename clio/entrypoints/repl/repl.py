@@ -11,7 +11,7 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clio.commands.slash import is_command
+from clio.commands.typed_line import is_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clio.agent.lessons import Doubt
-    from clio.commands.called import MakeMeaning
+    from clio.commands.typed_line import MakeMeaning
     from clio.entrypoints.repl.commands import Commands
     from clio.entrypoints.repl.pager import LastPager
     from clio.entrypoints.repl.shell import TypedCommands

@@ -95,7 +95,7 @@ class _Shown:
             self._print(self._held)
 
     def _print(self, lines: list[str]) -> None:
-        from clio.commands.result import CommandResult
+        from clio.commands.command import CommandResult
 
         self._parts.screen.show_result(CommandResult(verbatim="\n".join(lines)))
 

@@ -9,7 +9,7 @@ from clio.ui.line.signs import memory_line, sign_hint
 
 if TYPE_CHECKING:
     from clio.app import App
-    from clio.commands.styles.quick_feedback import QuickRating
+    from clio.commands.feedback_commands import QuickRating
 
 _LOOK_S = 0.1
 
@@ -50,7 +50,7 @@ class LineSigns:
         app = self._app()
         if app is None or not text.startswith(("+", "-", "−")):
             return None
-        from clio.commands.styles.quick_feedback import quick_rating
+        from clio.commands.feedback_commands import quick_rating
 
         messages = app.session.messages
         return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None

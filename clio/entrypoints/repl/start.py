@@ -20,7 +20,7 @@ from clio.ui.plain import clean, visible
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:  # an earlier session is not for every start
-    from clio.commands.tables import Table
+    from clio.commands.command import Table
     from clio.sessions.session import Session
     from clio.sessions.store import SessionStore
 
@@ -79,7 +79,7 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
 
 
 def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
-    from clio.commands.sessions.table import session_table
+    from clio.commands.session_table import session_table
 
     table = session_table(store.list(), running=None, now=time.time())
     sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
@@ -124,7 +124,7 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
 def recap(session: "Session") -> Iterator[str]:
     """A resumed session in short: what it is called, how long it is, and how it ended."""
-    from clio.commands.sessions.table import count_messages
+    from clio.commands.session_table import count_messages
 
     parts = [f"session {_called(session)}", count_messages(len(session.messages))]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
@@ -136,7 +136,7 @@ def recap(session: "Session") -> Iterator[str]:
 
 def _called(session: "Session") -> str:
     """Its name, else how the person began, else as much of its id as tells it from others."""
-    from clio.commands.sessions.table import shortened
+    from clio.commands.session_table import shortened
 
     if session.name:
         return session.name
@@ -146,7 +146,7 @@ def _called(session: "Session") -> str:
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
     """The last messages as lines of plain text, each message cut to a few lines."""
-    from clio.export.wording import named_call
+    from clio.export.document import named_call
 
     near = messages[-2 * count :]  # what asked for the first result may stand before it
     asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}

@@ -101,8 +101,7 @@ class Colours:
         screen, wide = parts.screen, max(map(len, names))
         if not isinstance(screen, Screen):
             listed = tuple(("→" if name == self._themes.name else "", name, _note(name)) for name in names)
-            from clio.commands.result import CommandResult
-            from clio.commands.tables import Table
+            from clio.commands.command import CommandResult, Table
 
             screen.show_result(CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide=2)))
             return

@@ -15,7 +15,7 @@ from clio.entrypoints.typed_ahead import Ahead
 from clio.errors import ClioError
 
 if TYPE_CHECKING:
-    from clio.commands.called import MakeMeaning
+    from clio.commands.typed_line import MakeMeaning
     from clio.ui.line.chips import Chips
     from clio.ui.typing.keys import KeyWatch
 

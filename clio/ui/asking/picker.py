@@ -11,7 +11,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.layout import FormattedTextControl, Layout, Window
 from prompt_toolkit.output import Output
 
-from clio.commands.tables import Table
+from clio.commands.command import Table
 from clio.ui.markup.table import table_lines
 from clio.ui.plain import clean_line
 from clio.ui.theme import Theme

@@ -12,7 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.layout import AnyContainer, FormattedTextControl, HSplit, Layout, Window
 from prompt_toolkit.output import Output
 
-from clio.commands.tables import Table
+from clio.commands.command import Table
 from clio.ui.early_input import keep_early_keys
 from clio.ui.line.plain_line import PlainLine
 from clio.ui.page_region import PageRegion

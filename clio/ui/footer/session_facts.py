@@ -45,7 +45,7 @@ class SessionFacts:
             silent = "incognito" if self._config.incognito else ""
             held = "sandbox" if self._config.sandbox != "off" else ""
             return Facts(model=self._config.model or "", mode=self._config.approve, sandbox=held, silent=silent)
-        from clio.commands.styles.looks import style_word
+        from clio.commands.style_commands import style_word
         from clio.ui.footer.todo_view import active_words
 
         self._follow(shell.session)

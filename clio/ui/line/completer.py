@@ -8,7 +8,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.commands.slash import is_command
+from clio.commands.typed_line import is_command
 from clio.ui.line.file_names import FileNames
 from clio.ui.line.mention_menu import MAX_SHOWN, MentionMenu, folder_entries, next_steps
 from clio.ui.plain import clean_line

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 from clio.algorithms.late_pattern import LatePattern
-from clio.commands.tables import Table
+from clio.commands.command import Table
 from clio.ui.plain import clean_line
 from clio.ui.width import cells_of, crop
 

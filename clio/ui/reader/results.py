@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from clio.agent.events import ToolFinished
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
 from clio.ui.footer.todo_words import count_words, plain_rows
 from clio.ui.plain import clean, clean_line, in_full
 from clio.ui.reader.diff import spoken_diff

@@ -29,7 +29,7 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.footer.status_line import Activity
 from clio.ui.line.echo import EchoedLine

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from clio.agent.events import Retrying, TurnFinished
 from clio.algorithms.late_pattern import LatePattern
-from clio.commands.tables import Bar, Table
+from clio.commands.command import Bar, Table
 from clio.ui.footer.status import format_usage, plural
 from clio.ui.plain import clean, clean_line
 from clio.ui.width import cells_of
