@@ -17,7 +17,7 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from clio.algorithms.fuzzy import FuzzyNames
+from clio.text.fuzzy import FuzzyNames
 from clio.ui.line.chips import Chips
 from clio.ui.line.completer import LineCompleter
 from clio.ui.line.history import LineHistory, format_entry

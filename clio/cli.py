@@ -15,8 +15,7 @@ TYPE_CHECKING = False  # as typing's, without the import
 if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
-    from clio.config.flags import Arguments
-    from clio.config.options import Options
+    from clio.config.command_line import Arguments, Options
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 MAX_PIPED_BYTES = 16_000_000
@@ -72,14 +71,14 @@ def command() -> "NoReturn":
 
 
 def _run(argv: list[str]) -> int:
-    from clio.config import flags
-    from clio.config.doors import find_door
+    from clio.config import command_line
+    from clio.config.command_line import find_door
 
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe that cannot show a character shows a question mark; it is no reason to fail.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
-    arguments = flags.parse(argv)
+    arguments = command_line.parse(argv)
     serves = tuple(arguments.words) == ("mcp",) and not arguments.help
     if arguments.words and find_door(arguments.words[0]) and not serves:
         return _subcommand(arguments)
@@ -89,7 +88,7 @@ def _run(argv: list[str]) -> int:
         print(HELP, end="")
         return 0
     if arguments.help:
-        from clio.config.help_page import help_text
+        from clio.config.command_line import help_text
 
         print(help_text(), end="")
         return 0
@@ -125,8 +124,8 @@ def _repl(arguments: "Arguments") -> int:
 
 
 def _one_shot(arguments: "Arguments") -> int:
+    from clio.config.command_line import with_prompt
     from clio.config.layers import load
-    from clio.config.options import with_prompt
     from clio.config.trust import is_note_due, should_ask
     from clio.context.workspace_state import working_tree
 
@@ -150,7 +149,7 @@ def _one_shot(arguments: "Arguments") -> int:
 
 def _options(arguments: "Arguments") -> "Options":
     """What a conversation is to be; a worktree it starts in is there then."""
-    from clio.config.options import make_options
+    from clio.config.command_line import make_options
 
     options = make_options(arguments)
     if arguments.worktree is None:
@@ -166,8 +165,8 @@ def _subcommand(arguments: "Arguments") -> int:
     if arguments.help:
         print(subcommand.help_text(arguments.words[0]), end="")
         return 0
+    from clio.config.command_line import make_options
     from clio.config.layers import load
-    from clio.config.options import make_options
 
     options = make_options(arguments)
     loaded = load(options, os.environ)
@@ -189,8 +188,8 @@ def _subcommand(arguments: "Arguments") -> int:
 
 def _config_command(arguments: "Arguments") -> int:
     from clio.config import show
+    from clio.config.command_line import make_options
     from clio.config.layers import load
-    from clio.config.options import make_options
     from clio.config.trust import grant_all
     from clio.ui.plain import inert_json, visible
 
@@ -213,7 +212,7 @@ def _config_command(arguments: "Arguments") -> int:
 
 
 def _doctor(arguments: "Arguments") -> int:
-    from clio.config.options import make_options
+    from clio.config.command_line import make_options
     from clio.entrypoints.doctor import report
 
     return report.run(
@@ -233,8 +232,8 @@ def _completions(arguments: "Arguments") -> int:
 
 
 def _init(arguments: "Arguments") -> int:
+    from clio.config.command_line import make_options
     from clio.config.layers import load
-    from clio.config.options import make_options
     from clio.entrypoints import init
 
     loaded = load(make_options(arguments), os.environ)
@@ -242,8 +241,8 @@ def _init(arguments: "Arguments") -> int:
 
 
 def _mcp(arguments: "Arguments") -> int:
+    from clio.config.command_line import make_options
     from clio.config.layers import load
-    from clio.config.options import make_options
     from clio.entrypoints import last_words, mcp_server
 
     with last_words.guarded(sys.argv[1:]):
@@ -251,7 +250,7 @@ def _mcp(arguments: "Arguments") -> int:
 
 
 def _acp(arguments: "Arguments") -> int:
-    from clio.config.options import make_options
+    from clio.config.command_line import make_options
     from clio.entrypoints import last_words
     from clio.entrypoints.acp import server as acp_server
 
@@ -264,7 +263,7 @@ def whole_prompt(text: str) -> str:
 
     Raises UsageError where nothing but white space comes together, or the pipe holds more than MAX_PIPED_BYTES.
     """
-    from clio.config.flags import readable
+    from clio.config.command_line import readable
     from clio.errors import UsageError
 
     given = "" if text == "-" else readable(text)

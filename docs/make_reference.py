@@ -32,12 +32,21 @@ from clio.commands.registry import (  # noqa: E402
     key_table,
 )
 from clio.commands.session_commands import SESSIONS  # noqa: E402
-from clio.config.doors import DOORS  # noqa: E402
-from clio.config.environment import VARIABLES  # noqa: E402
-from clio.config.fields import CONFIG_FIELDS, LIST_WORDS, MODEL_FIELDS, Field, limits_in_words  # noqa: E402
-from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
+from clio.config.command_line import (  # noqa: E402
+    COMMANDS,
+    FLAGS,
+    SUBCOMMANDS,
+)
+from clio.config.fields import (  # noqa: E402
+    CONFIG_FIELDS,
+    LIST_WORDS,
+    MODEL_FIELDS,
+    VARIABLES,
+    Field,
+    limits_in_words,
+)
 from clio.config.schema import Config, ModelSettings  # noqa: E402
-from clio.config.secrets import shown_value  # noqa: E402
+from clio.config.trust import shown_value  # noqa: E402
 from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
 from clio.entrypoints.schema_run import MISFIT  # noqa: E402
@@ -72,7 +81,7 @@ def flags() -> str:
     """Every flag, then the sub-commands."""
     rows = [(f"`{flag.usage}`", flag.summary) for flag in FLAGS]
     rows += [(f"`clio {' '.join(words)}`", summary) for words, summary in COMMANDS.items()]
-    rows += [(f"`clio {door.name} ...`", door.summary) for door in DOORS]
+    rows += [(f"`clio {door.name} ...`", door.summary) for door in SUBCOMMANDS]
     return table(("flag", "what it does"), rows)
 
 

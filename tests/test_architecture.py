@@ -35,16 +35,16 @@ FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in room
 # Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.openai_transport"},
-    "httpx2": {"clio.providers.openai_transport", "clio.mcp.wire"},
+    "httpx2": {"clio.providers.openai_transport", "clio.mcp.client"},
     "truststore": {"clio.providers.dial"},
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file", "clio.checks.syntax"},
     "tiktoken": {"clio.context.calibrate_child"},
     "numpy": {"clio.memory.vectors.numeric"},
-    "rensa": {"clio.algorithms.minhash"},
+    "rensa": {"clio.text.similarity"},
     "usearch": {"clio.memory.vectors.graph"},
-    "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.wire", "clio.mcp.pipe"},
-    "anyio": {"clio.mcp.pipe"},
+    "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.client"},
+    "anyio": {"clio.mcp.client"},
     "acp": {
         "clio.entrypoints.acp.agent",
         "clio.entrypoints.acp.approver",

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from clio.config.command_line import Options
 from clio.config.example import example
-from clio.config.options import Options
 from clio.entrypoints.doctor import bounded, folders, model, report, sandbox, stores, versions
 from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import findings

@@ -27,7 +27,7 @@ from clio.context.learned_limits import RatioBook, WindowBook
 from clio.context.message_parts import Shelf
 from clio.errors import ClioError, ConfigError
 from clio.hooks.hooks import Hooks
-from clio.mcp.opening import open_servers
+from clio.mcp.servers import open_servers
 from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clio.algorithms.money import MICROS, Cost, format_money
 from clio.config.loaded import Loaded
 from clio.errors import ConfigError, StorageError
 from clio.messages import Usage
@@ -15,6 +14,7 @@ from clio.sessions.ledger import FILE_NAME, Ledger, Spent, spent_of
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.storage.locks import cause
+from clio.text.formatting import MICROS, Cost, format_money
 
 LEAST_ANSWER = 256
 """Tokens: for less no request is worth its price."""

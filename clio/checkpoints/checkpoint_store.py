@@ -13,13 +13,13 @@ from typing import BinaryIO, Protocol
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.checkpoints.timeline import NOT_KEPT, FileState, Record, TurnRef
 from clio.storage.documents import refuse_newer
 from clio.storage.files import make_folder, open_regular, read_regular, sync_folder, write_atomic
 from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines, split_lines
 from clio.storage.locks import FileLock, holder
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 _RAW, _PACKED = b"r", b"z"
 _PAYS_BYTES = 128
@@ -182,7 +182,7 @@ def _unpacked(stored: bytes, name: str) -> bytes | None:
 
 VERSION = 1
 SCHEMA = "clio.checkpoints"
-_NOT_IN_NAMES = LatePattern(r"[^\w.-]+")
+_NOT_IN_NAMES = LazyRegex(r"[^\w.-]+")
 
 
 class _Head(Struct, kw_only=True):

@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.checkpoints.checkpoint_store import Log, Objects
 from clio.checkpoints.timeline import Change, FileState, Record
 from clio.checkpoints.workspace_scan import read_file_state
 from clio.storage.documents import set_aside
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.locks import FileLock, drop_unfinished
+from clio.text.json_data import decode_json
 
 
 class Restored(Struct, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.slips import nearest_name
 from clio.errors import UsageError
+from clio.text.fuzzy import nearest_name
+from clio.text.lazy_regex import LazyRegex
 
 ELSEWHERE: dict[str, str] = {
     "add": "@path in a message",
@@ -53,8 +53,8 @@ def nearest(word: str, known: Iterable[str], prefix: str = "", otherwise: str = 
 
 
 # A backslash counts only between double quotes, and only before one of the two: Windows' paths stay what they are.
-_TOKEN = LatePattern(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+)""", re.DOTALL)
-_ESCAPED = LatePattern(r'\\(["\\])')
+_TOKEN = LazyRegex(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+)""", re.DOTALL)
+_ESCAPED = LazyRegex(r'\\(["\\])')
 
 
 class Given(Struct, frozen=True, kw_only=True):
@@ -144,7 +144,7 @@ def _needs_quotes(argument: str) -> bool:
     return not argument or argument[0] in "\"'" or any(character.isspace() for character in argument)
 
 
-_WORD = LatePattern(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
+_WORD = LazyRegex(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
 
 
 class Text(Struct, frozen=True, kw_only=True):

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from clio.algorithms.listeners import Tell, never, to_nobody
-from clio.algorithms.markdown_code import span
 from clio.commands.typed_line import MakePrompt
 from clio.config.schema import ApprovalMode, Config
+from clio.text.formatting import span
+from clio.text.listeners import Tell, never, to_nobody
 
 if TYPE_CHECKING:
     from clio.agent.model_choice import EffortChoices

@@ -7,7 +7,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.agent.events import ContextTrimmed
-from clio.algorithms.stored_time import format_stored_time
 from clio.commands.command import (
     Bar,
     BarPart,
@@ -26,6 +25,7 @@ from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage,
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.locks import cause
+from clio.text.formatting import format_stored_time
 
 if TYPE_CHECKING:
     from clio.context.window import ContextWindow

@@ -3,13 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clio.algorithms.counts import format_tokens
-from clio.algorithms.money import Cost, format_money
 from clio.commands.arguments import read
 from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, code, refuse
 from clio.errors import ClioError, ConfigError
 from clio.providers.prices import OLD_DAYS, SHOWN, day_of, states_cost, unknown_price
 from clio.sessions.ledger import Sum, sum_of, turn_costs
+from clio.text.formatting import Cost, format_money, format_tokens
 
 if TYPE_CHECKING:
     from clio.providers.prices import Price, PriceBook, Rate

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.checks.checkers import waiting_programs as waiting_checks
 from clio.checks.trust import describe_trust
 from clio.commands.command import Command, CommandResult, Shell, code, refuse
@@ -26,13 +25,14 @@ from clio.skills.places import places_of
 from clio.skills.shelf import SkillShelf
 from clio.skills.skill import line_of
 from clio.subagents.definitions import DefinitionFolders
+from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 64_000
 MAX_FILES = 300
 """In one place."""
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
-_NAME = LatePattern(r"[A-Za-z][\w-]*(:[\w.-]+)*")
+_NAME = LazyRegex(r"[A-Za-z][\w-]*(:[\w.-]+)*")
 _OTHER = ".claude/commands"
 _READERS = (
     "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
@@ -161,9 +161,9 @@ def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> I
             yield Path(entry.path), above + entry.name.removesuffix(".md")
 
 
-_FENCED = LatePattern(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-_SHELL = LatePattern(r"(?<![\w`!\\])!`([^`\n]+)`")
-_PLACE = LatePattern(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
+_FENCED = LazyRegex(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_SHELL = LazyRegex(r"(?<![\w`!\\])!`([^`\n]+)`")
+_PLACE = LazyRegex(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
 _INLINE_CHARS = 200
 
 

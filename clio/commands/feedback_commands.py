@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.feedback import CATEGORIES, Category, classify
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import nearest
 from clio.commands.command import Command, CommandResult, Handler, Shell, Suggestion, Table, code, refuse
 from clio.commands.memory.memory_text import count, remembers, short_age
 from clio.errors import UsageError
+from clio.text.lazy_regex import LazyRegex
+from clio.text.rating_phrases import CATEGORIES, Category, classify
 
 if TYPE_CHECKING:
     from clio.memory.feedback.feedback import Noted
@@ -239,7 +239,7 @@ _COMPLAINTS: dict[Category, str] = {
     "incorrect_info": "was wrong",
 }
 # What only an answer is told: "too long", "way too much text", "that's not right", "you missed the point".
-_TOLD = LatePattern(
+_TOLD = LazyRegex(
     r"(?:(?:way|much|far|a (?:bit|little)|just|still|again|really|so) )*(?:"
     r"too (?:much|many) (?:text|words?|details?|explanations?|prose|information|info|emojis?|comments?|talk)\b|"
     r"too (?!much|many)\w+[.,!]*(?: (?:for me|again|please|this time|and|but)\b.*)?$|"
@@ -248,7 +248,7 @@ _TOLD = LatePattern(
     r"not enough(?: (?:details?|explanations?|context|depth|examples?))?[.!]*$|"
     r"not (?:helpful|useful|what i|true|right|correct)\b.*)"
 )
-_PRAISE = LatePattern(
+_PRAISE = LazyRegex(
     r"(?:(?:very|really|so|that was|this was|it was|much) )*(?:good|great|nice|perfect|excellent|helpful|thanks|"
     r"thank you|better|concise|clear|love it|exactly|lovely|short|to the point)\b(?: (?:one|answer|work|job|length|"
     r"tone|style|like this|this time|again|and|so|more|of|it|that|this|please|thanks|you|short|clear|concise))*[.!]*"

@@ -5,22 +5,21 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import read
 from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, WaitFor, code, refuse
 from clio.commands.typed_line import MakePrompt, Meaning
-from clio.config.mcp_files import make_server, project_file, shown_server, user_file
-from clio.config.mcp_trust import trust_added
+from clio.config.mcp_files import make_server, project_file, shown_server, trust_added, user_file
 from clio.config.mcp_write import add_server, remove_server
 from clio.errors import ClioError, UsageError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.mcp.servers import Servers, Standing
 
 
-_ODD = LatePattern(r"[^\w.-]+")
-_WORD = LatePattern(r'"([^"]*)"|(\S+)')
+_ODD = LazyRegex(r"[^\w.-]+")
+_WORD = LazyRegex(r'"([^"]*)"|(\S+)')
 
 
 class PromptCommands:
@@ -97,7 +96,7 @@ def fill(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
 
 _SCOPES = ("project", "user")
 _ADD = "/mcp add NAME -- COMMAND [ARGUMENTS], or /mcp add NAME --url URL"
-_SECRET = LatePattern(r"key|token|secret|passw|auth", re.IGNORECASE)
+_SECRET = LazyRegex(r"key|token|secret|passw|auth", re.IGNORECASE)
 
 
 def show(shell: Shell, argument: str) -> CommandResult:

@@ -6,8 +6,6 @@ from typing import get_args
 
 from msgspec import Struct, structs
 
-from clio.algorithms.counts import format_tokens
-from clio.algorithms.money import MICROS, format_money
 from clio.commands.arguments import nearest
 from clio.commands.command import (
     Choose,
@@ -28,6 +26,7 @@ from clio.providers.limits import configured, takes_images
 from clio.providers.model_facts import describe_efforts, usable_efforts
 from clio.providers.profiles import profile_of
 from clio.providers.urls import host_of
+from clio.text.formatting import MICROS, format_money, format_tokens
 
 MAX_SHOWN = 100
 _CONNECT = (

@@ -5,18 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from clio.algorithms.bands import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of
-from clio.algorithms.decay import score_exponent
 from clio.commands.arguments import Given, as_number, count_of, nearest, read
 from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, SuggestWord, Table, code, refuse
 from clio.commands.memory.memory_text import ago, by_user, count, date, remembers, short_age, short_id
 from clio.config.paths import home_config
-from clio.config.yaml_value import set_value
+from clio.config.yaml_edit import set_value
 from clio.errors import ClioError, UsageError
 from clio.memory.preferences.book import DEFAULT_TOP, Fading, Preferences, Touch, Weighed
 from clio.memory.preferences.fragment import context_block
 from clio.memory.preferences.stance import stance_of, thing
 from clio.memory.typed.record import Remembered
+from clio.text.decay import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
 
 _MAX_SUGGESTED = 60
 

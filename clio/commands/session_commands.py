@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import read
 from clio.commands.command import (
     Command,
@@ -38,6 +36,8 @@ from clio.commands.session_table import (
     suggest_sessions,
     title_of,
 )
+from clio.text.formatting import format_stored_time
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.memory.recall.docs import Recall, Recalled
@@ -259,8 +259,8 @@ def _moment(seconds: float) -> str:
 MAX_SESSIONS = 10
 _TITLE_CHARS = 26
 _SNIPPET_CHARS = 120
-_WORD = LatePattern(r"\w+")
-_SCOPES = LatePattern(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
+_WORD = LazyRegex(r"\w+")
+_SCOPES = LazyRegex(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search(shell: Shell, argument: str) -> CommandResult:

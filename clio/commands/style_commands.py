@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from clio.algorithms.decay import DAY_S
 from clio.commands.arguments import read
 from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, Table, code, refuse
 from clio.commands.feedback_commands import earned
@@ -15,6 +14,7 @@ from clio.commands.memory.memory_text import ago, count, remembers, short_age, s
 from clio.errors import ClioError
 from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
+from clio.text.decay import DAY_S
 
 if TYPE_CHECKING:
     from clio.memory.styles.chooser import ArmAccount, Choice

@@ -6,16 +6,16 @@ from typing import Literal, cast
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import nearest, read
 from clio.commands.command import Command, CommandResult, Shell, Table, code, refuse
 from clio.errors import UsageError
 from clio.git.worktrees import Worktree, count_changes, count_own_commits, list_worktrees, remove_worktree
 from clio.importing.reading import AGENTS, Agent
 from clio.memory.temporal.when import parse_when
+from clio.text.lazy_regex import LazyRegex
 
 _DAY_S = 86_400.0
-_AGE = LatePattern(r"(\d{1,5})\s*(d|days?|w|weeks?|m|months?|y|years?)?")
+_AGE = LazyRegex(r"(\d{1,5})\s*(d|days?|w|weeks?|m|months?|y|years?)?")
 _UNITS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 

@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.fragments import Fragment
 from clio.prompt_files import load_prompt
+from clio.text.lazy_regex import LazyRegex
 
-_COMMAND = LatePattern(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
+_COMMAND = LazyRegex(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
 
 
 def is_command(line: str) -> bool:

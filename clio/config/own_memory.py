@@ -25,7 +25,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import JsonDecoder
 from clio.config.loaded import Widening
 from clio.config.paths import FOLDER_NAME
 from clio.errors import ClioError, NewerDocument
@@ -33,6 +32,7 @@ from clio.git_looking import answer
 from clio.storage.documents import Format, decode, update
 from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import reason
+from clio.text.json_data import JsonDecoder
 
 KEY = "project memory"
 SEAL_NAME = "written-here"

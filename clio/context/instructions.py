@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import display
 from clio.config.schema import Config
 from clio.context.message_parts import find_mentions, readings
@@ -20,6 +19,7 @@ from clio.prompt_files import fill_prompt
 from clio.providers.base import Limits
 from clio.security.actions import Action, ChangeFiles, ReadFiles
 from clio.storage.files import LeavesProject, NotAFile, read_project_file
+from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
 OWN_FILE = Path(".clio/instructions.md")
@@ -29,8 +29,8 @@ MAX_BYTES = 64_000
 MAX_DEPTH = 5
 """Imports of imports of imports."""
 MAX_FILES = 30
-_OWN_COMMENT = LatePattern(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
-_INLINE_CODE = LatePattern(r"(?<!`)`[^`\n]+`(?!`)")
+_OWN_COMMENT = LazyRegex(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
+_INLINE_CODE = LazyRegex(r"(?<!`)`[^`\n]+`(?!`)")
 
 
 class InstructionFile(Struct, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.context.message_views import cut_text
 from clio.fragments import Fragment
+from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
 Kind = Literal["path", "session", "note", "clipboard", "resource"]
@@ -16,11 +16,11 @@ MAX_MENTIONS = 20
 """Of one message; further ones stay text."""
 _HEAD_SHARE = 0.7
 _ROOM_FOR_NOTICE = 60  # tokens
-_FENCED = LatePattern(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
-_MENTION = LatePattern(
+_FENCED = LazyRegex(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
+_MENTION = LazyRegex(
     r"""(?<![\w@/.+\-])@(?:(session|note|clipboard):)?(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?"""
 )
-_RANGE = LatePattern(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
+_RANGE = LazyRegex(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _CLOSING = ".,;:!?)]}…"
 _KINDS: dict[str, Kind] = {"session": "session", "note": "note", "clipboard": "clipboard"}
 _TAGS: dict[Kind, str] = {

@@ -6,17 +6,17 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.context.inert import shorten_line
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 from clio.tokens import message_units
 
 LineRange = tuple[int, int]
 """First and last line, counted from 1, both included."""
 
-_ROW = LatePattern(r"^[ \t]*(\d{1,9})(?:\||\t|→|: )", 8)  # re.MULTILINE
-_PARTIAL = LatePattern(r"^\[.*go on with |^\[… [\d,]+ (?:lines|characters)", 8)
+_ROW = LazyRegex(r"^[ \t]*(\d{1,9})(?:\||\t|→|: )", 8)  # re.MULTILINE
+_PARTIAL = LazyRegex(r"^\[.*go on with |^\[… [\d,]+ (?:lines|characters)", 8)
 _MOST_SHOWN, _HEAD_CHARS = 4, 400
 
 

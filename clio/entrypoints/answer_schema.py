@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import UsageError
 from clio.fragments import Fragment
 from clio.prompt_files import load_prompt
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -19,7 +19,7 @@ RETRIES = 2
 """So often a model is told what is wrong and asked again."""
 MAX_BYTES = 1_000_000
 _MAX_ERRORS = 10
-_FENCE = LatePattern(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCE = LazyRegex(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _CAP_TOKENS = 8_000
 
 

@@ -1,12 +1,12 @@
 """What slash commands say, in the words of the command line."""
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.entrypoints.subcommand_output import without_marks
+from clio.text.lazy_regex import LazyRegex
 
 SWITCH = "/session switch "
 """How a handler names a session to go on with; `clio -r` does that outside of one."""
 _CALLED_OTHERWISE = {"session": "sessions", "trust": "config trust"}
-_SLASH = LatePattern(
+_SLASH = LazyRegex(
     r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
 )
 

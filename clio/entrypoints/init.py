@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from clio.config.example import add_line, carry_out, names_folder, plan
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
-from clio.config.team_folder import SHARED_NAME, is_shared, shared_folder
+from clio.config.project_links import SHARED_NAME, is_shared, shared_folder
 from clio.entrypoints.subcommand_output import ask
 from clio.errors import StorageError, UsageError, UserError
 from clio.storage.locks import sentence

@@ -81,7 +81,7 @@ class LightShell:
     @property
     def servers(self) -> "Servers":
         """As a conversation has them; none is started."""
-        from clio.mcp.opening import open_servers
+        from clio.mcp.servers import open_servers
 
         if self._servers is None:
             self._servers = open_servers(self.loaded, os.environ, clean=lambda text: self.redactor.redact(text).text)

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from clio.agent.events import Event, ToolFinished, TurnFinished
-from clio.algorithms.money import Cost
 from clio.messages import Usage
 from clio.sessions.state import Todo
+from clio.text.formatting import Cost
 from clio.ui.plain import inert_json
 
 SCHEMA_VERSION = 1

@@ -22,9 +22,8 @@ from clio.commands.command import (
 )
 from clio.commands.dispatch import choose, forms
 from clio.commands.session_commands import SESSIONS
-from clio.config.doors import find_door
+from clio.config.command_line import Options, find_door
 from clio.config.loaded import Loaded
-from clio.config.options import Options
 from clio.entrypoints.cli_words import SWITCH, in_cli_words
 from clio.entrypoints.light_shell import LightShell, needs_a_conversation
 from clio.entrypoints.subcommand_output import ask, print_json, print_result, say

@@ -8,14 +8,14 @@ from contextlib import suppress
 import msgspec
 from msgspec import structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import CommandResult
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.markup.table import table_lines
 from clio.ui.output import Output
 from clio.ui.plain import clean, clean_line, inert_json
 from clio.ui.theme import detect_terminal
 
-_CODE = LatePattern(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
+_CODE = LazyRegex(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 _PIPE_WIDTH = 100_000
 """A line that goes to a program or a file is never cut."""
 _BAR_WIDTH = 60

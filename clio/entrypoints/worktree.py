@@ -6,8 +6,8 @@ from pathlib import Path
 
 from msgspec import structs
 
+from clio.config.command_line import Options
 from clio.config.layers import load
-from clio.config.options import Options
 from clio.config.trust import Trust
 from clio.git.repository import check_programs
 from clio.git.worktrees import make_branch_name, open_worktree

@@ -6,10 +6,10 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.counts import describe_cache_use
-from clio.algorithms.json_data import decode_json
 from clio.messages import Origin, ToolCall, Usage
 from clio.sessions.state import Bill, Todo
+from clio.text.formatting import describe_cache_use
+from clio.text.json_data import decode_json
 
 SCHEMA = "clio.export"
 VERSION = 1

@@ -8,8 +8,6 @@ from typing import Any, Literal, TypeVar, assert_never, cast
 import msgspec
 from msgspec import Struct, structs
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
@@ -21,16 +19,18 @@ from clio.sessions.blobs import BlobNotFound, BlobStore, readers
 from clio.sessions.loading import load
 from clio.sessions.state import SessionFiles, SessionState, Trim, first_words, is_session_id
 from clio.sessions.store import SessionStore
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
-_COLOURS = LatePattern(
+_COLOURS = LazyRegex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC: titles, links
 )
-_LONE_SURROGATE = LatePattern("[\ud800-\udfff]")
+_LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
 # Controls; marks that turn the direction of reading round; spaces without width; the invisible "tag" letters. The
 # joiners of emoji and Persian stay as they are.
-_UNSEEN = LatePattern(
+_UNSEEN = LazyRegex(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
     "\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )

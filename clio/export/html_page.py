@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
-from clio.algorithms.counts import describe_cache_use
 from clio.export.document import (
     Cut,
     Entry,
@@ -23,6 +22,7 @@ from clio.export.document import (
 )
 from clio.export.html_parts import Calls, Colours, Diffs, Prose
 from clio.sessions.state import Todo
+from clio.text.formatting import describe_cache_use
 
 _TOC_CHARS = 90
 _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "⊘"}

@@ -8,8 +8,8 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.export.document import Call, Result, call_title, count, plain, span
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_texts
 
 if TYPE_CHECKING:
@@ -114,8 +114,8 @@ MAX_DIFF_LINES = 60_000
 """Lines coloured in one page."""
 _MAX_WORDS, _MAX_PAIRS = 160, 400  # beyond these, lines are coloured whole
 _LEAST_ALIKE = 0.5
-_WORDS = LatePattern(r"\w+|\s+|[^\w\s]")
-_HUNK = LatePattern(r"^@@ .*@@|^@@")
+_WORDS = LazyRegex(r"\w+|\s+|[^\w\s]")
+_HUNK = LazyRegex(r"^@@ .*@@|^@@")
 _FILE_LINES = ("diff --git ", "index ", "--- ", "+++ ", "*** ", "rename ", "similarity ", "new file ", "deleted file ")
 
 
@@ -213,8 +213,8 @@ MAX_PROSE_CHARS = 3_000_000
 """What the Markdown of one page may cost, in characters of prose; what comes later is shown as it was written."""
 _MARKS, _MARK_COST = "*_[`<", 10
 _FOLD_CHARS, _SHOWN_CHARS = 5_000, 1_500
-_SCHEME = LatePattern(r"[a-z][a-z0-9+.-]*:", re.I)
-_UNSEEN = LatePattern(r"[\x00-\x20\x7f-\xa0]")
+_SCHEME = LazyRegex(r"[a-z][a-z0-9+.-]*:", re.I)
+_UNSEEN = LazyRegex(r"[\x00-\x20\x7f-\xa0]")
 _SAFE = ("http:", "https:", "mailto:")
 _OUTSIDE = ("http:", "https:")
 

@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.children import started
 from clio.errors import ConfigError, UserError
 from clio.git.diffs import Count
 from clio.git.repository import Changed, RepositoryState, decode_output, get_git_path, make_git_environment, run_git
 from clio.git_looking import read_settings
 from clio.storage.files import open_regular, write_atomic
+from clio.text.lazy_regex import LazyRegex
 
 KEPT = "CLIO_COMMIT_MSG"
 """The message of a commit that did not come about, in the repository's own folder until the next one does."""
@@ -167,9 +167,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 MAX_SUBJECT = 72
-_CONVENTIONAL = LatePattern(r"^(feat|fix|docs|test|refactor|perf|build|ci|chore|style|revert)(\([^)]+\))?!?: \S")
-_TRAILER = LatePattern(r"^[A-Za-z][A-Za-z0-9-]*: \S[^\n]*$")
-_FENCE = LatePattern(r"^```[^\n]*\n(.*?)\n?```\s*$", re.DOTALL)
+_CONVENTIONAL = LazyRegex(r"^(feat|fix|docs|test|refactor|perf|build|ci|chore|style|revert)(\([^)]+\))?!?: \S")
+_TRAILER = LazyRegex(r"^[A-Za-z][A-Za-z0-9-]*: \S[^\n]*$")
+_FENCE = LazyRegex(r"^```[^\n]*\n(.*?)\n?```\s*$", re.DOTALL)
 _MANIFESTS = frozenset("pyproject.toml setup.py package.json Cargo.toml go.mod Makefile CMakeLists.txt".split())
 
 

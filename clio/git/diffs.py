@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.git.repository import Changed, RepositoryState, get_git_path, run_git
 from clio.security.redaction.token_patterns import Span
+from clio.text.lazy_regex import LazyRegex
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 
@@ -84,7 +84,7 @@ def _counts(listing: str) -> list[Count]:
     return found
 
 
-_FILE = LatePattern(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
+_FILE = LazyRegex(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _LEAST_CHARS = 400
 """Less of a file says nothing; its name alone is given then."""
 
@@ -159,7 +159,7 @@ def _cut(piece: str, room: int) -> Share:
     return Share(f"{kept}\n[{missing:,} more lines of this file are left out]\n", missing)
 
 
-_HUNK = LatePattern(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = LazyRegex(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAX_CHARS = 2_000_000
 MOST = 20
 

@@ -11,8 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.config.loaded import Widening
-from clio.config.secrets import shown_value
-from clio.config.trust import Trust
+from clio.config.trust import Trust, shown_value
 from clio.errors import UserError
 from clio.git_looking import NO_HOOKS, PLAIN, SWITCHES, command
 from clio.git_looking import environment as looking_environment

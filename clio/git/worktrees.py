@@ -5,13 +5,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.config.worktree_link import MARK
+from clio.config.project_links import MARK
 from clio.errors import UsageError, UserError
 from clio.git.repository import find_root, get_git_path, run_git
 from clio.storage.files import write_atomic
+from clio.text.lazy_regex import LazyRegex
 
-_NAME = LatePattern(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
+_NAME = LazyRegex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
 class Worktree(Struct, frozen=True, kw_only=True):

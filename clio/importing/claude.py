@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.importing.reading import (
     About,
     Json,
@@ -25,12 +24,13 @@ from clio.importing.reading import (
     text,
 )
 from clio.messages import AssistantMessage, Origin, ToolCall, ToolMessage, UserMessage
+from clio.text.lazy_regex import LazyRegex
 
-_ADDED = LatePattern(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
+_ADDED = LazyRegex(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
 """What the program puts between a person's words for the model to read."""
-_COMMAND = LatePattern(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_ARGUMENTS = LatePattern(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
-_SHELL = LatePattern(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
+_COMMAND = LazyRegex(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
+_ARGUMENTS = LazyRegex(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
+_SHELL = LazyRegex(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
 _NOT_SAID = (
     "<local-command-",
     "<bash-stdout>",
@@ -150,7 +150,7 @@ _OWN_LINES = frozenset(
 )
 _TITLES = {"agent-name": "agentName", "ai-title": "aiTitle", "custom-title": "customTitle"}
 """Lines with a name, and where they have it; a later one of these outranks those before it."""
-_UUID = LatePattern(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = LazyRegex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TITLE_CHARS = 80
 
 

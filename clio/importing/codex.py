@@ -8,8 +8,6 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.importing.reading import (
     About,
     Json,
@@ -28,9 +26,11 @@ from clio.importing.reading import (
     text,
 )
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
-_DATA_URL = LatePattern(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
-_EXIT = LatePattern(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
+_DATA_URL = LazyRegex(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
+_EXIT = LazyRegex(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
 _CALLS = {
     "function_call": "arguments",
     "custom_tool_call": "input",
@@ -153,7 +153,7 @@ _INJECTED = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
 )
-_FOLDER = LatePattern(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
+_FOLDER = LazyRegex(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
 
 
 def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:

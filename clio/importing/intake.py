@@ -13,8 +13,6 @@ from typing import IO, Any, Literal, cast
 import msgspec
 from msgspec import structs
 
-from clio.algorithms.hidden_letters import unhidden
-from clio.algorithms.json_data import decode_json
 from clio.context.inert import said_by_a_tool
 from clio.errors import ClioError
 from clio.importing.reading import About, Picture, Said, Tally
@@ -46,6 +44,8 @@ from clio.sessions.state import (
 from clio.sessions.store import SessionStore
 from clio.storage.files import open_regular, write_pieces
 from clio.storage.locks import FileLock
+from clio.text.hidden_text import unhidden
+from clio.text.json_data import decode_json
 from clio.tools.output import preview
 
 MAX_WORDS_CHARS = 100_000

@@ -10,8 +10,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import clio_home, user_home
 from clio.errors import UserError
 from clio.importing import aider, claude, codex, own
@@ -20,6 +18,8 @@ from clio.memory.ltm.text import normal
 from clio.sessions.listing import list_sessions
 from clio.sessions.state import JOURNAL, is_session_id
 from clio.storage.files import open_regular, read_regular
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 _HEAD_RECORDS = 40
 _SLUG_CHARS = 200
@@ -229,13 +229,13 @@ MAX_FILE_BYTES = 1_000_000
 MAX_FACT_CHARS = 2_000
 _WHOLE_CHARS = 800
 _GEMINIS = "Gemini Added Memories"
-_HEADING = LatePattern(r"(#{1,6})\s+(.*?)\s*#*\s*$")
-_BULLET = LatePattern(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
-_FRONT = LatePattern(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
-_COMMENT = LatePattern(r"<!--.*?-->", re.DOTALL)
-_SAID = LatePattern(r"^description:\s*(.+)$", re.MULTILINE)
-_LINK = LatePattern(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
-_IMPORT = LatePattern(r"@\S+\s*$")
+_HEADING = LazyRegex(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+_BULLET = LazyRegex(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
+_FRONT = LazyRegex(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_COMMENT = LazyRegex(r"<!--.*?-->", re.DOTALL)
+_SAID = LazyRegex(r"^description:\s*(.+)$", re.MULTILINE)
+_LINK = LazyRegex(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
+_IMPORT = LazyRegex(r"@\S+\s*$")
 _TITLE_ONLY = frozenset({"claude.md", "memory", "memory.md", "gemini.md", "auto memory", "project memory", ""})
 
 

@@ -12,9 +12,9 @@ from typing import Any, BinaryIO, Literal, cast
 import msgspec
 from msgspec import Struct, field
 
-from clio.algorithms.json_data import decode_json
 from clio.messages import Message
 from clio.storage.files import open_regular
+from clio.text.json_data import decode_json
 
 Agent = Literal["claude", "codex", "gemini", "aider", "clio"]
 AGENTS: tuple[Agent, ...] = ("claude", "codex", "gemini", "aider", "clio")

@@ -7,8 +7,6 @@ from itertools import groupby
 import msgspec
 from msgspec import structs
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import AssistantMessage, Message, ReasoningItem, SystemMessage, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Lessons, ProtocolName, ToolCallDelta, ToolSpec
 from clio.providers.effort import EffortLevels
@@ -16,6 +14,8 @@ from clio.providers.failure import Failure, TransportFailed
 from clio.providers.json_text import as_count, as_dict, as_list, as_text, encode_json, is_absurd, valid_arguments
 from clio.providers.profiles import EXTRA_FIELDS, Quirks, refused_field, taught
 from clio.providers.request_parts import join_parts, name_images, show_results, with_images
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 OPEN, CLOSE = "<think>", "</think>"
 _FENCES = "`~"
@@ -143,7 +143,7 @@ _FINISH = {
     "sensitive": "content_filter",
 }
 """Other words for the finish reasons of Chat Completions."""
-_OUTPUT_LIMIT = LatePattern(r"^token limit reached|(?:output|completion) tokens? limit", re.IGNORECASE)
+_OUTPUT_LIMIT = LazyRegex(r"^token limit reached|(?:output|completion) tokens? limit", re.IGNORECASE)
 _FAILED = frozenset({"error", "network_error", "insufficient_system_resource", "abort"})
 """Finish reasons of an answer that the server could not end; no other word of the server comes with some of them."""
 
@@ -462,7 +462,7 @@ _LEARNED: tuple[tuple[str, tuple[object, ...]], ...] = (
 """What refusals teach about the dialect, and the values it may have; kept as lessons by these names."""
 _NO_REASONING = " "  # for servers that refuse a call without reasoning; some take empty text for none
 _POINTS = 2  # cache points within the conversation; with the system prompt's, fewer than the four that are allowed
-_WANTS_REASONING = LatePattern(r"reasoning_content|thought_signature")
+_WANTS_REASONING = LazyRegex(r"reasoning_content|thought_signature")
 _SPARE_ENTRIES = 200  # how far the memory of encoded messages may outgrow a request before it is swept
 
 

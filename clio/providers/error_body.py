@@ -4,11 +4,11 @@ import re
 
 import msgspec
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.providers.json_text import as_dict, as_list, as_text
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
-_TORN = LatePattern(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
+_TORN = LazyRegex(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
 
 
 def torn_error(text: str) -> str:
@@ -122,7 +122,7 @@ def _details(value: object) -> str:
 _MAX_CHARS = 4_000
 _ECHOES = frozenset(("input", "ctx", "url", "doc_url", "request", "request_id", "body", "received", "value"))
 """Fields of a refusal that quote the request, or lead elsewhere: what they hold is no complaint."""
-_UNWANTED = LatePattern(
+_UNWANTED = LazyRegex(
     r"unsupported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|cannot find field|additional propert"
     r"|no support for|invalid[_ ](?:value|enum|parameter|argument|field)|must be verified"
     r"|(?:not|isn't|n't|never) (?:be )?(?:currently )?"
@@ -130,7 +130,7 @@ _UNWANTED = LatePattern(
     r"|(?:does not|doesn't|do not|cannot|can't) (?:support|accept|allow|take|recogni[sz]e)",
     2,
 )
-_ALTERNATIVES = LatePattern(
+_ALTERNATIVES = LazyRegex(
     r"expected one of|did you mean"
     r"|\b(?:supported|valid|allowed|accepted|known|permitted)(?: \w+)?(?: (?:are|is)\b|:)",
     2,

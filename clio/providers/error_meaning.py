@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import (
     ClioError,
     ContextOverflow,
@@ -20,6 +19,7 @@ from clio.errors import (
 from clio.providers.error_body import ErrorBody
 from clio.providers.failure import KEY_COMMAND, LONGEST_WAIT_S, Endpoint, Failure, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
+from clio.text.lazy_regex import LazyRegex
 
 _NUMBER = r"(\d[\d,._]*\d|\d)"
 
@@ -94,15 +94,15 @@ _WORDINGS = (
     r"content.{0,20}too long.{0,40}context",
 )
 # Budgets by time, and the length of the answer: shrinking the conversation is not what they ask for.
-_NOT_WINDOW = LatePattern(
+_NOT_WINDOW = LazyRegex(
     r"per[ _-]?(?:minute|min|hour|day|second|month)|\b(?:tpm|rpm|tpd|rpd)\b|rate[ _-]?limit|quota|"
     r"too many requests|throttl",
     re.IGNORECASE,
 )
-_ANSWER_TOO_LONG = LatePattern(
+_ANSWER_TOO_LONG = LazyRegex(
     r"at most [\d,]+ (?:completion|output) tokens|max_tokens.{0,40}(?:<=|less than|maximum allowed)", re.I
 )
-_PLAIN_CODE = LatePattern(r"context_length_exceeded|exceed_context_size", re.I)
+_PLAIN_CODE = LazyRegex(r"context_length_exceeded|exceed_context_size", re.I)
 
 
 def find_overflow(text: str) -> Overflow | None:
@@ -128,42 +128,42 @@ def _count(text: str | None) -> int | None:
 
 
 _MAX_QUOTE = 300
-_KEY = LatePattern(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
+_KEY = LazyRegex(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
 # Words and codes by what they mean, whatever the status they come with.
-_NO_MONEY = LatePattern(
+_NO_MONEY = LazyRegex(
     r"insufficient[_ ](?:quota|balance|credit|fund)|credit balance|exceeded_current_quota|exceeded your current quota"
     r"|(?:any|available|prepayment|included) credits|\bno credits? (?:left|remain|available)|out of credits?"
     r"|credits? (?:are|is) (?:depleted|exhausted)|spending limit|arrearage|good standing|billing_error"
     r"|billing_hard_limit|please recharge",
     re.I,
 )
-_ALLOWANCE = LatePattern(
+_ALLOWANCE = LazyRegex(
     r"per[ _-]?(?:day|month|week)\b|\b(?:daily|weekly|monthly)\b|usage limits?\b.{0,60}(?:reached|exceeded)"
     r"|(?:reached|exceeded).{0,60}usage limit|usage limit reached|will regain access",
     re.I,
 )
-_FILTERED = LatePattern(
+_FILTERED = LazyRegex(
     r"content[_ ]?filter|content management policy|invalid_prompt|cyber_policy|usage polic|content_policy|flagged"
     r"|content exists risk|considered high risk|sensitive content|new_sensitive|data_inspection_failed"
     r"|inappropriate content|prohibited_content|safety (?:system|filter|polic)",
     re.I,
 )
-_BROKEN_CALL = LatePattern(
+_BROKEN_CALL = LazyRegex(
     r"tool_use_failed|tool call validation failed|failed to call a function|output_parse_failed", re.I
 )
-_NO_TOOLS = LatePattern(
+_NO_TOOLS = LazyRegex(
     r"does(?:n't| not) support (?:tool|function)|tools? (?:is|are) not supported|--enable-auto-tool|support tool use",
     re.I,
 )
-_NO_IMAGES = LatePattern(
+_NO_IMAGES = LazyRegex(
     r"does(?:n't| not) support (?:image|vision)|images? (?:input )?(?:is|are) not supported|support image input"
     r"|not a (?:multimodal|vision) model|image_url is only supported",
     re.I,
 )
-_NOT_HERE = LatePattern(r"(?:location|country|region|territory).{0,60}not (?:supported|available)", re.I)
-_NO_MEMORY = LatePattern(r"requires more system memory|out of memory|failed to allocate", re.I)
-_AFFORDS = LatePattern(r"fewer max_tokens.{0,120}can only afford (\d+)", re.I | re.S)
-_TOKEN_BUDGET = LatePattern(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
+_NOT_HERE = LazyRegex(r"(?:location|country|region|territory).{0,60}not (?:supported|available)", re.I)
+_NO_MEMORY = LazyRegex(r"requires more system memory|out of memory|failed to allocate", re.I)
+_AFFORDS = LazyRegex(r"fewer max_tokens.{0,120}can only afford (\d+)", re.I | re.S)
+_TOKEN_BUDGET = LazyRegex(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
 
 
 def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: float) -> ClioError:

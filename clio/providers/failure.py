@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.providers.base import Chunk
+from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal[
     "status",
@@ -112,7 +112,7 @@ BASE_S = 0.5
 CAP_S = 30.0
 LONGEST_WAIT_S = 120.0
 """A server that asks for more than this is not waited for: nobody sits through it."""
-_WAIT_WORDS = LatePattern(
+_WAIT_WORDS = LazyRegex(
     r"(?:(?:try again|retry|reset)s? (?:in|after)|\bwait)\s+(?:(\d+)m)?\s*([\d.]+)\s*(ms|s\b|sec|m\b|min|$)", re.I
 )
 

@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 MAX_LINE_BYTES = 65_536
 MAX_HEAD_BYTES = 262_144
 _MAX_INTERIM = 10
-_STATUS_LINE = LatePattern(r"HTTP/1\.([01]) ([1-9]\d\d)(?: (.*))?")
+_STATUS_LINE = LazyRegex(r"HTTP/1\.([01]) ([1-9]\d\d)(?: (.*))?")
 
 
 class NoHttp(Exception):

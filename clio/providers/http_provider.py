@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from msgspec import structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
 from clio.providers import failure
@@ -34,6 +33,7 @@ from clio.providers.limits import (
 )
 from clio.providers.profiles import profile_of
 from clio.providers.urls import host_of, is_local_host
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:  # few requests have pictures
     from clio.providers.sent_pictures import SentPictures
@@ -41,13 +41,13 @@ if TYPE_CHECKING:  # few requests have pictures
 _MOST_LESSONS = 12
 """More refusals of one request in a row are no longer learned from."""
 _NAMES: dict[ProtocolName, str] = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
-_ASKS_FOR_RESPONSES = LatePattern(
+_ASKS_FOR_RESPONSES = LazyRegex(
     r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b"
     r"|only (?:\w+ ){0,2}(?:in|on|with|via|through) (?:the )?/?(?:v1/)?responses\b"
     r"|unsupported_api_for_model|not accessible via the /chat/completions",
     re.IGNORECASE,
 )
-_REFUSES_ROUTE = LatePattern(
+_REFUSES_ROUTE = LazyRegex(
     r"(?:not|n't) (?:currently )?(?:be )?(?:support|serv|enabl|implement|allow|avail|accept|recogni)\w*"
     r"(?: (?:on|by|for|in|at|via|through|with))?(?: (?:this|the|that|a))?(?: \w+)?\W{0,3}"
     r"(?:(?:route|endpoint|path|url)s?\b|(?:/\w+)*/responses\b|responses (?:api|endpoint|route)\b)"
@@ -55,8 +55,8 @@ _REFUSES_ROUTE = LatePattern(
     r"(?:supported|served|enabled|implemented|allowed|available)",
     re.IGNORECASE,
 )
-_NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
-_NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
+_NO_ENDPOINT = LazyRegex(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
+_NAMES_A_THING = LazyRegex(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
 _ABOUT_PICTURES = frozenset((0, 400, 404, 413, 415, 422, 500))
 """The statuses of refusals that may be about a picture; 0: an error in a stream that has none."""
 MODELS_TIMEOUT_S = 3.0

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 MAX_COUNT = 100_000_000  # tokens; no server counts higher, so a larger number is a bug of its own
 
@@ -39,7 +39,7 @@ def is_absurd(value: object) -> bool:
     return isinstance(value, int | float) and not 0 <= value <= MAX_COUNT
 
 
-_SURROGATES = LatePattern("[\ud800-\udfff]")
+_SURROGATES = LazyRegex("[\ud800-\udfff]")
 
 
 def encode_json(value: object) -> bytes:

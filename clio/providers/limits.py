@@ -2,19 +2,19 @@
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.schema import Config
 from clio.providers.base import EFFORTS, SMALLEST_WINDOW, Limits, Offered
 from clio.providers.json_text import as_count, as_dict, as_list, as_text
 from clio.providers.profiles import Profile
+from clio.text.lazy_regex import LazyRegex
 
 # Matched in lower case after a maker's prefix. What is on neither list is not known to take them.
-_TAKES = LatePattern(
+_TAKES = LazyRegex(
     r"gpt-([5-9]|4o|4\.1|4-turbo|4-vision)|chatgpt-4o|o[134](-|$)|claude|gemini|gemma-?[34]|grok-[4-9]"
     r"|pixtral|(mistral|ministral|magistral)-(small|medium|large)|llama-?4|.*(vision|-vl\b|vl-|llava|minicpm-v|omni)"
     r"|glm-\d(\.\d)?v|kimi-k2\.[5-9]"
 )
-_REFUSES = LatePattern(r"gpt-oss|o1-mini|o1-preview|o3-mini|claude-(2|instant)|gemma-3-(1b|270m)|.*embed|grok-code")
+_REFUSES = LazyRegex(r"gpt-oss|o1-mini|o1-preview|o3-mini|claude-(2|instant)|gemma-3-(1b|270m)|.*embed|grok-code")
 
 
 def takes_images(config: Config, model: str) -> bool:

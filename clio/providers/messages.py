@@ -9,8 +9,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw, structs
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import (
     AssistantMessage,
     ImagePart,
@@ -27,6 +25,8 @@ from clio.providers.effort import EffortLevels
 from clio.providers.failure import Failure, TransportFailed
 from clio.providers.json_text import as_count, as_dict, as_list, as_text, encode_json, is_absurd, valid_arguments
 from clio.providers.request_parts import name_images, parts_in_order
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 THINKING_BLOCKS = ("thinking", "redacted_thinking")
 PAUSED = "pause_turn"
@@ -249,25 +249,23 @@ _ADAPTIVE, _ENABLED = "adaptive", "enabled"
 _REFUSED_KINDS, _DISPLAYS, _MOST_OUTPUT = "refused_thinking", "displays", "most_output"
 _CACHES, _LIVES = "caches", "cache_ttl"
 
-_CLAUDE = LatePattern(r"claude|opus|sonnet|haiku|fable|mythos")
-_VERSION = LatePattern(r"(?<![v\d])\d{1,2}(?!\d)")
+_CLAUDE = LazyRegex(r"claude|opus|sonnet|haiku|fable|mythos")
+_VERSION = LazyRegex(r"(?<![v\d])\d{1,2}(?!\d)")
 _NEWEST: tuple[int, int] = (99, 0)
-_ALWAYS_THINKS = LatePattern(r"fable|mythos")
-_MISSES_BLOCKS = LatePattern(
-    r"expected \W{0,3}(?:redacted_)?thinking|(?:thinking|reasoning).{0,60}(?:passed|sent) back"
-)
-_REFUSES_BLOCKS = LatePattern(
+_ALWAYS_THINKS = LazyRegex(r"fable|mythos")
+_MISSES_BLOCKS = LazyRegex(r"expected \W{0,3}(?:redacted_)?thinking|(?:thinking|reasoning).{0,60}(?:passed|sent) back")
+_REFUSES_BLOCKS = LazyRegex(
     r"signature|redacted_thinking|thinking\W{0,3}(?:content )?blocks?\b|not a thinking block"
     r"|messages\.\d+\.content.{0,40}thinking"
 )
-_WINDOW_SUM = LatePattern(r"exceeds? (?:the )?context limit\D{0,10}([\d,]+) \+ ([\d,]+) > ([\d,]+)")
-_OUTPUT_NUMBERS = LatePattern(r"max_tokens(.{0,200})", re.DOTALL)
+_WINDOW_SUM = LazyRegex(r"exceeds? (?:the )?context limit\D{0,10}([\d,]+) \+ ([\d,]+) > ([\d,]+)")
+_OUTPUT_NUMBERS = LazyRegex(r"max_tokens(.{0,200})", re.DOTALL)
 
 
 BETA_HEADER = "anthropic-beta"
 TAKES_BETA = "takes_beta_header"
 """The lesson that is False where the server refused the header."""
-_REFUSES_BETA = LatePattern(
+_REFUSES_BETA = LazyRegex(
     r"anthropic[-_]beta|interleaved[-_]thinking|\bbeta (?:flag|header|feature)s?\b", re.IGNORECASE
 )
 

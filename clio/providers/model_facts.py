@@ -6,15 +6,15 @@ from typing import Any, cast
 import msgspec
 from msgspec import Raw, Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import UserMessage
 from clio.providers.base import AUTO, EFFORTS, ChatRequest, Provider, ToolSpec
 from clio.providers.http_provider import HttpProvider
+from clio.text.lazy_regex import LazyRegex
 
 _LOW_TO_HIGH = ("low", "medium", "high")
 # First match wins; names are matched in lower case, after a maker's prefix is cut off. () takes no effort at all.
-_DOCUMENTED: tuple[tuple[LatePattern, tuple[str, ...]], ...] = tuple(
-    (LatePattern(pattern), levels)
+_DOCUMENTED: tuple[tuple[LazyRegex, tuple[str, ...]], ...] = tuple(
+    (LazyRegex(pattern), levels)
     for pattern, levels in (
         (r"gpt-oss", _LOW_TO_HIGH),
         (r"gpt-(6\.1-sol|6-astra)", (*_LOW_TO_HIGH, "xhigh", "max")),

@@ -7,12 +7,12 @@ from pathlib import PurePosixPath
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.lexical import STOP_WORDS
-from clio.algorithms.markdown_code import block
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.providers.base import ChatRequest, Chunk, Limits, ToolCallDelta
+from clio.text.formatting import block
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
+from clio.text.vocabulary import STOP_WORDS
 
 
 class Lookup(Struct, frozen=True, kw_only=True):
@@ -30,54 +30,54 @@ class Plan(Struct, frozen=True, kw_only=True):
     subject: str = ""
 
 
-_GREETING = LatePattern(
+_GREETING = LazyRegex(
     r"^\s*(?:hi|hello|hey|good (?:morning|day|evening)|thanks?|thank you|ok(?:ay)?)(?:[ ,]+(?:there|clio))?[\s.!]*$",
     re.I,
 )
-_REMEMBER = LatePattern(
+_REMEMBER = LazyRegex(
     r"^\s*(?:please\s+|and\s+)?(?:remember|note|keep in mind|learn|don't forget)(?:\s+that|\s*[:,])?\s+(?P<fact>.+)$",
     re.I | re.S,
 )
-_FORGET = LatePattern(
+_FORGET = LazyRegex(
     r"^\s*(?:please\s+)?(?:forget|unlearn)(?:\s+(?:that|about|what you (?:know|remember) about))?\s*:?\s+"
     r"(?P<what>.+?)\s*[.!]?\s*$",
     re.I | re.S,
 )
-_ENTRY_ID = LatePattern(r"[a-z]-[0-9a-f]{4,}", re.I)
-_RUN = LatePattern(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
-_READ = LatePattern(
+_ENTRY_ID = LazyRegex(r"[a-z]-[0-9a-f]{4,}", re.I)
+_RUN = LazyRegex(r"^\s*(?:please\s+)?run\s*:?\s+`?(?P<command>[^`]+?)`?\s*$", re.I | re.S)
+_READ = LazyRegex(
     r"^\s*(?:please\s+)?(?:read|show|open|cat|print|view)\s+(?:me\s+)?(?:the\s+)?(?:file\s+)?"
     r"`?(?P<path>[\w./\\~-]*[\w-](?:\.\w+|/[\w.-]+))`?"
     r"(?:\s*:\s*(?P<start>\d+)(?:\s*-\s*(?P<end>\d+))?)?\s*[.?!]?\s*$",
     re.I,
 )
-_GIT: tuple[tuple[LatePattern, str], ...] = (
-    (LatePattern(r"\b(?:git\s+log|recent commits?|last commits?|commit history|which commits?)\b", re.I), "log"),
-    (LatePattern(r"\b(?:git\s+diff|show (?:me )?the diff|what (?:did i|has) changed?)\b", re.I), "diff"),
+_GIT: tuple[tuple[LazyRegex, str], ...] = (
+    (LazyRegex(r"\b(?:git\s+log|recent commits?|last commits?|commit history|which commits?)\b", re.I), "log"),
+    (LazyRegex(r"\b(?:git\s+diff|show (?:me )?the diff|what (?:did i|has) changed?)\b", re.I), "diff"),
     (
-        LatePattern(
+        LazyRegex(
             r"\b(?:git\s+(?:status|state)|which branch|what branch|uncommitted|working tree|current branch)\b", re.I
         ),
         "status",
     ),
 )
-_LIST = LatePattern(
+_LIST = LazyRegex(
     r"^\s*(?:please\s+)?(?:list|show)\s+(?:me\s+)?(?:all\s+|the\s+)*files\b|^\s*(?:what|which) files\b", re.I
 )
-_SESSIONS = LatePattern(
+_SESSIONS = LazyRegex(
     r"\b(?:(?:earlier|previous|last|past|other) (?:session|conversation|chat|time)s?"
     r"|did (?:we|i|you) (?:say|talk|discuss|decide))\b",
     re.I,
 )
-_WORD = LatePattern(r"[^\W_]+")
-_IDENTIFIER = LatePattern(r"`([^`]+)`|\b([A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*)|[A-Za-z_]\w*(?=\(\)))")
+_WORD = LazyRegex(r"[^\W_]+")
+_IDENTIFIER = LazyRegex(r"`([^`]+)`|\b([A-Za-z_]\w*(?:_\w+|[a-z][A-Z]\w*)|[A-Za-z_]\w*(?=\(\)))")
 # Words of definitions in the languages people keep in repositories; the name follows.
 _DEFINES = r"(?:def|class|fn|func|function|struct|enum|trait|interface|type|module|impl|sub|package|const|let|var)"
 # Words of the question that are about asking, not about the code.
 _ASKING = frozenset("find search look locate tell show explain defined definition implemented code file files".split())
 _MAX_WORDS = 6
 _MOST_MEMORIES = 3
-_ENDINGS = LatePattern(r"(?:ies|y|es|s|ing|ed)$")
+_ENDINGS = LazyRegex(r"(?:ies|y|es|s|ing|ed)$")
 
 
 def plan(question: str) -> Plan:
@@ -200,15 +200,15 @@ def name_stem(word: str) -> str:
     return short if len(short) >= 3 else word
 
 
-_ENTRY = LatePattern(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
-_SESSION = LatePattern(
+_ENTRY = LazyRegex(r"^- \w+ (?P<id>[a-z]-[0-9a-f]+): (?P<text>.*)$")
+_SESSION = LazyRegex(
     r"^## (?P<title>.*) \((?P<when>[\d-]+|undated)[^(]*?, session [^\s,;)]+(?:, this session)?(?:; commits: .*)?\)$"
 )
-_PASSAGE = LatePattern(
+_PASSAGE = LazyRegex(
     r"^- (?P<when>\S+)(?: \S+)? (?P<role>user|assistant|tool)(?:, older)?, \S+(?: \[[^\]]*\])?: (?P<text>.*)$"
 )
-_MEMORY = LatePattern(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
-_QUOTES_CODE = LatePattern(r"`[^`\s]+:\d+`|\*\*Files\*\*")
+_MEMORY = LazyRegex(r"^- \S+ \(\w+, (?P<when>[\d-]+(?:, no longer so)?)\): (?P<text>.*)$")
+_QUOTES_CODE = LazyRegex(r"`[^`\s]+:\d+`|\*\*Files\*\*")
 _MAX_SAID, _FEW_WORDS = 3, 4
 
 
@@ -299,8 +299,8 @@ INTRODUCTION = (
     "*clio is offline: no language model is connected, so this is looked up and quoted, not reasoned. "
     "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`.*"
 )
-_HIT = LatePattern(r"^(?P<line>\d+):(?P<text>.*)$")
-_NUMBER = LatePattern(r"^\s*\d+[|→]")
+_HIT = LazyRegex(r"^(?P<line>\d+):(?P<text>.*)$")
+_NUMBER = LazyRegex(r"^\s*\d+[|→]")
 _DEFINITION = 1.5  # a place that defines the name says more than one that uses it
 _IN_NAME = 0.8  # the file is named after it
 _TEST = -0.75  # tests repeat the names of what they test

@@ -6,15 +6,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.money import micros_of
-from clio.algorithms.stored_time import format_stored_time
 from clio.config.yaml_file import Entry, Scalar, Table, describe, parse, read_bytes
 from clio.errors import ConfigError
 from clio.messages import Usage
 from clio.providers.base import OFFLINE
 from clio.providers.profiles import preset_named
 from clio.providers.urls import host_of, is_local_host
+from clio.text.formatting import format_stored_time, micros_of
+from clio.text.lazy_regex import LazyRegex
 
 SHOWN = "~/.clio/prices.yaml"
 """The user's own file, as it is named to them."""
@@ -43,9 +42,9 @@ def day_of(seconds: float) -> str:
 
 ANY_SERVER = "*"
 _A_MILLION = 1_000_000
-_DATE = LatePattern(r"\d{4}-\d\d-\d\d")
+_DATE = LazyRegex(r"\d{4}-\d\d-\d\d")
 # What may stand behind a model's name without making another model of it: a date, a build, "latest".
-_SAME_MODEL = LatePattern(r"(?:-latest|-preview|[-@]\d{8}|[-@]\d{6}|-\d{4}-\d\d-\d\d|-\d{3,4})?")
+_SAME_MODEL = LazyRegex(r"(?:-latest|-preview|[-@]\d{8}|[-@]\d{6}|-\d{4}-\d\d-\d\d|-\d{3,4})?")
 
 
 class Rate(Struct, frozen=True, kw_only=True):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from msgspec import Struct, structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.providers.base import EFFORTS, ProtocolName
 from clio.providers.urls import host_of, is_local_host
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.providers.auth import Scheme
@@ -145,7 +145,7 @@ _TABLE: tuple[tuple[tuple[str, ...], str, EffortStyle], ...] = (
 )
 _NOTHING = EffortStyle(levels=())
 # Models without reasoning, on every server.
-_WITHOUT = LatePattern(
+_WITHOUT = LazyRegex(
     r"gpt-(3|4)|chatgpt-4o|llama|codestral|devstral|pixtral|gemma-?[123]\b|claude-(2|instant|3-)|phi-?[1-4]$"
 )
 
@@ -417,8 +417,8 @@ _PROFILES: tuple[tuple[str, Profile], ...] = tuple(
         (r"phi-?4", 16_384, 4_096),
     )
 )
-_BEDROCK_HOST = LatePattern(r"bedrock-(runtime(-fips)?|mantle)\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|api\.aws)")
-_COMPLETION_TOKENS = LatePattern(r"(gpt-[5-9]|o[134](-|$))")
+_BEDROCK_HOST = LazyRegex(r"bedrock-(runtime(-fips)?|mantle)\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|api\.aws)")
+_COMPLETION_TOKENS = LazyRegex(r"(gpt-[5-9]|o[134](-|$))")
 
 
 def preset_named(name: str) -> Preset | None:
@@ -479,9 +479,9 @@ _WANT_REASONING = (
     "api.z.ai",
     "open.bigmodel.cn",
 )
-_CACHED_BY_POINTS = LatePattern(r"claude|gemini")
+_CACHED_BY_POINTS = LazyRegex(r"claude|gemini")
 # Chat templates that put the reasoning of earlier steps before the calls it led to.
-_READS_REASONING = LatePattern(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
+_READS_REASONING = LazyRegex(r"deepseek|kimi|glm|minimax|qwen-?3|qwq|gpt-oss|mimo|step-")
 
 
 def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
@@ -503,15 +503,15 @@ def quirks_of(preset: Preset | None, base_url: str, model: str) -> Quirks:
     )
 
 
-_UNWANTED = LatePattern(
+_UNWANTED = LazyRegex(
     r"unsupported|not supported|extra_forbidden|extra inputs|not permitted|unrecognized|unknown|unexpected|not allowed",
     re.IGNORECASE,
 )
 
-_EFFORT = LatePattern(r"reasoning[_. ]effort", re.IGNORECASE)
-_NONE = LatePattern(r"\bnone\b", re.IGNORECASE)
-_ASKS_FOR_NONE = LatePattern(r"(?:\bor|\.|please|,)\s+set\W+reasoning[_. ]effort\W+to\W+none", re.IGNORECASE)
-_NO_NULL = LatePattern(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
+_EFFORT = LazyRegex(r"reasoning[_. ]effort", re.IGNORECASE)
+_NONE = LazyRegex(r"\bnone\b", re.IGNORECASE)
+_ASKS_FOR_NONE = LazyRegex(r"(?:\bor|\.|please|,)\s+set\W+reasoning[_. ]effort\W+to\W+none", re.IGNORECASE)
+_NO_NULL = LazyRegex(r"AssistantMessage\W+content\b.{0,80}valid string", re.DOTALL)
 
 
 EXTRA_FIELDS = (
@@ -526,7 +526,7 @@ EXTRA_FIELDS = (
 """Fields that only some servers know, and that are left out once a server has refused them."""
 
 
-_BAD_REASONING = LatePattern(
+_BAD_REASONING = LazyRegex(
     r"invalid.{0,20}signature|signature.{0,60}(?:invalid|not valid|corrupt|expired|mismatch)"
     r"|thinking.{0,40}blocks?.{0,80}(?:cannot be modified|must remain)"
     r"|encrypted.?content.{0,120}could not be (?:verified|decrypted|parsed)",
@@ -569,7 +569,7 @@ def taught(quirks: Quirks, refusal: str) -> Quirks | None:
     return None
 
 
-_BEDROCK_PREFIX = LatePattern(
+_BEDROCK_PREFIX = LazyRegex(
     r"(?:[a-z-]{2,8}\.)?(?:openai|anthropic|amazon|deepseek|google|meta|minimax|mistral|moonshotai|qwen|xai|zai)\.(?=[a-z])"
 )
 

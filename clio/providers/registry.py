@@ -170,7 +170,7 @@ def _named_preset(config: Config) -> Preset | None:
     preset = preset_named(config.provider)
     if preset is None:
         names = [*(preset.name for preset in PRESETS), OFFLINE]
-        from clio.algorithms.slips import nearest_name
+        from clio.text.fuzzy import nearest_name
 
         close = nearest_name(config.provider.lower(), names)
         hint = f"did you mean {close!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import (
     AssistantMessage,
     ImagePart,
@@ -25,6 +23,8 @@ from clio.providers.error_body import complaint, is_unwanted, names_field
 from clio.providers.failure import Failure, TransportFailed
 from clio.providers.json_text import as_count, as_dict, as_list, as_text, encode_json, is_absurd, valid_arguments
 from clio.providers.request_parts import name_images, parts_in_order
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 MESSAGE_START = "message_start"
 """Marks in the stored reasoning items where a message with a phase began; never sent as it is."""
@@ -280,13 +280,13 @@ _FIELDS = (
 )  # fmt: skip
 """What a request can do without, as a refusal names it."""
 _OTHER_NAMES = {
-    "reasoning.summary": LatePattern(r"reasoning summar", re.IGNORECASE),
-    "include": LatePattern(r"encrypted[_ ]content\W+is not|reasoning\.encrypted_content", re.IGNORECASE),
+    "reasoning.summary": LazyRegex(r"reasoning summar", re.IGNORECASE),
+    "include": LazyRegex(r"encrypted[_ ]content\W+is not|reasoning\.encrypted_content", re.IGNORECASE),
 }
 """Wordings that mean a field without naming it."""
 _DEVELOPER = "developer"
-_ROLE_REFUSED = LatePattern(r"developer\b", re.IGNORECASE)
-_ITEM_REFUSED = LatePattern(
+_ROLE_REFUSED = LazyRegex(r"developer\b", re.IGNORECASE)
+_ITEM_REFUSED = LazyRegex(
     r"\bitem(?: with id)?\W+\w+\W+(?:was |is )?not found|items are not persisted|invalid_encrypted_content"
     r"|encrypted[_ ]content\b.{0,300}?(?:verified|decrypted|parsed|expired|malformed|corrupt|invalid)"
     r"|(?:decrypt|verify|parse|invalid)\w*\b.{0,80}?encrypted[_ ]content"

@@ -6,22 +6,22 @@ import sys
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.sandbox.fence import Level
+from clio.text.lazy_regex import LazyRegex
 
-_FILES = LatePattern(
+_FILES = LazyRegex(
     r"Read-only file system|\bEROFS\b|Permission denied|\bEACCES\b|Operation not permitted|\bEPERM\b"
     r"|Device or resource busy|\bEBUSY\b|Invalid cross-device link",
     re.IGNORECASE,
 )
-NETWORK = LatePattern(
+NETWORK = LazyRegex(
     r"Network is unreachable|\bENETUNREACH\b|Could not resolve|Couldn't resolve|\bEAI_AGAIN\b|\bENOTFOUND\b"
     r"|Temporary failure in name resolution|Name or service not known|No address associated with hostname"
     r"|dial (?:tcp|udp)|getaddrinfo|error sending request|Failed to establish a new connection",
     re.IGNORECASE,
 )
-LOOPBACK = LatePattern(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
-_TMP = LatePattern(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
+LOOPBACK = LazyRegex(r"Connection refused|\bECONNREFUSED\b|Failed to connect|Couldn't connect", re.IGNORECASE)
+_TMP = LazyRegex(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECASE)
 
 
 def describe_denial(output: str, level: Level, *, network: bool) -> str:
@@ -46,14 +46,14 @@ def describe_denial(output: str, level: Level, *, network: bool) -> str:
     )
 
 
-_READ_ONLY = LatePattern(r"read-only file system|\berofs\b")
-_DENIED = LatePattern(r"permission denied|\beacces\b|operation not permitted|\beperm\b")
-_QUOTED = LatePattern(r"(?<!\w)['\"‘“`](?P<path>[^'\"’”`]+)['\"’”`]")
-_BEFORE_REASON = LatePattern(
+_READ_ONLY = LazyRegex(r"read-only file system|\berofs\b")
+_DENIED = LazyRegex(r"permission denied|\beacces\b|operation not permitted|\beperm\b")
+_QUOTED = LazyRegex(r"(?<!\w)['\"‘“`](?P<path>[^'\"’”`]+)['\"’”`]")
+_BEFORE_REASON = LazyRegex(
     r"(?P<path>[^\n:]+): (?:read-only file system|permission denied|operation not permitted)", flags=re.IGNORECASE
 )
-_SHELL = LatePattern(r"(?:^|/)(?:ba|da|a|z|k)?sh: ")
-_SPEAKER = LatePattern(r"(?:[^\s:]*/)?(?P<name>[\w.+-]+)(?:: | (?:ERR!|error|warn)\b)")
+_SHELL = LazyRegex(r"(?:^|/)(?:ba|da|a|z|k)?sh: ")
+_SPEAKER = LazyRegex(r"(?:[^\s:]*/)?(?P<name>[\w.+-]+)(?:: | (?:ERR!|error|warn)\b)")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 _LAST_CHARS = 20_000
 _LINE_CHARS = 1_000

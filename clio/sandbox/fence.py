@@ -9,9 +9,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import FOLDER_NAME
 from clio.storage.locks import cause
+from clio.text.lazy_regex import LazyRegex
 
 Level = Literal["bwrap", "landlock", "seatbelt", "off"]
 """What really holds a command."""
@@ -74,7 +74,7 @@ TOLD = (
     "need into the project, or call it again with outside=true, and the user is asked]"
 )
 """For the model, once."""
-_NAMED = LatePattern(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")
+_NAMED = LazyRegex(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")
 _PROGRAMS = ("bin", "sbin")
 _BESIDE = ("lib", "lib64", "share", "pyvenv.cfg")
 

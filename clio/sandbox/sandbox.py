@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.config.deciding import OWN_FILES
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, user_home
 from clio.config.schema import Sandboxing
+from clio.config.trust import OWN_FILES
 from clio.errors import ToolFailed
 from clio.storage.files import write_atomic
 from clio.storage.locks import cause

@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.actions import Rule
 from clio.security.command_risk import (
     INTERPRETERS,
@@ -20,15 +19,16 @@ from clio.security.command_risk import (
 )
 from clio.security.shell.command_line import SimpleCommand, Word, word_set
 from clio.security.shell.wrappers import SHELLS, git_subcommand
+from clio.text.lazy_regex import LazyRegex
 
 SAFE = "<safe>"
 """The last word of a rule, which stands for any number of harmless arguments."""
 
-_PATH = LatePattern(r"[\w.][\w.@%+,/-]*")
-_TEST_ID = LatePattern(r"[\w.][\w.@%+,/-]*(?:::[\w.:\[\]@%+,/ =-]+)?")
-_NAME = LatePattern(r"[A-Za-z_][\w.:-]*")
-_BRANCH = LatePattern(r"[A-Za-z_][\w.-]*(?:/[\w.-]+)*")
-_PACKAGES = LatePattern(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
+_PATH = LazyRegex(r"[\w.][\w.@%+,/-]*")
+_TEST_ID = LazyRegex(r"[\w.][\w.@%+,/-]*(?:::[\w.:\[\]@%+,/ =-]+)?")
+_NAME = LazyRegex(r"[A-Za-z_][\w.:-]*")
+_BRANCH = LazyRegex(r"[A-Za-z_][\w.-]*(?:/[\w.-]+)*")
+_PACKAGES = LazyRegex(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
 
 
 class _Safe(Struct, frozen=True):
@@ -40,10 +40,10 @@ class _Safe(Struct, frozen=True):
 
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
-    operand: LatePattern | None = None
+    operand: LazyRegex | None = None
 
 
-def _safe(flags: str, valued: str = "", operand: LatePattern | None = None) -> _Safe:
+def _safe(flags: str, valued: str = "", operand: LazyRegex | None = None) -> _Safe:
     return _Safe(word_set(flags), word_set(valued), operand)
 
 

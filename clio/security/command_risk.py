@@ -7,13 +7,13 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.git_grammar import LISTED, is_harmless_setting, is_listed_subcommand
 from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import STARTERS, is_listed, is_started, judge_read_only
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, decides, word_set
 from clio.security.shell.known_values import is_line_variable
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS, WITHHOLDS, git_subcommand, is_loader
+from clio.text.lazy_regex import LazyRegex
 
 Level = Literal["low", "medium", "high"]
 _ORDER: tuple[Level, ...] = ("low", "medium", "high")
@@ -319,9 +319,9 @@ _HARMLESS = word_set("""
     VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
-_LOCALE = LatePattern(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
-_ZONE = LatePattern(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
-_PLAIN_VALUE = LatePattern(r"[\w.,:=+%-]*", re.ASCII)
+_LOCALE = LazyRegex(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
+_ZONE = LazyRegex(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
+_PLAIN_VALUE = LazyRegex(r"[\w.,:=+%-]*", re.ASCII)
 """No variable of the environment, which programs would show, and no path."""
 _ANY_WORD = "1"
 _ONLY_READ = word_set("""
@@ -333,7 +333,7 @@ _ONLY_READ = word_set("""
     """)
 """Programs that read whatever their arguments are, so that an open one is a small risk."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
-_SOURCES = LatePattern(rf"{_SOURCE}(?::{_SOURCE})*:?")
+_SOURCES = LazyRegex(rf"{_SOURCE}(?::{_SOURCE})*:?")
 
 
 def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:

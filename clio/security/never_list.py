@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security import command_risk as tables
 from clio.security.command_risk import has_option
 from clio.security.readonly.system_programs import PROGRAMS
@@ -24,29 +23,30 @@ from clio.security.targets import (
     matches_many_processes,
     read_option_values,
 )
+from clio.text.lazy_regex import LazyRegex
 
 _MAX_DEPTH = 2
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
-_CRUDE = LatePattern(
+_CRUDE = LazyRegex(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
     r"|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|:\(\)\s*\{\s*:\s*\|\s*:|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|\b(?:rmtree|rm(?:dir)?(?:Sync)?|rm_r[f]?|remove(?:Sync|_tree|_dir_all|_entry_secure)?|rimraf(?:\.sync)?|RemoveAll)"
     r"\(?\s*r?[\"'`](?:/|~)/?[\"'`]"
 )
-_SPAWNS_FOREVER = LatePattern(
+_SPAWNS_FOREVER = LazyRegex(
     r"\b(?:while|until)\s+(?:true|false|:|1|\[ 1 \]|\(\(\s*1\s*\)\))\s*[;\n]\s*do\b(?P<body>.{0,400}?)\bdone\b"
     r"|\bfor\s*\(\(\s*;\s*;\s*\)\)\s*[;\n]?\s*do\b(?P<other>.{0,400}?)\bdone\b",
     re.DOTALL,
 )
-_BACKGROUND = LatePattern(r"(?<![&>|])&(?![&>|\d])")
-_PAUSES = LatePattern(r"\b(?:sleep|wait|read|inotifywait|break|exit)\b")
-_FORKS = LatePattern(
+_BACKGROUND = LazyRegex(r"(?<![&>|])&(?![&>|\d])")
+_PAUSES = LazyRegex(r"\b(?:sleep|wait|read|inotifywait|break|exit)\b")
+_FORKS = LazyRegex(
     r"(?:while|until)\s*\(?\s*(?:1|true|True)\b.{0,80}\bfork\b|\bfork\b.{0,40}\bwhile\b\s*\(?(?:1|true)|\bloop\b.{0,20}\bfork\b"
     r"|for\s*\(\s*;\s*;\s*\).{0,40}\bfork\b|\bfork\s+and\s+redo\b",
     re.DOTALL,
 )
-_ITSELF = LatePattern(
+_ITSELF = LazyRegex(
     r"(?:\$0|\$\{0\}|\$BASH_SOURCE)[\"']?\s*(?:\||&(?!&)).{0,20}(?:\$0|\$\{0\}|\$BASH_SOURCE)", re.DOTALL
 )
 
@@ -115,7 +115,7 @@ _REMOVES = frozenset(
 )
 _PERMITS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"})
 _PACKERS = word_set("gzip bzip2 xz zstd lzma lz4 compress pigz pbzip2 pxz")
-_LOCKED_OUT = LatePattern(r"0*[0-7]?[0-7]?[0-6]?|[ugoa]*[-=][rwxX]*|[ugoa]*=")
+_LOCKED_OUT = LazyRegex(r"0*[0-7]?[0-7]?[0-6]?|[ugoa]*[-=][rwxX]*|[ugoa]*=")
 _FORMATS = ("mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "newfs", "mkreiserfs", "mkudffs", "mkexfatfs")
 _READS_DEVICES = (PROGRAMS.keys() - {"uniq"}) | word_set(
     """
@@ -154,7 +154,7 @@ _OUTPUT_OPTIONS = {
 }
 _WRITERS = _LAST_ONLY | _OUTPUT_OPTIONS.keys() | {"tee", "truncate", "shred", "wipefs", "blkdiscard", "badblocks"}
 _ERASES = ("erase", "partitiondisk", "zerodisk", "randomdisk", "secureerase", "reformat", "deletecontainer")
-_NUMBERS = LatePattern(r"\{(\d+)\.\.(\d+)\}")
+_NUMBERS = LazyRegex(r"\{(\d+)\.\.(\d+)\}")
 
 
 class _Judge:

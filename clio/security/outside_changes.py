@@ -11,7 +11,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security import command_risk as tables
 from clio.security.command_risk import assess, has_option, judge_reading
 from clio.security.readonly.judge import STARTERS
@@ -19,6 +18,7 @@ from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, w
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
+from clio.text.lazy_regex import LazyRegex
 
 _REMOVES = word_set(
     "rm rmdir unlink shred srm wipe rimraf trash trash-put trash-cli del-cli del rmtrash mv gio gvfs-trash"
@@ -147,16 +147,16 @@ _READS_ITS_PATHS = (
 )
 """Programs of which the paths outside are read, or judged by what is known of the program."""
 _SHOWS = word_set("-v --version --help -h -V version help")
-_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
+_CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
 _AWKS = word_set("awk gawk mawk nawk")
-_SED_WRITES = LatePattern(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
-_TOLD_TO_DELETE = LatePattern(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
-_SAYS_HOME = LatePattern(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
-_STARTS_SHELL = LatePattern(
+_SED_WRITES = LazyRegex(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
+_TOLD_TO_DELETE = LazyRegex(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
+_SAYS_HOME = LazyRegex(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
+_STARTS_SHELL = LazyRegex(
     r"\b(?:system|popen|exec\w*|spawn\w*|run|call|check_\w+|shell_exec|passthru|do shell script)\b|`|\|\s*\""
 )
-_SHELL_TEXT = LatePattern(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
-_AWK_WRITES = LatePattern(r">\s*\"([^\"\n]+)\"")
+_SHELL_TEXT = LazyRegex(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
+_AWK_WRITES = LazyRegex(r">\s*\"([^\"\n]+)\"")
 _RUNNERS = (
     ("npx",),
     ("pnpx",),
@@ -178,13 +178,13 @@ _STARTS_TEXTS = word_set(
     "script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon"
 )
 """Programs that start another one, which clio's shell parser does not look into."""
-_DELETES = LatePattern(
+_DELETES = LazyRegex(
     r"\b(?:unlink\w*|rm|rm_\w+|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
     r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*|append\w*|cpSync|extract\w*"
     r"|file_put_contents|symlink\w*|(?i:remove-item|set-content|out-file|move-item|clear-content))\b|\b(?:File|IO)\.write\b"
     r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+|\+?>)|:w|\bwq|\bw!"
 )
-_LITERALS = LatePattern(
+_LITERALS = LazyRegex(
     r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
 )
 _GIT_PLACES = word_set("-C --git-dir --work-tree")

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.command_risk import has_option
 from clio.security.shell.command_line import SimpleCommand, Word, word_set
 from clio.security.targets import list_operands
+from clio.text.lazy_regex import LazyRegex
 
 _READING = (
     r"(?:describe|list|get|head|show|view|status|info|ls|lookup|search|batch-get|scan|query|filter|tail|wait|validate|"
@@ -13,7 +13,7 @@ _READING = (
     r"version|ssh|proxy|build|dev|open|docs|doctor|detect|lint|synth|synthesize|init|local|package|explain|presign|sso|watch)"
 )
 _CREATING = r"(?:create|start|run|run-instances|invoke|mb|make|new|add|generate|submit|register|enable|import-key-pair)"
-_EVERYDAY_VERB = LatePattern(rf"(?:{_READING}|{_CREATING})(?:[-:].*)?")
+_EVERYDAY_VERB = LazyRegex(rf"(?:{_READING}|{_CREATING})(?:[-:].*)?")
 _BY_VERB: dict[str, tuple[frozenset[str], int]] = {
     "gcloud": (word_set("--project --account --configuration --region --zone --format --filter"), 5),
     "az": (word_set("--subscription --output -o --query -g -n"), 4),
@@ -94,88 +94,86 @@ _GH: dict[str, frozenset[str]] = {
 _GH_ENDS = word_set("close merge cancel")
 """Sub-commands that change the project's own repository as everyday work does, but not another one (`-R`)."""
 
-_MACHINE: dict[str, LatePattern] = {
+_MACHINE: dict[str, LazyRegex] = {
     **dict.fromkeys(
         ("service", "rc-service"),
-        LatePattern(
+        LazyRegex(
             r"(?!(?:ssh|sshd|networking|network|NetworkManager|dbus|docker|systemd\S*) stop)(?:\S+ )?"
             r"(?:status|start|restart|reload|stop|--status-all)|"
         ),
     ),
-    "chkconfig": LatePattern(r"(?:--list.*)?"),
-    "rc-update": LatePattern(r"(?:show.*)?"),
-    "update-rc.d": LatePattern(r"\S+ (?:defaults|enable).*"),
-    "at": LatePattern(r"-[lVc].*|"),
-    "hostnamectl": LatePattern(r"(?:status.*|)"),
-    "timedatectl": LatePattern(r"(?:(?:status|show|list-timezones|timesync-status|show-timesync).*|)"),
-    "localectl": LatePattern(r"(?:(?:status|list-\S+).*|)"),
-    "loginctl": LatePattern(r"(?:(?:list-|show-|\S+-status|session-status|user-status|enable-linger).*|)"),
-    "hwclock": LatePattern(r"(?:-r|--show|--get|-v|--verbose|--version)?"),
-    "modprobe": LatePattern(r"(?:-n|-D|-c|--dry-run|--show\S*|--showconfig|-\w*n\w*) ?.*|[\w-]+"),
-    "logrotate": LatePattern(r"(?:-d|--debug|-dv|-vd|--version) ?.*"),
-    "ldconfig": LatePattern(r"(?:-[pNXvV]+|--print-cache|--version)?"),
-    "swapon": LatePattern(r"(?:-s|--summary|--show\S*.*|-V|--version)?"),
-    "losetup": LatePattern(r"(?:-l|-a|-j|-f|--list|--all|--find|--version).*|"),
-    "chage": LatePattern(r"(?:-l|--list) .*"),
-    "tmux": LatePattern(
+    "chkconfig": LazyRegex(r"(?:--list.*)?"),
+    "rc-update": LazyRegex(r"(?:show.*)?"),
+    "update-rc.d": LazyRegex(r"\S+ (?:defaults|enable).*"),
+    "at": LazyRegex(r"-[lVc].*|"),
+    "hostnamectl": LazyRegex(r"(?:status.*|)"),
+    "timedatectl": LazyRegex(r"(?:(?:status|show|list-timezones|timesync-status|show-timesync).*|)"),
+    "localectl": LazyRegex(r"(?:(?:status|list-\S+).*|)"),
+    "loginctl": LazyRegex(r"(?:(?:list-|show-|\S+-status|session-status|user-status|enable-linger).*|)"),
+    "hwclock": LazyRegex(r"(?:-r|--show|--get|-v|--verbose|--version)?"),
+    "modprobe": LazyRegex(r"(?:-n|-D|-c|--dry-run|--show\S*|--showconfig|-\w*n\w*) ?.*|[\w-]+"),
+    "logrotate": LazyRegex(r"(?:-d|--debug|-dv|-vd|--version) ?.*"),
+    "ldconfig": LazyRegex(r"(?:-[pNXvV]+|--print-cache|--version)?"),
+    "swapon": LazyRegex(r"(?:-s|--summary|--show\S*.*|-V|--version)?"),
+    "losetup": LazyRegex(r"(?:-l|-a|-j|-f|--list|--all|--find|--version).*|"),
+    "chage": LazyRegex(r"(?:-l|--list) .*"),
+    "tmux": LazyRegex(
         r"(?:(?:-[LfS] \S+ )?(?:new|new-session|ls|list-\S+|attach\S*|a|at|has\S*|capture-pane|show\S*|display\S*|info"
         r"|send-keys|send|split-window|splitw|new-window|neww|select-\S+|rename-\S+|set\S*|source\S*|start-server|switch-client"
         r"|detach\S*|kill-session -t|kill-window|kill-pane|pipe-pane|resize\S*|wait-for|-V|-2|-u)(?: .*)?|)"
     ),
-    "screen": LatePattern(
+    "screen": LazyRegex(
         r"(?:-(?:ls|list|r|x|d|dm|dmS|S|dr|R|RR|m|v|L|U|a|A|h|t|s|p|list)\b(?!.* -X.* (?:quit|kill)).*|)"
     ),
-    "firewall-cmd": LatePattern(
+    "firewall-cmd": LazyRegex(
         r"(?:--(?:state|list-\S+|get-\S+|query-\S+|info-\S+|zone=\S+|version|permanent|add-\S+|reload)(?: |$))+"
     ),
-    "gpasswd": LatePattern(r"-a .*"),
-    **dict.fromkeys(("iptables-restore", "ip6tables-restore"), LatePattern(r"(?:-t|--test)(?: .*)?")),
-    **dict.fromkeys(("rmmod", "atrm", "batch", "dpkg-reconfigure", "reset-failed"), LatePattern(r"--help|--version")),
-    "guix": LatePattern(
+    "gpasswd": LazyRegex(r"-a .*"),
+    **dict.fromkeys(("iptables-restore", "ip6tables-restore"), LazyRegex(r"(?:-t|--test)(?: .*)?")),
+    **dict.fromkeys(("rmmod", "atrm", "batch", "dpkg-reconfigure", "reset-failed"), LazyRegex(r"--help|--version")),
+    "guix": LazyRegex(
         r"(?:install|build|search|show|package -[iIA]|shell|environment|describe|pull|size|graph|lint|weather).*"
     ),
-    "snapper": LatePattern(r".*\b(?:list|status|diff|create|get-config|list-configs)\b.*"),
-    "mdadm": LatePattern(r"(?:--detail|-D|--examine|-E|--query|-Q|--version).*"),
-    "pg_ctl": LatePattern(r"(?!.*\bkill\b).*\b(?:status|start|restart|reload|stop|initdb|promote)\b.*"),
-    "pg_ctlcluster": LatePattern(r".*\b(?:status|start|restart|reload)\b.*"),
-    "sftp": LatePattern(r"(?!-b|.* -b).*"),
-    "rclone": LatePattern(
+    "snapper": LazyRegex(r".*\b(?:list|status|diff|create|get-config|list-configs)\b.*"),
+    "mdadm": LazyRegex(r"(?:--detail|-D|--examine|-E|--query|-Q|--version).*"),
+    "pg_ctl": LazyRegex(r"(?!.*\bkill\b).*\b(?:status|start|restart|reload|stop|initdb|promote)\b.*"),
+    "pg_ctlcluster": LazyRegex(r".*\b(?:status|start|restart|reload)\b.*"),
+    "sftp": LazyRegex(r"(?!-b|.* -b).*"),
+    "rclone": LazyRegex(
         r"(?:ls\w*|lsf|lsjson|size|cat|check|copy|copyto|about|listremotes|version|md5sum|sha1sum|tree|mount|ncdu|config).*"
     ),
-    "restic": LatePattern(
+    "restic": LazyRegex(
         r"(?:.* )?(?:backup|snapshots|ls|restore|check|diff|find|stats|mount|init|version|cat|list)(?: .*)?"
     ),
-    "borg": LatePattern(r"(?:.* )?(?:create|list|info|extract|check|diff|mount|init|version|export-tar)(?: .*)?"),
-    "qemu-img": LatePattern(r"(?:info|check|create|map|measure|compare|convert)(?: .*)?"),
-    "VBoxManage": LatePattern(
-        r"(?:list|showvminfo|startvm|createvm|import|export|guestproperty get|--version)(?: .*)?"
-    ),
-    "virsh": LatePattern(
+    "borg": LazyRegex(r"(?:.* )?(?:create|list|info|extract|check|diff|mount|init|version|export-tar)(?: .*)?"),
+    "qemu-img": LazyRegex(r"(?:info|check|create|map|measure|compare|convert)(?: .*)?"),
+    "VBoxManage": LazyRegex(r"(?:list|showvminfo|startvm|createvm|import|export|guestproperty get|--version)(?: .*)?"),
+    "virsh": LazyRegex(
         r"(?:list|dominfo|domstate|start|net-list|pool-list|vol-list|dumpxml|version|nodeinfo|console)(?: .*)?"
     ),
-    **dict.fromkeys(("useradd", "adduser", "groupadd", "addgroup", "createuser"), LatePattern(r"--help|--version")),
+    **dict.fromkeys(("useradd", "adduser", "groupadd", "addgroup", "createuser"), LazyRegex(r"--help|--version")),
     **dict.fromkeys(
         ("flyway", "liquibase"),
-        LatePattern(r"(?:.* )?(?:migrate|info|validate|baseline|status|update|diff|generate\S*)(?: .*)?"),
+        LazyRegex(r"(?:.* )?(?:migrate|info|validate|baseline|status|update|diff|generate\S*)(?: .*)?"),
     ),
     **dict.fromkeys(
         ("kafka-topics", "kafka-topics.sh", "rabbitmqadmin"),
-        LatePattern(r"(?!.*(?:delete|purge)).*(?:list|describe|create|show|get|declare|publish).*"),
+        LazyRegex(r"(?!.*(?:delete|purge)).*(?:list|describe|create|show|get|declare|publish).*"),
     ),
-    "nix": LatePattern(
+    "nix": LazyRegex(
         r"(?:--\S+ )*(?:build|develop|shell|run|flake|eval|search|show-\S+|log|fmt|repl|path-info|why-depends|hash"
         r"|print-dev-env|profile (?:install|list|upgrade|add)|"
         r"store (?:ls|cat|path-info|verify|add-\S+|ping|diff-closures)|registry list"
         r"|doctor|derivation|bundle|copy|edit|help|config|--version).*"
     ),
-    "gpg": LatePattern(r"(?!.*(?:--delete|--gen-revoke|--edit-key|--quick-revoke)).*"),
-    "ssh-keygen": LatePattern(r"(?!(?:.* )?-[RA]\b).*"),
-    "ssh-add": LatePattern(r"(?!(?:.* )?-[dD]\b).*"),
-    "mongoimport": LatePattern(r"(?!.*--(?:drop|mode)).*"),
-    "opam": LatePattern(r"(?!switch remove|remove|uninstall|clean|.*--destdir).*"),
-    "renice": LatePattern(r"(?:-n )?\+?\d+ (?:-p )?(?!1\b)\d+"),
-    "date": LatePattern(r"(?!(?:.* )?(?:-s|--set|\d{8})).*"),
-    "journalctl": LatePattern(r"(?!.*--(?:vacuum|rotate|flush|relinquish|setup-keys|update-catalog|sync)).*"),
+    "gpg": LazyRegex(r"(?!.*(?:--delete|--gen-revoke|--edit-key|--quick-revoke)).*"),
+    "ssh-keygen": LazyRegex(r"(?!(?:.* )?-[RA]\b).*"),
+    "ssh-add": LazyRegex(r"(?!(?:.* )?-[dD]\b).*"),
+    "mongoimport": LazyRegex(r"(?!.*--(?:drop|mode)).*"),
+    "opam": LazyRegex(r"(?!switch remove|remove|uninstall|clean|.*--destdir).*"),
+    "renice": LazyRegex(r"(?:-n )?\+?\d+ (?:-p )?(?!1\b)\d+"),
+    "date": LazyRegex(r"(?!(?:.* )?(?:-s|--set|\d{8})).*"),
+    "journalctl": LazyRegex(r"(?!.*--(?:vacuum|rotate|flush|relinquish|setup-keys|update-catalog|sync)).*"),
 }
 """Programs for the machine or a server, with what their everyday calls look like, whole arguments joined by blanks."""
 _ADMINISTRATION = word_set("""
@@ -194,7 +192,7 @@ _ADMINISTRATION = word_set("""
     puppet pm2 xkill sops-rotate chef-client capsh setcap semodule restorecon chcon tarsnap
     """)
 """Programs for the machine, its services, or other machines: only calls that say they read run."""
-_READS_STATE = LatePattern(
+_READS_STATE = LazyRegex(
     r"(?:(?:-[lLqhV]|--?(?:list\S*|show\S*|status|version|help|query\S*|info|print\S*|check|dry-run|syntax-check|diff|get\S*"
     r"|list-hosts|list-tasks|list-tags|test)|status|list\S*|show\S*|get\S*|info|query\S*|check\S*|test|print\S*|version|help"
     r"|avail|certificates|sources|tracking|lookup|diff|template|lint|monitor|dump|scan|verify|installed|tree|graph|facts|ping)"
@@ -203,7 +201,7 @@ _READS_STATE = LatePattern(
 _FIREWALLS = word_set("iptables ip6tables")
 _SAFE_METHODS = word_set("GET HEAD OPTIONS POST TRACE")
 _METHOD_OPTIONS = {"curl": ("-X", "--request"), "wget": ("--method",)}
-_LOCAL_SERVER = LatePattern(
+_LOCAL_SERVER = LazyRegex(
     r"(?:https?://)?(?:localhost|127\.\d+\.\d+\.\d+|\[::1\]|0\.0\.0\.0|[\w-]+\.localhost)?(?P<port>:\d+)?(?:[/?].*)?"
 )
 _DATA_PORTS = word_set(

@@ -2,7 +2,6 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security import command_risk as tables
 from clio.security.command_risk import judge_reading
 from clio.security.service_changes import find_service_change
@@ -10,6 +9,7 @@ from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleComma
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import is_wrapper
 from clio.security.targets import list_operands, read_option_values
+from clio.text.lazy_regex import LazyRegex
 
 _PACKAGES: dict[str, frozenset[str]] = {
     **dict.fromkeys(
@@ -46,33 +46,33 @@ _PACKAGES: dict[str, frozenset[str]] = {
 }
 """Package managers of the system, with the sub-commands that remove nothing."""
 _PACKAGE_VALUES = word_set("-o -t -c -a --option --target-release --config-file --installroot --root -p")
-_REMOVING_OPTIONS = LatePattern(
+_REMOVING_OPTIONS = LazyRegex(
     r"--(?:auto-?remove|purge|autopurge|remove\S*|erase|unmerge|allow-remove-essential|clean-deps)"
 )
 _DRY_RUNS = word_set("--simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
 _APT = word_set("apt apt-get aptitude")
 _PACKAGE_OPTIONS = {
-    "nix-env": LatePattern(r"-e|--uninstall|--delete-generations|--rollback"),
-    "emerge": LatePattern(r"-\w*[CcP]\w*|--(?:unmerge|depclean|prune|rage-clean|clean)"),
-    **dict.fromkeys(("pip", "pip3", "uv"), LatePattern(r"--break-system-packages|--system")),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), LatePattern(r"-g|--global|--location=global|global")),
+    "nix-env": LazyRegex(r"-e|--uninstall|--delete-generations|--rollback"),
+    "emerge": LazyRegex(r"-\w*[CcP]\w*|--(?:unmerge|depclean|prune|rage-clean|clean)"),
+    **dict.fromkeys(("pip", "pip3", "uv"), LazyRegex(r"--break-system-packages|--system")),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), LazyRegex(r"-g|--global|--location=global|global")),
 }
 """Options with which a program removes packages, or works on those of the system."""
-_PACKAGE_CALLS: dict[str, LatePattern] = {
-    "dpkg": LatePattern(
+_PACKAGE_CALLS: dict[str, LazyRegex] = {
+    "dpkg": LazyRegex(
         r"-[ilLsSpIcexXCV]+|--(?:install|list\S*|status|search|info|contents|extract|vextract|verify|audit|print-\S+"
         r"|configure|unpack|get-selections|compare-versions|add-architecture|no-act|dry-run|simulate|field|show\S*|recursive)|-[aDR]"
         r"|--pending"
     ),
-    "rpm": LatePattern(
+    "rpm": LazyRegex(
         r"-[qVKiUFvhaflpcdRq]+|--(?:query\S*|verify|install|upgrade|freshen|test|checksig|import|eval|showrc|qf|queryformat|all"
         r"|changelog|requires|provides|scripts|last|list|info|file|package|whatprovides|whatrequires|hash|percent|nosignature)(?:=.*)?"
     ),
-    "pacman": LatePattern(
+    "pacman": LazyRegex(
         r"-(?:[SQTFU][a-bd-z]*|[SQF]c|[a-bd-zQSTFU]+|Sc)|--(?:sync|query|upgrade|noconfirm|needed|refresh|sysupgrade|search"
         r"|info|list|files|deptest|print|asdeps|asexplicit|color|owns|quiet|downloadonly|noprogressbar)(?:=.*)?"
     ),
-    "apt-mark": LatePattern(r"show\w+|hold|unhold|manual"),
+    "apt-mark": LazyRegex(r"show\w+|hold|unhold|manual"),
 }
 _PACKAGE_CALLS["yay"] = _PACKAGE_CALLS["paru"] = _PACKAGE_CALLS["pacman"]
 """Package managers whose options, or first word, say what they do, with those that remove nothing and force nothing."""
@@ -122,11 +122,11 @@ _COMPOSE_VALUES = word_set(
     "-f --file -p --project-name --profile --env-file --project-directory --ansi --parallel --progress"
 )
 _CONTAINER_CLIENTS = word_set("docker podman nerdctl docker-compose podman-compose")
-_IMAGE_PLACES = LatePattern(
+_IMAGE_PLACES = LazyRegex(
     r"/(?:tmp|var/tmp|app|src|workspaces?|work|w|code|usr/src|project|repo|build|var/cache|root/\.cache)(?:/|$)"
 )
 """Where containers keep the program they are for, or what is temporary."""
-_VOLUMES = LatePattern(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
+_VOLUMES = LazyRegex(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
 
 _GROUPS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
@@ -194,7 +194,7 @@ _REDIS_SECOND = {
     "latency": word_set("latest history doctor graph help"),
 }
 _TERRAFORM_STATE = word_set("list show pull")
-_DELETING_OPTIONS = LatePattern(
+_DELETING_OPTIONS = LazyRegex(
     r"--(?:prune|force|force-delete|delete\S*|destroy|purge|replace|reset-values|remove\S*|yes)|-destroy|-auto-approve"
 )
 
@@ -206,7 +206,7 @@ _SQL_CLIENTS = {
     ),
     "sqlite3": (),
 }
-_SQL_RUNS = LatePattern(
+_SQL_RUNS = LazyRegex(
     r"(?:select|show|explain|describe|desc|values|create(?!\s+or\s+replace)|insert|begin|start|commit|rollback|set(?!\s+(?:password|global|persist))"
     r"|use|analyze|vacuum|comment|with|pragma|table|fetch|declare|listen|notify|refresh)\b"
     r"|update\b.*\bwhere\b(?!\s+(?:true|1)\b)|alter\s+(?:table|index|type)\b.*\b(?:add|rename|owner)\b|grant\b(?!.*\bpublic\b)"
@@ -215,30 +215,30 @@ _SQL_RUNS = LatePattern(
     r"|\.(?:tables|schema|databases|mode|headers|indexes|dump|show)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_SQL_CALLS = LatePattern(r"\b([a-z_]\w*)\s*\(", re.IGNORECASE)
-_SQL_HARMFUL = LatePattern(
+_SQL_CALLS = LazyRegex(r"\b([a-z_]\w*)\s*\(", re.IGNORECASE)
+_SQL_HARMFUL = LazyRegex(
     r"(?i)(?:pg_(?:terminate|cancel|drop|switch|promote|reload|rotate|logical|replication_origin|wal_replay|create_restore"
     r"|start_backup|stop_backup|write|file_(?:write|unlink|rename)|import|advisory_unlock)\w*|lo_(?:unlink|import|export|put|create"
     r"|truncate|from_bytea)|setval|set_config|dblink\w*|query_to_xml\w*|load_extension|writefile|edit|sys_(?:exec|eval)|xp_\w+"
     r"|load_file|kill)"
 )
 """Functions that change, end or remove something though `select` calls them."""
-_SQL_DROPS = LatePattern(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
-_QUOTED = LatePattern(r"'[^']*'|\"[^\"]*\"")
+_SQL_DROPS = LazyRegex(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
+_QUOTED = LazyRegex(r"'[^']*'|\"[^\"]*\"")
 _DOCUMENT_SHELLS = word_set("mongosh mongo cqlsh influx arangosh")
-_DOCUMENT_CALLS = LatePattern(
+_DOCUMENT_CALLS = LazyRegex(
     r"(?i)(?:find|findOne|count\w*|distinct|aggregate|stats|getSiblingDB|getCollection\w*|getIndexes|explain|limit|skip|sort"
     r"|toArray|pretty|forEach|map|insert\w*|createIndex\w*|createCollection|createUser|hello|isMaster|status|version|print\w*"
     r"|JSON\.stringify|stringify|ping|getName|serverStatus|hostInfo|listDatabases|ObjectId|ISODate|Date|NumberInt|NumberLong|initiate"
     r"|conf|adminCommand|project|size|length|getUsers|hasNext|next|itcount|log)"
 )
-_CALLED = LatePattern(r"([\w$]+|\])\s*\(")
+_CALLED = LazyRegex(r"([\w$]+|\])\s*\(")
 """What the shells of document databases call that takes nothing away."""
-_DOCUMENT_DROPS = LatePattern(
+_DOCUMENT_DROPS = LazyRegex(
     r"(?i)(?:drop|delete|remove|truncate|shutdown|rename|replace|\$out\b|\$merge\b|unset|eval\(|Function\()"
 )
 
-_THROWS = LatePattern(
+_THROWS = LazyRegex(
     r"(?i)(?:.*[-_:.])?(?:delete|del|remove|rm|rb|destroy|purge|prune|terminate|drop|wipe|deregister|uninstall|forget"
     r"|flushall|flushdb|erase|nuke|truncate|undefine|unregister|decommission|evict|empty|autoremove|cleanup|reset)(?:[-_:].*)?"
 )
@@ -252,30 +252,30 @@ _PROJECT_TOOLS = tables.BUILDS | word_set("""
 """Programs whose operands are the project's own packages, texts, or names of files."""
 _STARTS_OTHERS = word_set("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
 """Programs and words of the shell of which an operand is the name of a program."""
-_USER_STORES: tuple[tuple[str, LatePattern], ...] = (
+_USER_STORES: tuple[tuple[str, LazyRegex], ...] = (
     (
         "gh",
-        LatePattern(
+        LazyRegex(
             r"(?:repo|release|secret|variable|gist|codespace|ssh-key|gpg-key|cache|run|project|issue|extension|label)"
             r" (?:delete|remove)|repo archive|api .*(?:-X|--method)[ =]?DELETE"
         ),
     ),
     (
         "npm",
-        LatePattern(
+        LazyRegex(
             r"(?:unpublish|deprecate|owner rm|token revoke|access revoke|dist-tag rm|org rm|team (?:rm|destroy))\b"
         ),
     ),
-    ("cargo", LatePattern(r"(?:yank|uninstall|owner --remove)\b")),
-    ("gem", LatePattern(r"(?:yank|uninstall|cleanup)\b")),
-    ("pipx", LatePattern(r"uninstall")),
-    ("uv", LatePattern(r"(?:tool uninstall|python uninstall)\b")),
-    ("rustup", LatePattern(r"(?:self uninstall|(?:toolchain|component|target) (?:uninstall|remove)|uninstall)\b")),
-    ("conda", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
-    ("mamba", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
-    ("opam", LatePattern(r"(?:switch remove|remove|uninstall)\b")),
-    ("packer", LatePattern(r"plugins remove")),
-    ("go", LatePattern(r"clean .*-modcache")),
+    ("cargo", LazyRegex(r"(?:yank|uninstall|owner --remove)\b")),
+    ("gem", LazyRegex(r"(?:yank|uninstall|cleanup)\b")),
+    ("pipx", LazyRegex(r"uninstall")),
+    ("uv", LazyRegex(r"(?:tool uninstall|python uninstall)\b")),
+    ("rustup", LazyRegex(r"(?:self uninstall|(?:toolchain|component|target) (?:uninstall|remove)|uninstall)\b")),
+    ("conda", LazyRegex(r"(?:env remove|remove .*--all|clean)\b")),
+    ("mamba", LazyRegex(r"(?:env remove|remove .*--all|clean)\b")),
+    ("opam", LazyRegex(r"(?:switch remove|remove|uninstall)\b")),
+    ("packer", LazyRegex(r"plugins remove")),
+    ("go", LazyRegex(r"clean .*-modcache")),
 )
 """What tools of a project do to the user's accounts, and to what is installed for all projects."""
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security import command_risk as tables
 from clio.security.command_risk import has_option, judge_reading
 from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word, word_set
@@ -18,37 +17,38 @@ from clio.security.targets import (
     list_operands,
     list_variable_names,
 )
+from clio.text.lazy_regex import LazyRegex
 
 _COPIES = word_set("cp install ln scp mv rsync mkdir touch")
 """Programs that only read their operands and put something in the last; what they take away is on the never-list."""
 _LOOKS = word_set(
     "cd pushd popd code open xdg-open export declare typeset local readonly [ [[ test exit return echo printf"
 )
-_PREFIX = LatePattern(r"(?i)[-\w]*prefix")
+_PREFIX = LazyRegex(r"(?i)[-\w]*prefix")
 _REMOVERS = word_set("rm rmdir unlink shred srm wipe rimraf trash trash-put truncate mv gzip bzip2 xz")
 _OVERWRITERS = word_set("cp install ln tee dd truncate")
-_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p")
+_CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p")
 _EDITORS = word_set("vim vi nvim ex emacs awk gawk mawk nawk")
-_DELETES = LatePattern(
+_DELETES = LazyRegex(
     r"\b(?:unlink\w*|rm\w*|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|replace\(|move|mv|chmod\w*|chown\w*"
     r"|system|exec\w*|spawn\w*|popen|run|write\w*)\b",
     re.IGNORECASE,
 )
-_LITERALS = LatePattern(
+_LITERALS = LazyRegex(
     r"\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|<([^<>\n]{1,200})>|\b[qQ][qwx]?[{(/|]([^\n{}()|]{1,200})[})/|]"
 )
-_WORDS = LatePattern(r"[^\s\"'();,<>`]+")
-_LOOP = LatePattern(
+_WORDS = LazyRegex(r"[^\s\"'();,<>`]+")
+_LOOP = LazyRegex(
     r"\b(?P<kind>while|until)\b(?P<test>.{0,400}?)[;\n]\s*do\b(?P<body>.{0,2000}?)\bdone\b"
     r"|\bfor\s*\(\((?P<sum>.{0,200}?)\)\)\s*[;\n]?\s*(?:do\b|\{)(?P<body2>.{0,2000}?)(?:\bdone\b|\})"
     r"|\bfor\s+\w+\s+in\s+(?P<items>[^;\n]{0,400})[;\n]\s*do\b(?P<body3>.{0,2000}?)\bdone\b",
     re.DOTALL,
 )
-_STARTS = LatePattern(r"(?<![&>|<])&(?![&>|\d])|\b(?:setsid|daemonize|disown|systemd-run|start-stop-daemon)\b")
-_ENDS = LatePattern(r"\b(?:wait|break|exit|return)\b")
-_ENDLESS_INPUT = LatePattern(r"\byes\b|\bseq\b|/dev/(?:zero|u?random)|\{\d+\.\.\d{4,}")
-_MANY = LatePattern(r"\{-?\d+\.\.-?\d{4,}|\bseq\b[^|;)]*\d{4,}|\byes\b")
-_PARALLEL_WITHOUT_LIMIT = LatePattern(r"(?:-P|--max-procs[= ]?|-j|--jobs[= ]?)\s*0\b|-\w*P0\b")
+_STARTS = LazyRegex(r"(?<![&>|<])&(?![&>|\d])|\b(?:setsid|daemonize|disown|systemd-run|start-stop-daemon)\b")
+_ENDS = LazyRegex(r"\b(?:wait|break|exit|return)\b")
+_ENDLESS_INPUT = LazyRegex(r"\byes\b|\bseq\b|/dev/(?:zero|u?random)|\{\d+\.\.\d{4,}")
+_MANY = LazyRegex(r"\{-?\d+\.\.-?\d{4,}|\bseq\b[^|;)]*\d{4,}|\byes\b")
+_PARALLEL_WITHOUT_LIMIT = LazyRegex(r"(?:-P|--max-procs[= ]?|-j|--jobs[= ]?)\s*0\b|-\w*P0\b")
 
 _SYSTEM_PROGRAMS: dict[str, tuple[str, ...]] = {
     "zfs": ("list", "get", "mount", "snapshot", "send", "diff", "holds", "version", "create", "userspace"),
@@ -138,11 +138,11 @@ _ALWAYS_ASKED = word_set("""
     flashrom fsfreeze asr authselect pam-auth-update grub-install grub2-install update-grub systemd-firstboot kexec
     vipw vigr visudo pwconv pwunconv chpasswd newusers xfs_repair debugfs resize2fs xfs_growfs
     """)
-_NEEDED_UNITS = LatePattern(
+_NEEDED_UNITS = LazyRegex(
     r"(?:sshd?|network(?:ing)?|NetworkManager|wpa_supplicant|dbus(?:-broker)?|docker|containerd|systemd-\S+|getty\S*"
     r"|gdm3?|sddm|lightdm|display-manager|polkit|udev|cron|crond|firewalld|ufw|nftables)(?:\.(?:service|socket))?"
 )
-_ESSENTIAL_PACKAGES = LatePattern(
+_ESSENTIAL_PACKAGES = LazyRegex(
     r"(?:libc6?|glibc|bash|dash|coreutils|systemd|sysvinit|init|dpkg|rpm|apt|dnf|yum|pacman|util-linux|base-files|musl"
     r"|busybox|linux-image\S*|kernel\S*|grub\S*|sudo|login|passwd|\*|\S*\*\S*)(?::\w+)?"
 )
@@ -347,12 +347,12 @@ _FILTERS = word_set(
 )
 _DISK_MAKERS = ("mkfs", "mke2fs", "newfs")
 
-_NUMBERS = LatePattern(r"\$(?:[$!?#]|\{#\w+\}|\{?(?:RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|PPID|UID|EUID|LINENO)\b\}?)")
-_ARITHMETIC = LatePattern(r"\$\(\((?:[^()$`]|\$\w+|\$\{\w+\}|\([^()]*\))*\)\)")
-_PIPES = LatePattern(r"[<>]\([^()]*\)")
-_DATE = LatePattern(r"\+(?:%[YmdHMSsFTjuVy]|[\w.:-])+")
-_COUNT = LatePattern(r"-(?:n\s*)?\d+|--lines=\d+")
-_SPECIAL = LatePattern(r"[-_0]|BASH\w*|OLDPWD|PWD|DIRSTACK|IFS|REPLY|OPTARG|PIPESTATUS|FUNCNAME|MAPFILE|COPROC")
+_NUMBERS = LazyRegex(r"\$(?:[$!?#]|\{#\w+\}|\{?(?:RANDOM|SRANDOM|SECONDS|EPOCHSECONDS|PPID|UID|EUID|LINENO)\b\}?)")
+_ARITHMETIC = LazyRegex(r"\$\(\((?:[^()$`]|\$\w+|\$\{\w+\}|\([^()]*\))*\)\)")
+_PIPES = LazyRegex(r"[<>]\([^()]*\)")
+_DATE = LazyRegex(r"\+(?:%[YmdHMSsFTjuVy]|[\w.:-])+")
+_COUNT = LazyRegex(r"-(?:n\s*)?\d+|--lines=\d+")
+_SPECIAL = LazyRegex(r"[-_0]|BASH\w*|OLDPWD|PWD|DIRSTACK|IFS|REPLY|OPTARG|PIPESTATUS|FUNCNAME|MAPFILE|COPROC")
 _MAX_DEPTH = 3
 _WORDS_FOR_MANY = 64
 _STANDS_FOR = "name"

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 from itertools import islice
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security import command_risk as tables
 from clio.security.command_risk import has_option
 from clio.security.shell.command_line import (
@@ -23,19 +22,20 @@ from clio.security.shell.command_line import (
     word_set,
 )
 from clio.security.shell.parser import parse_command_line
+from clio.text.lazy_regex import LazyRegex
 
-_HARMLESS = LatePattern(
+_HARMLESS = LazyRegex(
     r"/dev/(?:null|zero|full|u?random|tty\w*|pts/.*|ptmx|console|std(?:in|out|err)|fd(?:/.*)?|shm(?:/.*)?|mqueue(?:/.*)?"
     r"|(?:tcp|udp)/.*|cu\..*|serial/.*|input/.*|uinput|snd/.*|dsp\d*|audio|midi\w*|lp\d+|usb/.*|video\d+|net/.*|kmsg|log"
     r"|hidraw\d+|i2c-\d+|spidev.*|gpiochip\d+|kvm|fuse|dri/.*|rtc\d*|nvidia\w*|bus/.*|loop-control|vcs\w*)"
 )
-_DISK = LatePattern(
+_DISK = LazyRegex(
     r"/dev/(?:[shv]d|xvd|nvme|mmcblk|r?disk|mapper/|md|dm-|loop|nbd|zd|zvol|pmem|sr\d|dasd|bcache|drbd|mtd|ubi|k?mem\b|port\b"
     r"|block/|sg\d|root\b)",
 )
-PROCESS_LINK = LatePattern(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
+PROCESS_LINK = LazyRegex(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
 """A process's root or current folder, by a link of /proc."""
-_STOPS_OR_BRICKS = LatePattern(r"/proc/sysrq-trigger\b|/sys/firmware/efi/")
+_STOPS_OR_BRICKS = LazyRegex(r"/proc/sysrq-trigger\b|/sys/firmware/efi/")
 
 
 def is_device(path: str) -> bool:
@@ -112,9 +112,9 @@ def map_to_machine(text: str, mounts: Sequence[tuple[str, str]], elsewhere: str 
     return f"{elsewhere}{text}" if text.startswith("/") else text
 
 
-_HOME_NAMES = LatePattern(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
-_HOMES = LatePattern(r"~[a-z_][\w-]*/?(?:\*)?")
-_EVERYTHING = LatePattern(r"(?:[*?.]|\[[!^][^\]]*\]|\[[^\]]*[-:][^\]]*\])*")
+_HOME_NAMES = LazyRegex(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
+_HOMES = LazyRegex(r"~[a-z_][\w-]*/?(?:\*)?")
+_EVERYTHING = LazyRegex(r"(?:[*?.]|\[[!^][^\]]*\]|\[[^\]]*[-:][^\]]*\])*")
 _WHOLE = tables.SYSTEM_FOLDERS | word_set(
     """
     /usr/bin /usr/lib /usr/lib64 /usr/sbin /usr/share /usr/local /usr/include /usr/local/bin /usr/local/lib /var/lib
@@ -283,7 +283,7 @@ def _is_wide(pattern: str) -> bool:
     return sum(found.search(name) is not None for name in _PROCESSES) > len(_PROCESSES) // 2
 
 
-_SLICE = LatePattern(r":\s*\(?\s*(-?\d+)\s*\)?\s*(?::\s*(-?\d+)\s*)?")
+_SLICE = LazyRegex(r":\s*\(?\s*(-?\d+)\s*\)?\s*(?::\s*(-?\d+)\s*)?")
 _MAX_CHARS = 400
 
 
@@ -345,14 +345,14 @@ def _bare(text: str) -> str:
 
 _MAX_VALUES = 64
 _MAX_DEPTH = 4
-_LOOPS = LatePattern(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
-_ARRAYS = LatePattern(r"\b(\w+)\+?=\(([^()]*)\)")
-_HERE = LatePattern(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
-_READ = LatePattern(r"\b(?:read|mapfile|readarray)\b([^\n;&|<]*)")
-_FUNCTIONS = LatePattern(r"(?:\bfunction\s+([\w-]+)|\b([\w-]+)\s*\(\s*\))")
-_VARIABLE = LatePattern(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|([%#/:^,+?][^{}]*))?\}|(\w+|[@*]))")
-_BRACES = LatePattern(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
-_OUTPUT = LatePattern(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)`")
+_LOOPS = LazyRegex(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
+_ARRAYS = LazyRegex(r"\b(\w+)\+?=\(([^()]*)\)")
+_HERE = LazyRegex(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
+_READ = LazyRegex(r"\b(?:read|mapfile|readarray)\b([^\n;&|<]*)")
+_FUNCTIONS = LazyRegex(r"(?:\bfunction\s+([\w-]+)|\b([\w-]+)\s*\(\s*\))")
+_VARIABLE = LazyRegex(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|([%#/:^,+?][^{}]*))?\}|(\w+|[@*]))")
+_BRACES = LazyRegex(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
+_OUTPUT = LazyRegex(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)`")
 _APPENDS = frozenset({"xargs", "find", "fd", "fdfind", "parallel"})
 """Wrappers that give a text, run by a shell, arguments the line does not say."""
 _FILTERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "fzf", "peco"})

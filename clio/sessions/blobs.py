@@ -11,13 +11,13 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.double_encoding import mended
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Message, ToolMessage
 from clio.sessions.state import valid_text
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
+from clio.text.hidden_text import mended
+from clio.text.lazy_regex import LazyRegex
 
-HANDLE = LatePattern(r"[0-9a-f]{8,64}")
+HANDLE = LazyRegex(r"[0-9a-f]{8,64}")
 HANDLE_CHARS = 16
 
 
@@ -118,7 +118,7 @@ class BlobStore:
             self._not_durable.append(path)
 
 
-_PREVIEW = LatePattern(
+_PREVIEW = LazyRegex(
     r"\[TOOL_RESULT_PREVIEW: First \d+ bytes shown\]\n\n(?P<shown>.*)\n\n"
     r"\[TOOL_RESULT_STORED: toolCallId=[^\n]*\]\n.*",
     re.DOTALL,

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from clio.algorithms.json_data import JsonDecoder
-from clio.algorithms.money import Cost
 from clio.messages import Message, UserMessage
 from clio.sessions.state import FIRST_WORDS_CHARS, Bill, one_line
 from clio.storage.documents import check_version, refuse_newer
 from clio.storage.files import make_folder, open_regular, write_atomic
 from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines
 from clio.storage.locks import FileLock
+from clio.text.formatting import Cost
+from clio.text.json_data import JsonDecoder
 
 
 class Sum(Struct, frozen=True, kw_only=True):

@@ -9,8 +9,6 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.double_encoding import mended
-from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument, SessionNotFound
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions import journal, snapshot
@@ -20,6 +18,8 @@ from clio.sessions.state import Bill, Planned, SessionFiles, SessionState, Todo,
 from clio.storage.documents import check_version, corrupt, migrate, refuse_newer
 from clio.storage.files import read_regular
 from clio.storage.jsonl import read_lines
+from clio.text.hidden_text import mended
+from clio.text.json_data import decode_json
 
 Json = dict[str, Any]
 STATUSES: dict[str, TodoStatus] = {

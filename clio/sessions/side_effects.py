@@ -5,10 +5,10 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.algorithms.commit_lines import commit_lines, runs_commit
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
+from clio.text.commit_lines import commit_lines, runs_commit
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 READERS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
 _WRITERS = frozenset(
@@ -33,7 +33,7 @@ _FAMILIES = {
 _PATHS = ("path", "file_path", "notebook_path", "filename", "file", "old_path")
 _MOVED_TO = ("new_path", "destination", "to")
 _QUESTIONS = ("question", "message")
-_EXIT_CODE = LatePattern(
+_EXIT_CODE = LazyRegex(
     r"^\W{0,3}(?:(?:process|command|shell) )?exit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I
 )
 

@@ -8,12 +8,12 @@ from typing import Any, Literal, TypeVar, cast
 import msgspec
 from msgspec import Struct, field
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.money import Cost
 from clio.messages import Message, UserMessage
+from clio.text.formatting import Cost
+from clio.text.lazy_regex import LazyRegex
 
 S = TypeVar("S", bound=Struct)
-LONE_SURROGATE = LatePattern("[\ud800-\udfff]")
+LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
 
 
 def valid_text(text: str) -> str:
@@ -42,7 +42,7 @@ def _valid(value: Any) -> Any:
     return value
 
 
-SAFE_ID = LatePattern(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+SAFE_ID = LazyRegex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
 SNAPSHOT = ".json"
 JOURNAL = ".journal.jsonl"
 LOCK = ".lock"

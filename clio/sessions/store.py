@@ -6,7 +6,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clio.algorithms.stored_time import format_stored_time
 from clio.config.loaded import Loaded as Loaded_of_loaded
 from clio.config.own_memory import earlier_sessions, make_key, record_sessions, recorded_sessions, tracked_sessions
 from clio.errors import AmbiguousSession, ClioError, CorruptDocument, SessionLocked, SessionNotFound
@@ -27,6 +26,7 @@ from clio.sessions.state import (
 )
 from clio.storage.documents import corrupt, set_aside
 from clio.storage.locks import FileLock, read_owner
+from clio.text.formatting import format_stored_time
 
 
 class OwnSessions:

@@ -11,10 +11,10 @@ from typing import Any, Generic, TypeVar
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
-from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument, NewerDocument, StorageError
 from clio.storage.files import make_folder, read_regular, write_atomic
 from clio.storage.locks import FileLock, cause
+from clio.text.json_data import decode_json
 
 T = TypeVar("T", bound=Struct)
 Json = dict[str, Any]

@@ -10,7 +10,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import TooDeep, decode_json
 from clio.storage.files import (
     NO_FOLLOW,
     open_regular,
@@ -20,6 +19,7 @@ from clio.storage.files import (
     write_all,
     write_atomic,
 )
+from clio.text.json_data import TooDeep, decode_json
 
 _notes: list[str] = []
 """Sentences about copies that were made and that the user has not been told of."""

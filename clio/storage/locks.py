@@ -14,9 +14,9 @@ from typing import Self
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.storage.files import NO_FOLLOW, NotAFile, TooLarge, read_regular
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 if sys.platform == "win32":
     import msvcrt
@@ -197,7 +197,7 @@ def _lock(fd: int, *, shared: bool) -> bool:
     return True
 
 
-NAME = LatePattern(r"(.+)\.[0-9a-f]{12}\.tmp")
+NAME = LazyRegex(r"(.+)\.[0-9a-f]{12}\.tmp")
 """The file that was to be replaced, and what makes the temporary one unique."""
 SETTLED_S = 1.0
 """A writer that lives has locked its file long before it is so old."""

@@ -5,8 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 
 import msgspec
 
-from clio.algorithms.lexical import terms
-from clio.algorithms.stored_time import format_stored_time
 from clio.errors import ToolRetry, UserError
 from clio.memory.recall.docs import Recall, Recalled, Said, SessionHit, Signals
 from clio.memory.system import MemorySystem
@@ -16,6 +14,8 @@ from clio.memory.unified.hits import LAYERS, UnifiedAnswer, UnifiedHit
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
+from clio.text.formatting import format_stored_time
+from clio.text.vocabulary import terms
 from clio.tools.base import ToolOutput
 from clio.tools.memory_call import MemoryCall
 from clio.tools.output import many, minute, rows, short

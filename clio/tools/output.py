@@ -4,12 +4,12 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
-from clio.algorithms.stored_time import format_stored_time
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import Internal
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.locks import cause
+from clio.text.formatting import format_stored_time
 from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
 from clio.tools.schemas import ReadOutputArgs
 

@@ -13,10 +13,10 @@ from urllib.parse import quote, urljoin, urlsplit
 from msgspec import Struct
 
 from clio import __version__
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
 from clio.security.url_policy import Target, UrlRefused, check_url, read_url
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.schemas import WebFetchArgs
 
@@ -32,7 +32,7 @@ _LINES = {
 }  # fmt: skip
 _CELLS = {"td", "th"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_SPACE = LatePattern(r"\s+")
+_SPACE = LazyRegex(r"\s+")
 _TEXT_PIECE = 32_768
 
 
@@ -285,7 +285,7 @@ def _request_target(url: str) -> str:
 
 
 _HTML = {"text/html", "application/xhtml+xml"}
-_TEXT = LatePattern(
+_TEXT = LazyRegex(
     r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|x-python|x-ndjson|sql|graphql)|.*/x-yaml"
 )
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)

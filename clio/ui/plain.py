@@ -2,24 +2,24 @@
 
 from collections.abc import Iterable
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
-_ESCAPE = LatePattern(
+_ESCAPE = LazyRegex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # OSC, DCS, SOS, PM, APC
     r"|\x1b[ -/]*[0-~]"
 )
-_OPEN_ESCAPE = LatePattern(
+_OPEN_ESCAPE = LazyRegex(
     r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?|\x1b[ -/]*)\Z"
 )
 # C0 without tab and newline, DEL, C1; the marks that turn the reading direction round (they make text lie); what nobody
 # sees, in which orders to a model are hidden. The joiners of emoji and Persian stay.
-_CONTROL = LatePattern(
+_CONTROL = LazyRegex(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     r"\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )
-_BREAK = LatePattern("\r\n|[\r\u2028\u2029]")
-_LONE_SURROGATE = LatePattern(r"[\ud800-\udfff]")
+_BREAK = LazyRegex("\r\n|[\r\u2028\u2029]")
+_LONE_SURROGATE = LazyRegex(r"[\ud800-\udfff]")
 _MAX_HELD = 512
 
 

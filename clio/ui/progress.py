@@ -6,7 +6,7 @@ from typing import TextIO
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.footer.status import format_seconds
 from clio.ui.line.rules import fit
 
@@ -16,7 +16,7 @@ _CELLS = 10
 _FULL, _EMPTY = "▰", "▱"
 _PERIOD_S = 0.1
 _SURE_S, _SURE_SHARE = 1.0, 0.02  # before that, the time left is a guess not worth telling
-_PERCENT = LatePattern(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
+_PERCENT = LazyRegex(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
 
 
 class Progress(Struct):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 _PROGRAMS = frozenset("iTerm.app WezTerm vscode ghostty Hyper Tabby rio WarpTerminal".split())
 _TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
@@ -12,7 +12,7 @@ _OLDEST_VTE = 5000  # 0.50; older ones crashed on some links
 _OLDEST_TMUX = (3, 4)
 _MAX_TARGET = 2000
 # No control character, no blank, nothing beyond ASCII: nothing can end the sequence or look like another address.
-_TARGET = LatePattern(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
+_TARGET = LazyRegex(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
 
 
 def takes_links(env: Mapping[str, str]) -> bool:

@@ -18,7 +18,7 @@ from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
 from clio.errors import ClioError
-from clio.mcp.opening import open_servers
+from clio.mcp.servers import open_servers
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.providers.base import Provider

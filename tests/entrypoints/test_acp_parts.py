@@ -13,7 +13,7 @@ from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolFinished, 
 from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.general import MODES
 from clio.commands.registry import find
-from clio.config.flags import parse
+from clio.config.command_line import parse
 from clio.entrypoints.acp.commands import markdown
 from clio.entrypoints.acp.diffs import MAX_WHOLE_CHARS, Sides, read_patches, sides
 from clio.entrypoints.acp.listener import Listener, fenced

@@ -12,7 +12,7 @@ import pytest
 from clio.cli import main
 from clio.commands.command import LongWork, Track
 from clio.commands.registry import run_command
-from clio.config.team_folder import trust_team
+from clio.config.project_links import trust_team
 from clio.memory.long_term import LongTermMemory
 from clio.memory.sleep.sleep import sleep
 from clio.memory.team.folder import TeamFolder

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.mcp.launch import Launch
-from clio.mcp.pipe import Ended, pipe
-from clio.mcp.server_log import ServerLog
+from clio.mcp.client import Ended, Launch, ServerLog, pipe
 from clio.tools.shell.processes import session_members
 
 

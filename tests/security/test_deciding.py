@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 from clio.commands.custom_commands import brought
-from clio.config.deciding import OWN_FILES, PLACES
+from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import Widening
-from clio.config.options import Options
+from clio.config.trust import OWN_FILES, PLACES
 from clio.security.protected_files import explain_clio_file, is_protected
 from clio.skills.folders import PLACES as SKILLS
 
@@ -21,7 +21,7 @@ SOURCES = {
     "subagents/definitions.py": ".claude/agents",
     "commands/custom_commands.py": ".claude/commands",
     "git/repository.py": ".git/config",
-    "config/team_folder.py": "",
+    "config/project_links.py": "",
     "config/project_links.py": "",
     "config/own_memory.py": "",
     "checks/trust.py": "",

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import as_number, read
 from clio.commands.command import Command, CommandResult, Confirm, Shell, SleepNow, Table, code, refuse
 from clio.commands.memory.memory_text import bare_line, entries_of, entry_data, remembers, short_age, suggest_options
@@ -14,6 +13,7 @@ from clio.errors import UsageError
 from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
 from clio.memory.records import Entry
 from clio.memory.sleep.report import MAX_REPORTS, Report
+from clio.text.formatting import format_stored_time
 
 
 @remembers

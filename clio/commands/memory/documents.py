@@ -5,12 +5,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.algorithms.listeners import Tell
 from clio.commands.arguments import join, read
 from clio.commands.command import Command, CommandResult, LongWork, Shell, Suggestion, Table, Track, code, refuse
 from clio.commands.memory.memory_text import count, date, remembers
 from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
+from clio.text.listeners import Tell
 from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:  # the commands' names must be known before this room is needed

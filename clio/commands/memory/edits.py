@@ -7,7 +7,6 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.arguments import Text, as_number, nearest, read_text
 from clio.commands.command import CommandResult, EditText, Shell, code, refuse
 from clio.commands.memory.memory_text import by_user, entry_data, kind_named, remembers, short_id
@@ -16,12 +15,13 @@ from clio.errors import ClioError, UsageError, UserError
 from clio.memory.records import Added, Entry, Kind
 from clio.memory.typed.record import MemoryRecord, short
 from clio.storage.locks import cause
+from clio.text.lazy_regex import LazyRegex
 
 Fields = dict[str, Any]
 
-_ARROWS = (LatePattern(r"\s*=>\s*"), LatePattern(r"\s*→\s*"), LatePattern(r"\s+->\s+|^->\s+|\s+->$"))
-_NAMED = LatePattern(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
-_PATHLIKE = LatePattern(r"[^\s:]*[/.*][^\s:]*")
+_ARROWS = (LazyRegex(r"\s*=>\s*"), LazyRegex(r"\s*→\s*"), LazyRegex(r"\s+->\s+|^->\s+|\s+->$"))
+_NAMED = LazyRegex(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
+_PATHLIKE = LazyRegex(r"[^\s:]*[/.*][^\s:]*")
 
 FORMS: dict[Kind, str] = {
     "discovery": "TEXT",

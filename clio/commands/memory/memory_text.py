@@ -8,7 +8,6 @@ import msgspec
 from msgspec import structs
 from msgspec.structs import replace
 
-from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import nearest
 from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, refuse
 from clio.commands.session_table import title_of
@@ -16,6 +15,7 @@ from clio.errors import ClioError, UsageError
 from clio.memory.inert import shortened
 from clio.memory.records import KINDS, Entry, Freshness, Kind, Knowledge, Note, Provenance
 from clio.memory.typed.record import MemoryRecord
+from clio.text.formatting import format_stored_time
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo

@@ -7,8 +7,6 @@ from typing import cast
 
 import msgspec
 
-from clio.algorithms.bands import HARD_LIMIT
-from clio.algorithms.stored_time import format_stored_time
 from clio.commands.arguments import Given, nearest, read
 from clio.commands.command import (
     Command,
@@ -42,6 +40,8 @@ from clio.memory.typed.store import Scope
 from clio.memory.undo import UndoLog
 from clio.sessions.state import SessionInfo
 from clio.storage.files import write_atomic
+from clio.text.decay import HARD_LIMIT
+from clio.text.formatting import format_stored_time
 
 WHAT = {
     "all": "everything that was learned",

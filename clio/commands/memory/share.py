@@ -8,7 +8,7 @@ from clio.commands.arguments import read
 from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, code, refuse
 from clio.commands.memory.memory_text import count, entries_of, entry_data, entry_table, remembers
 from clio.config.paths import FOLDER_NAME
-from clio.config.team_folder import SHARED_NAME
+from clio.config.project_links import SHARED_NAME
 from clio.errors import UsageError
 from clio.memory.records import Entry
 from clio.memory.team.ignoring import Rule

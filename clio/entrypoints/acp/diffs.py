@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import text_lines
 
 MAX_WHOLE_CHARS = 400_000
 """Of a file that is shown whole; of a larger one the changed places are."""
-_HUNK = LatePattern(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\ No newline at end of file"
 NOTHING = "/dev/null"
 

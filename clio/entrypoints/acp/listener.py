@@ -22,12 +22,12 @@ from clio.agent.events import (
     ToolStarted,
     TurnFinished,
 )
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.markdown_code import block
 from clio.entrypoints.acp.diffs import NOTHING, Sides, read_patches, sides, text_now
 from clio.entrypoints.acp.updates import Outbox, Place, Said, Shown, Stand, UpdateMaker, Voice
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from clio.security.actions import Workspace
+from clio.text.formatting import block
+from clio.text.json_data import decode_json
 from clio.ui.plain import Cleaner, clean, clean_line
 
 CURRENT_CALL: ContextVar[str] = ContextVar("current_call", default="")

@@ -5,7 +5,7 @@ import logging
 import os
 import sys
 
-from clio.config.options import Options
+from clio.config.command_line import Options
 from clio.entrypoints.acp.agent import AcpAgent
 from clio.entrypoints.acp.wire import StdioTransport
 from clio.entrypoints.repl.end import on_end

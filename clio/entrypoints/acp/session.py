@@ -9,7 +9,6 @@ from typing import Literal
 from msgspec import structs
 
 from clio.agent.interrupts import StopOnce
-from clio.algorithms.money import MICROS
 from clio.app import App
 from clio.commands.command import (
     Choose,
@@ -50,6 +49,7 @@ from clio.errors import ClioError
 from clio.ids import new_id
 from clio.messages import Usage
 from clio.sessions.state import first_words
+from clio.text.formatting import MICROS
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 _IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and give the command there."

@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import clio_home, project_folder, user_home
-from clio.config.worktree_link import MARK, link_of
+from clio.config.project_links import MARK, link_of
 from clio.storage.files import read_regular
+from clio.text.lazy_regex import LazyRegex
 
 MAX_LISTED = 200
 NOTE_CHARS = 60
-_PLAIN = LatePattern(r"[A-Za-z0-9_@%+][\w@%+=:,./-]*", re.ASCII)
-_UNSEEN = LatePattern(
+_PLAIN = LazyRegex(r"[A-Za-z0-9_@%+][\w@%+=:,./-]*", re.ASCII)
+_UNSEEN = LazyRegex(
     r"[^\x20-\x7e\u00a1-\u2027\u202f-\uffff]+|[\xad\u061c\u115f\u180e\u200b-\u200f\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\uffff]+"
 )
 
@@ -84,8 +84,8 @@ def _models(project: Path, home: Path) -> Rows:
 
 def _configured_models(project: Path, home: Path) -> list[str]:
     """The names below `models:` in the files of configuration, none of one that cannot be read."""
+    from clio.config.fields import read_settings
     from clio.config.paths import home_config, project_config
-    from clio.config.yaml_settings import read_settings
     from clio.errors import ClioError
 
     found: list[str] = []

@@ -15,22 +15,21 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import Command
 from clio.commands.registry import find
 from clio.commands.session_commands import SESSIONS
-from clio.config.doors import DOORS
-from clio.config.doors import FLAGS as DOOR_SWITCHES
-from clio.config.doors import VALUED_FLAGS as DOOR_VALUED
+from clio.config.command_line import COMMANDS, FLAGS, INPUTS, OUTPUTS, SUBCOMMANDS, Flag
+from clio.config.command_line import SUBCOMMAND_FLAGS as DOOR_SWITCHES
+from clio.config.command_line import VALUED_FLAGS as DOOR_VALUED
 from clio.config.fields import CONFIG_FIELDS
-from clio.config.flags import COMMANDS, FLAGS, INPUTS, OUTPUTS, Flag
 from clio.entrypoints.completions.words import LISTED, OPTION_WORDS, PLACES
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
+from clio.text.lazy_regex import LazyRegex
 
 FILES, FOLDERS = "files", "folders"
-_TOKEN = LatePattern(r"\[[^\]]*\]|\S+")
-_CHOICE = LatePattern(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
+_TOKEN = LazyRegex(r"\[[^\]]*\]|\S+")
+_CHOICE = LazyRegex(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
 
 
 class Row(Struct, frozen=True):
@@ -58,7 +57,7 @@ def places() -> dict[str, Place]:
         _add(found, f"verbs {first}", [Row(words[1], words_of) for words, words_of in COMMANDS.items()
                                        if words[0] == first and words[1:]])  # fmt: skip
         found[f"flags {first}"] = _flag_rows(flag for flag in FLAGS if _fits(flag, first))
-    for door in DOORS:
+    for door in SUBCOMMANDS:
         command = door_command(door.name)
         _add(found, f"verbs {door.name}", [Row(sub.name, sub.summary) for sub in command.subcommands])
         behind = DOOR_SWITCHES | DOOR_VALUED
@@ -81,14 +80,14 @@ def door_command(name: str) -> Command:
 
 def aliases() -> dict[str, str]:
     """Other names of sub-commands, and what they stand for."""
-    return {alias: door.name for door in DOORS for alias in door.aliases}
+    return {alias: door.name for door in SUBCOMMANDS for alias in door.aliases}
 
 
 def valued() -> tuple[list[str], list[str]]:
     """The flags and options that take a value, and those of them that may be given without."""
     always = {name for flag in FLAGS if flag.metavar for name in flag.names}
     maybe = {name for flag in FLAGS if (flag.metavar or "").startswith("[") for name in flag.names}
-    for door in DOORS:
+    for door in SUBCOMMANDS:
         command = door_command(door.name)
         for verb in (command, *command.subcommands):
             always |= {name for name, value in _parse(verb.argument)[0] if value}
@@ -98,7 +97,7 @@ def valued() -> tuple[list[str], list[str]]:
 def switches() -> set[str]:
     """The flags and options that take no value."""
     found = {name for flag in FLAGS if not flag.metavar for name in flag.names}
-    for door in DOORS:
+    for door in SUBCOMMANDS:
         command = door_command(door.name)
         for verb in (command, *command.subcommands):
             found |= {name for name, value in _parse(verb.argument)[0] if not value}
@@ -106,11 +105,11 @@ def switches() -> set[str]:
 
 
 def _heads() -> Iterator[Row]:
-    from clio.config.help_page import FAMILIES
+    from clio.config.command_line import FAMILIES
 
     for first in dict.fromkeys(words[0] for words in COMMANDS):
         yield Row(first, FAMILIES.get(first) or COMMANDS[first,])
-    yield from (Row(door.name, door.summary) for door in DOORS if (door.name,) not in COMMANDS)
+    yield from (Row(door.name, door.summary) for door in SUBCOMMANDS if (door.name,) not in COMMANDS)
 
 
 def _fits(flag: Flag, head: str) -> bool:

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from clio.algorithms.bands import BANDS
 from clio.commands.memory.portability import WIPE_CHOICES
 from clio.memory.records import KINDS
 from clio.memory.typed.record import TYPES
 from clio.memory.unified.hits import FUSIONS, LAYERS
+from clio.text.decay import BANDS
 
 LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
 """What changes, and so is asked of clio where it is completed."""

@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from clio.config.command_line import Options
 from clio.config.loaded import Loaded
-from clio.config.options import Options
 from clio.config.paths import display
 
 

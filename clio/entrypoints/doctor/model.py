@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import TooDear, open_spending
-from clio.algorithms.money import format_money
 from clio.config.loaded import Loaded
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.errors import ClioError, ConfigError
@@ -18,6 +17,7 @@ from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request
 from clio.providers.prices import OLD_DAYS, SHOWN, PriceBook, states_cost
 from clio.providers.profiles import preset_named
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
+from clio.text.formatting import format_money
 
 LIVE_LIMIT_S = 60.0
 _LIVE_TOKENS = 2_000

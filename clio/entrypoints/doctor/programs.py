@@ -3,16 +3,16 @@
 import subprocess
 from collections.abc import Iterator
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.checks.checkers import describe_checks, waiting_programs
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.file_index import ripgrep
 
 GIT_NEEDED = (2, 23)
 """`git switch` came with it."""
 _TIME_LIMIT_S = 3.0
-_VERSION = LatePattern(r"\d+\.\d+[\w.+-]*")
+_VERSION = LazyRegex(r"\d+\.\d+[\w.+-]*")
 
 
 def check_git(ground: Ground) -> Iterator[Finding]:

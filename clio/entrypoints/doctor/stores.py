@@ -10,10 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from clio.algorithms.json_data import decode_json
 from clio.checkpoints.store_limits import measure_usage
 from clio.config.own_memory import describe_key_damage
-from clio.config.team_folder import is_shared, is_trusted, shared_folder
+from clio.config.project_links import is_shared, is_trusted, shared_folder
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.errors import NewerDocument, StorageError
 from clio.memory.control.hoards import hoards_of
@@ -25,6 +24,7 @@ from clio.storage.documents import decode, describe_damage
 from clio.storage.files import read_regular
 from clio.storage.jsonl import is_torn_line, split_lines
 from clio.storage.locks import holder, knows_locks, reason
+from clio.text.json_data import decode_json
 from clio.tools.files.text_file import size_text
 
 _MAX_NAMED = 5

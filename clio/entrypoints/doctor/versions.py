@@ -11,15 +11,15 @@ from importlib import metadata
 
 from clio import __file__ as clio_file
 from clio import __version__
-from clio.algorithms.late_pattern import LatePattern
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.security.shell.parser import has_grammar
+from clio.text.lazy_regex import LazyRegex
 
 PACKAGE = "clio-shell"
 OLDEST = (3, 11)
-_REQUIREMENT = LatePattern(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;\s*(?P<marker>.*))?")
-_PYTHON = LatePattern(r"python_version\s*<\s*['\"](?P<below>\d+(\.\d+)*)['\"]")
-_EXTRA = LatePattern(r"extra\s*==\s*['\"](?P<extra>[\w-]+)")
+_REQUIREMENT = LazyRegex(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;\s*(?P<marker>.*))?")
+_PYTHON = LazyRegex(r"python_version\s*<\s*['\"](?P<below>\d+(\.\d+)*)['\"]")
+_EXTRA = LazyRegex(r"extra\s*==\s*['\"](?P<extra>[\w-]+)")
 _DAY_S = 86_400.0
 _NARROW = 40
 

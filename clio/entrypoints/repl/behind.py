@@ -5,9 +5,9 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import Loaded
-from clio.config.options import Options
 from clio.config.trust import grant_all
 from clio.entrypoints.repl.parts import Parts
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import Loaded
-from clio.config.options import Options
 from clio.config.trust import decline_all, grant_all, should_ask
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.parts import terminal_size

@@ -74,7 +74,7 @@ class Colours:
             yield f"theme {name}, until you leave: an incognito clio writes nothing"
             return
         path = home_config(self._loaded.home)
-        from clio.config.yaml_value import set_value
+        from clio.config.yaml_edit import set_value
 
         set_value(path, "theme", name)
         yield f"theme {name}, also from the next start on ({path})"

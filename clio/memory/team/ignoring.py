@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
-from clio.config.team_folder import FORMAT_NAME, SHARED_NAME
+from clio.config.project_links import FORMAT_NAME, SHARED_NAME
 from clio.git_looking import answer
 from clio.storage.files import read_regular, write_atomic
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.config.team_folder import is_trusted, trust_team
+from clio.config.project_links import is_trusted, trust_team
 from clio.errors import UserError
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.ltm.file import read_ltm, write_ltm

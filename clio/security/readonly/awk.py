@@ -5,9 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord, parse_call, read_grammar
 from clio.security.shell.command_line import Word, word_set
+from clio.text.lazy_regex import LazyRegex
 
 _OPTIONS = """
     -F= -v= --csv --posix --traditional --sandbox --re-interval --characters-as-bytes
@@ -45,16 +45,16 @@ _SORT_ORDERS = word_set("""
     "@val_num_desc" "@val_type_asc" "@val_type_desc" "@unsorted"
     """)
 
-_SPACE = LatePattern(r"(?:[ \t]|(?<![\w\"/.$])\\\n)*", re.ASCII)
-_COMMENT = LatePattern(r"#[^\n]*")
-_NUMBER = LatePattern(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])", re.ASCII)
-_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
-_STRING = LatePattern(r'"(?:[^"\\\n]|\\[^\n])*"')
-_OPERATOR = LatePattern(r"\*\*=|\+\+|--|&&|\|\||[-+*/%^<>!=]=|!~|\*\*|[-+*/%^<>!=~?:,;\n{}()\[\]$]")
-_REGEX_ATOM = LatePattern(r"[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:[a-z]+:\]|\\[^\n\[\]]|[^\[\]\\/\n])*\]")
-_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
-_HALF_CHARACTER = LatePattern(r"[^\x00-\x7f][\\\[\]]")
-_ASSIGNMENT = LatePattern(r"([A-Za-z_]\w*)=", re.ASCII)
+_SPACE = LazyRegex(r"(?:[ \t]|(?<![\w\"/.$])\\\n)*", re.ASCII)
+_COMMENT = LazyRegex(r"#[^\n]*")
+_NUMBER = LazyRegex(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])", re.ASCII)
+_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
+_STRING = LazyRegex(r'"(?:[^"\\\n]|\\[^\n])*"')
+_OPERATOR = LazyRegex(r"\*\*=|\+\+|--|&&|\|\||[-+*/%^<>!=]=|!~|\*\*|[-+*/%^<>!=~?:,;\n{}()\[\]$]")
+_REGEX_ATOM = LazyRegex(r"[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:[a-z]+:\]|\\[^\n\[\]]|[^\[\]\\/\n])*\]")
+_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
+_HALF_CHARACTER = LazyRegex(r"[^\x00-\x7f][\\\[\]]")
+_ASSIGNMENT = LazyRegex(r"([A-Za-z_]\w*)=", re.ASCII)
 
 _ASSIGNS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "^=", "**="})
 _BINARY = frozenset({"+", "-", "*", "/", "%", "^", "**", "<", "<=", "==", "!=", ">", ">=", "~", "!~", "&&", "||", "in"})
@@ -186,7 +186,7 @@ class _Parser:
         self.at += 1
         return self.text[begin : self.at]
 
-    def skip(self, pattern: LatePattern) -> str:
+    def skip(self, pattern: LazyRegex) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import (
     Grammar,
     Judge,
@@ -18,6 +17,7 @@ from clio.security.readonly.grammar import (
 )
 from clio.security.shell.command_line import SimpleCommand, Word, word_set
 from clio.security.shell.wrappers import git_subcommand
+from clio.text.lazy_regex import LazyRegex
 
 _COMMITS = """
     -# -n=number --max-count=number --skip=number --since= --after= --until= --before= --since-as-filter=
@@ -194,7 +194,7 @@ _CONFIG_READS = (
     "--get-colorbool",
 )
 _CONFIG_LISTS = frozenset({"-l", "--list", "--get-regexp", "--get-urlmatch"})
-_SHOWN = LatePattern(
+_SHOWN = LazyRegex(
     r"""(?isx) (?: user | author | committer | init | branch | pull | push | merge | rebase | diff | color | column
     | commit | tag | fetch | log | status | rerere | gc | i18n | advice | blame | grep | stash | worktree | apply
     | index | feature | extensions | maintenance | receive | transfer | pack | format ) \. .+
@@ -204,13 +204,13 @@ _SHOWN = LatePattern(
     | gpg\.(?: format | program )"""
 )
 """Settings whose values are names, switches and formats; of URLs, those without a password."""
-_SHOWN_FAMILY = LatePattern(
+_SHOWN_FAMILY = LazyRegex(
     r"(?i)\^(?:user|author|committer|init|branch|pull|push|merge|rebase|diff|color|commit|tag|fetch|log|status|advice)\\\."
 )
 """How a pattern begins that fits such settings alone."""
 _OLD_CONFIG = f"{_CONFIG} {' '.join(_CONFIG_READS)} ; text*"
 
-_SETTING = LatePattern(
+_SETTING = LazyRegex(
     r"""(?isx) (?: color\..+ | column\..+ | advice\..+ | status\.(?!submodulesummary)\w+
     | core\.(?: quotepath | abbrev | autocrlf | eol | precomposeunicode | ignorecase | filemode | whitespace )
     | user\.(?:name|email) | log\.(?: date | decorate | abbrevcommit | follow | showroot | mailmap )
@@ -222,7 +222,7 @@ _SETTING = LatePattern(
 )
 """Settings that `-c` may give: how git prints and compares. None names a program or a file."""
 
-_PRETTY_PLACES = LatePattern(
+_PRETTY_PLACES = LazyRegex(
     r"%(?:%|n|x[0-9a-fA-F]{2}|w(?:\([\d, ]*\))?|C(?:red|green|blue|reset|\([^()]*\))|[<>|]{1,2}\([^()]*\)|><\([^()]*\)"
     r"|[-+ ]?(?:[HhTtPpdDSesfbBNm]|a[nNeElLdDrtiIsh]|c[nNeElLdDrtiIsh]|g[DdnNeEs]"
     r"|\((?:trailers|describe|decorate)(?::[^()]*)?\)))"
@@ -233,10 +233,10 @@ _ATOM = (
     r"|tagger|creator)(?:name|email|date)?|describe|subject|body|contents|trailers|raw|upstream|push|symref|flag|HEAD"
     r"|color|worktreepath|align|end|if|then|else|ahead-behind|is-base|rest)(?::[^()]*)?"
 )
-_REF_PLACES = LatePattern(rf"%(?:%|[0-9a-fA-F]{{2}}|\({_ATOM}\))")
+_REF_PLACES = LazyRegex(rf"%(?:%|[0-9a-fA-F]{{2}}|\({_ATOM}\))")
 """Placeholders of `git for-each-ref --format`; `%(signature)` starts a program."""
-_SORT_KEY = LatePattern(rf"-?(?:version:|v:)?{_ATOM}")
-_PRETTY_NAME = LatePattern(r"[\w-]*")
+_SORT_KEY = LazyRegex(rf"-?(?:version:|v:)?{_ATOM}")
+_PRETTY_NAME = LazyRegex(r"[\w-]*")
 
 
 class _Request(Struct, frozen=True):
@@ -514,7 +514,7 @@ def read_git_grammar(name: str, second: str = "") -> Grammar:
 
 OBJECT = "abcdef0123" * 4
 """Stands for an object name."""
-_PLAIN_REVISION = LatePattern(r"(?!.*\.\.)[A-Za-z@][\w/.-]*(?:[~^]\d*|@\{\d+\})*")
+_PLAIN_REVISION = LazyRegex(r"(?!.*\.\.)[A-Za-z@][\w/.-]*(?:[~^]\d*|@\{\d+\})*")
 _OBJECT_COMMITS = """
     -# -n=number --max-count=number --skip=number --since= --after= --until= --before= --author= --committer= --grep= -i
     --merges --no-merges --first-parent --all --branches --tags --remotes --reverse --date-order --topo-order --no-walk

@@ -5,9 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.shell.command_line import Word, word_set
+from clio.text.lazy_regex import LazyRegex
 
 _FLAGS = frozenset("nrcseSaMCjhVR")
 _LONG_FLAGS = word_set("""
@@ -54,16 +54,16 @@ _REFUSED = {
     "get_search_list": "shows where modules are looked for",
 }
 
-_PATTERN = LatePattern(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
-_SPACE = LatePattern(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
-_NUMBER = LatePattern(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
-_FIELD = LatePattern(r"\.[A-Za-z_]\w*", re.ASCII)
-_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
-_VARIABLE = LatePattern(r"\$[A-Za-z_]\w*", re.ASCII)
-_FORMAT = LatePattern(r"@(?:text|json|html|uri|urid|csv|tsv|sh|base64|base64d|base32|base32d)(?!\w)", re.ASCII)
-_TEXT = LatePattern(r'(?:[^"\\]|\\[^(])*')
-_OPERATOR = LatePattern(r"\?//=?|//=|\|=|[-+*/%]=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.:;()\[\]{}?]")
-_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+_PATTERN = LazyRegex(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
+_SPACE = LazyRegex(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
+_NUMBER = LazyRegex(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
+_FIELD = LazyRegex(r"\.[A-Za-z_]\w*", re.ASCII)
+_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
+_VARIABLE = LazyRegex(r"\$[A-Za-z_]\w*", re.ASCII)
+_FORMAT = LazyRegex(r"@(?:text|json|html|uri|urid|csv|tsv|sh|base64|base64d|base32|base32d)(?!\w)", re.ASCII)
+_TEXT = LazyRegex(r'(?:[^"\\]|\\[^(])*')
+_OPERATOR = LazyRegex(r"\?//=?|//=|\|=|[-+*/%]=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.:;()\[\]{}?]")
+_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 _BINARY = frozenset("""| , // ?// //= |= += -= *= /= %= == != < <= > >= + - * / % = and or""".split())
 
@@ -122,7 +122,7 @@ class _Parser:
         if self.text[self.at] == '"':
             self.at += 1
             return "string", '"'
-        kinds: tuple[tuple[Kind, LatePattern], ...] = (
+        kinds: tuple[tuple[Kind, LazyRegex], ...] = (
             ("field", _FIELD),
             ("number", _NUMBER),
             ("variable", _VARIABLE),
@@ -137,7 +137,7 @@ class _Parser:
                 return kind, found
         return "operator", ""
 
-    def skip(self, pattern: LatePattern) -> str:
+    def skip(self, pattern: LazyRegex) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""

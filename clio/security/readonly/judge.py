@@ -5,13 +5,13 @@ import re
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly import awk, jq, sed, system_programs
 from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
 from clio.security.readonly.git_grammar import GIT, OBJECT, find_object_revisions
 from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
 from clio.security.readonly.system_programs import BUILTINS, PROGRAMS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
+from clio.text.lazy_regex import LazyRegex
 
 STARTERS = frozenset({"find", "fd", "fdfind", "xargs"})
 """Programs that start another with names of files, and whose inner call is judged here."""
@@ -44,10 +44,10 @@ _TESTS_OF_TEXT = word_set("""
     -fstype
     """)
 _TESTS_OF_PATHS = word_set("-newer -anewer -cnewer -samefile")
-_NEWER = LatePattern(r"-newer[aBcm][aBcmt]")
-_FILLED_IN = LatePattern(r"\{(?:|/|//|\.|/\.)\}")
-_PLAIN_NAME = LatePattern(r"(?![-~])[\w./@:+,=%*?-]+", re.ASCII)
-_LEVEL = LatePattern(r"-O[0-3]")
+_NEWER = LazyRegex(r"-newer[aBcm][aBcmt]")
+_FILLED_IN = LazyRegex(r"\{(?:|/|//|\.|/\.)\}")
+_PLAIN_NAME = LazyRegex(r"(?![-~])[\w./@:+,=%*?-]+", re.ASCII)
+_LEVEL = LazyRegex(r"-O[0-3]")
 _FIND_REFUSED = {
     "-delete": "deletes what it finds",
     "-fprint": "writes a file",
@@ -407,8 +407,8 @@ def _matches(spec: str, arguments: tuple[Word, ...], needs: tuple[str, ...] | No
     return needs is None or call.has(*needs)
 
 
-_FUNCTION = LatePattern(r"\(\s*\)|\bfunction\b")
-_NULS = LatePattern(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
+_FUNCTION = LazyRegex(r"\(\s*\)|\bfunction\b")
+_NULS = LazyRegex(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
 """Options by which names end with a NUL, which the shell drops: of `.` and `./a` it makes `../a`."""
 _FED_WITH_OBJECTS = word_set("git echo printf")
 _FED_WITH_FILES = word_set("""

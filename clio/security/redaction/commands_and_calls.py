@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.names_and_values import (
     FILE_NAME,
     MEASURE,
@@ -18,6 +17,7 @@ from clio.security.redaction.names_and_values import (
     may_be_secret,
 )
 from clio.security.redaction.token_patterns import Span
+from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - a table of programs reads better with one a line
 
@@ -27,9 +27,7 @@ MAX_LINE_CHARS = 600
 _MOST_PROGRAMS = 8
 """Of the programs named in one line, so many are looked at."""
 
-_WORD = LatePattern(
-    r"[ \t]*(?:\\\r?\n[ \t]*)?(?P<word>(?:\"(?:\\[^\n]|[^\"\\\n])*\"|'[^'\n]*'|\\[^\n]|[^\s\"'\\;|&])+)"
-)
+_WORD = LazyRegex(r"[ \t]*(?:\\\r?\n[ \t]*)?(?P<word>(?:\"(?:\\[^\n]|[^\"\\\n])*\"|'[^'\n]*'|\\[^\n]|[^\s\"'\\;|&])+)")
 
 
 class Program(Struct, frozen=True):
@@ -112,9 +110,9 @@ PROGRAMS: dict[str, Program] = {
     "cf": Program(flags=("-p",), needs=("login",)), "oc": Program(flags=("-p",), needs=("login",)),
 }  # fmt: skip
 """The programs that take a secret on their command line, by name."""
-_STARTS = LatePattern(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9][A-Za-z0-9_.-]*(?= )")
+_STARTS = LazyRegex(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9][A-Za-z0-9_.-]*(?= )")
 _SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
-COOKIE = LatePattern(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
+COOKIE = LazyRegex(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
 
 
 def find_command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
@@ -154,50 +152,50 @@ def find_program(text: str) -> int | None:
 
 
 _WORD_OR_QUOTED = r"(?P<q>[\"']?)(?P<v>[^\s\"'<>|;&]{4,300})(?P=q)"
-LINES: tuple[tuple[str, LatePattern], ...] = (
-    ("sqlplus ", LatePattern(r"\bsqlplus[ \t]+(?:-[sSlL]+[ \t]+)*[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
-    ("expdp ", LatePattern(r"\bexpdp[ \t]+[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
-    (" login ", LatePattern(rf"\b(?:cargo|vault|bw)[ \t]+login[ \t]+(?:[\w.+-]+@[\w.-]+[ \t]+)?{_WORD_OR_QUOTED}")),
-    (" unlock ", LatePattern(rf"\b(?:bw|rbw)[ \t]+unlock[ \t]+{_WORD_OR_QUOTED}")),
-    (" config ", LatePattern(rf"\b(?:npm|pnpm|yarn|poetry|composer|git)[ \t]+config[ \t]+(?:--?[\w-]+[ \t]+|set[ \t]+)*[\"']?[\w./:@-]*(?:[Tt]oken|[Pp]assword|_auth|AuthIdent|oauth|http-basic)[\w./:@-]*[\"']?[ \t]+(?:[\w.@-]+[ \t]+(?=\S))?{_WORD_OR_QUOTED}")),
-    ("rclone obscure ", LatePattern(rf"\brclone[ \t]+obscure[ \t]+{_WORD_OR_QUOTED}")),
-    ("rclone config ", LatePattern(rf"\brclone[ \t]+config[^\n]*?[ \t](?:pass|password|token|secret_access_key)[ =]{_WORD_OR_QUOTED}")),
-    ("mc ", LatePattern(rf"\bmc[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)[ \t]+\S+[ \t]+\S+[ \t]+\S+[ \t]+{_WORD_OR_QUOTED}")),
-    ("input_pw ", LatePattern(rf"(?:input_pw|user_pw|owner_pw)[ \t]+{_WORD_OR_QUOTED}")),
-    ("-setairportnetwork", LatePattern(rf"-setairportnetwork[ \t]+\w+[ \t]+\S+[ \t]+{_WORD_OR_QUOTED}")),
-    ("netsh wlan", LatePattern(r"\bnetsh[ \t]+wlan[^\n]*?\b(?:key|keyMaterial)=[\"']?(?P<v>[^\s\"']{4,100})")),
-    ("wpa_cli", LatePattern(r"\bpsk[ \t]+[\"'\\]*(?P<v>[^\s\"'\\]{8,100})")),
-    ("-passwd /Users/", LatePattern(rf"-passwd[ \t]+/Users/\S+[ \t]+{_WORD_OR_QUOTED}")),
-    ("kv put ", LatePattern(r"\bkv[ \t]+put[ \t]+\S+[ \t]+[\w.-]{1,60}=[\"']?(?P<v>[^\s@\"'][^\s\"']{3,300})")),
-    ("secrets set ", LatePattern(r"\bsecrets[ \t]+set[ \t]+\w{1,60}=[\"']?(?P<v>[^\s\"']{4,300})")),
-    ("secret set ", LatePattern(r"\bsecret[ \t]+set[ \t][^\n]*?(?:--body[ =]|-b[ =]?|--value[ =])[\"']?(?P<v>[^\s\"']{4,300})")),
-    ("put-parameter ", LatePattern(r"SecureString[^\n]*?--value[ =][\"']?(?P<v>[^\s\"'{][^\s\"']{3,300})")),
-    ("create-secret ", LatePattern(r"--secret-string[ =][\"']?(?P<v>[^\s\"'{][^\s\"']{3,300})")),
-    ("user-secrets set ", LatePattern(rf"\buser-secrets[ \t]+set[ \t]+[\"']?[\w:.]+[\"']?[ \t]+{_WORD_OR_QUOTED}")),
-    ("openssl passwd", LatePattern(rf"\bopenssl[ \t]+passwd(?:[ \t]+-\w+)*?(?:[ \t]+-salt[ \t]+\S+)?[ \t]+{_WORD_OR_QUOTED}")),
-    ("mysqladmin ", LatePattern(rf"\bmysqladmin\b[^\n]*?[ \t]password[ \t]+{_WORD_OR_QUOTED}")),
-    ("pserver:", LatePattern(r":pserver:[\w.-]+:(?P<v>[^\s@\"']{4,120})@")),
-    ("impacket-", LatePattern(r"\bimpacket-\w+[ \t][^\n]*?[\w.-]+/[\w.-]+:[\"']?(?P<v>[^\s@\"']{4,120})[\"']?@")),
-    ("secretsdump", LatePattern(r"\bsecretsdump(?:\.py)?[ \t][^\n]*?[\w.-]+/[\w.-]+:[\"']?(?P<v>[^\s@\"']{4,120})[\"']?@")),
-    ("add-mask::", LatePattern(r"::add-mask::[\"']?(?P<v>[^\s\"'${][^\s\"']{3,300})")),
-    ("issecret=true]", LatePattern(r"issecret=true\][\"']?(?P<v>[^\s\"'$][^\s\"']{3,300})")),
-    ("command \"echo ", LatePattern(r"pass(?:word|phrase)?-command[ =]\"echo[ \t]+(?P<v>[^\s\"']{4,300})")),
-    ("passwordeval=", LatePattern(r"passwordeval=\"echo[ \t]+(?P<v>[^\s\"']{4,300})")),
-    ("PassCmd ", LatePattern(r"PassCmd[ \t]+[\"']echo[ \t]+(?P<v>[^\s\"']{4,300})")),
-    ("DefaultPassword", LatePattern(rf"DefaultPassword[ \t][^\n]*?/d[ \t]+{_WORD_OR_QUOTED}")),
-    ("<<<", LatePattern(rf"(?i:pass|secret|token|kinit|luks|auth|vnc|pwd|psk)[^\n]{{0,80}}?<<<[ \t]*{_WORD_OR_QUOTED}")),
-    ("| passwd ", LatePattern(r"echo[ \t]+(?:-e[ \t]+)?[\"']?(?P<v>[^\s\"'\\|]{4,100})")),
+LINES: tuple[tuple[str, LazyRegex], ...] = (
+    ("sqlplus ", LazyRegex(r"\bsqlplus[ \t]+(?:-[sSlL]+[ \t]+)*[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
+    ("expdp ", LazyRegex(r"\bexpdp[ \t]+[\"']?[\w$.]{1,60}/[\"']?(?P<v>[^\s@\"'/]{4,120})[\"']?(?=[@\s\"']|\Z)")),
+    (" login ", LazyRegex(rf"\b(?:cargo|vault|bw)[ \t]+login[ \t]+(?:[\w.+-]+@[\w.-]+[ \t]+)?{_WORD_OR_QUOTED}")),
+    (" unlock ", LazyRegex(rf"\b(?:bw|rbw)[ \t]+unlock[ \t]+{_WORD_OR_QUOTED}")),
+    (" config ", LazyRegex(rf"\b(?:npm|pnpm|yarn|poetry|composer|git)[ \t]+config[ \t]+(?:--?[\w-]+[ \t]+|set[ \t]+)*[\"']?[\w./:@-]*(?:[Tt]oken|[Pp]assword|_auth|AuthIdent|oauth|http-basic)[\w./:@-]*[\"']?[ \t]+(?:[\w.@-]+[ \t]+(?=\S))?{_WORD_OR_QUOTED}")),
+    ("rclone obscure ", LazyRegex(rf"\brclone[ \t]+obscure[ \t]+{_WORD_OR_QUOTED}")),
+    ("rclone config ", LazyRegex(rf"\brclone[ \t]+config[^\n]*?[ \t](?:pass|password|token|secret_access_key)[ =]{_WORD_OR_QUOTED}")),
+    ("mc ", LazyRegex(rf"\bmc[ \t]+(?:alias[ \t]+set|config[ \t]+host[ \t]+add)[ \t]+\S+[ \t]+\S+[ \t]+\S+[ \t]+{_WORD_OR_QUOTED}")),
+    ("input_pw ", LazyRegex(rf"(?:input_pw|user_pw|owner_pw)[ \t]+{_WORD_OR_QUOTED}")),
+    ("-setairportnetwork", LazyRegex(rf"-setairportnetwork[ \t]+\w+[ \t]+\S+[ \t]+{_WORD_OR_QUOTED}")),
+    ("netsh wlan", LazyRegex(r"\bnetsh[ \t]+wlan[^\n]*?\b(?:key|keyMaterial)=[\"']?(?P<v>[^\s\"']{4,100})")),
+    ("wpa_cli", LazyRegex(r"\bpsk[ \t]+[\"'\\]*(?P<v>[^\s\"'\\]{8,100})")),
+    ("-passwd /Users/", LazyRegex(rf"-passwd[ \t]+/Users/\S+[ \t]+{_WORD_OR_QUOTED}")),
+    ("kv put ", LazyRegex(r"\bkv[ \t]+put[ \t]+\S+[ \t]+[\w.-]{1,60}=[\"']?(?P<v>[^\s@\"'][^\s\"']{3,300})")),
+    ("secrets set ", LazyRegex(r"\bsecrets[ \t]+set[ \t]+\w{1,60}=[\"']?(?P<v>[^\s\"']{4,300})")),
+    ("secret set ", LazyRegex(r"\bsecret[ \t]+set[ \t][^\n]*?(?:--body[ =]|-b[ =]?|--value[ =])[\"']?(?P<v>[^\s\"']{4,300})")),
+    ("put-parameter ", LazyRegex(r"SecureString[^\n]*?--value[ =][\"']?(?P<v>[^\s\"'{][^\s\"']{3,300})")),
+    ("create-secret ", LazyRegex(r"--secret-string[ =][\"']?(?P<v>[^\s\"'{][^\s\"']{3,300})")),
+    ("user-secrets set ", LazyRegex(rf"\buser-secrets[ \t]+set[ \t]+[\"']?[\w:.]+[\"']?[ \t]+{_WORD_OR_QUOTED}")),
+    ("openssl passwd", LazyRegex(rf"\bopenssl[ \t]+passwd(?:[ \t]+-\w+)*?(?:[ \t]+-salt[ \t]+\S+)?[ \t]+{_WORD_OR_QUOTED}")),
+    ("mysqladmin ", LazyRegex(rf"\bmysqladmin\b[^\n]*?[ \t]password[ \t]+{_WORD_OR_QUOTED}")),
+    ("pserver:", LazyRegex(r":pserver:[\w.-]+:(?P<v>[^\s@\"']{4,120})@")),
+    ("impacket-", LazyRegex(r"\bimpacket-\w+[ \t][^\n]*?[\w.-]+/[\w.-]+:[\"']?(?P<v>[^\s@\"']{4,120})[\"']?@")),
+    ("secretsdump", LazyRegex(r"\bsecretsdump(?:\.py)?[ \t][^\n]*?[\w.-]+/[\w.-]+:[\"']?(?P<v>[^\s@\"']{4,120})[\"']?@")),
+    ("add-mask::", LazyRegex(r"::add-mask::[\"']?(?P<v>[^\s\"'${][^\s\"']{3,300})")),
+    ("issecret=true]", LazyRegex(r"issecret=true\][\"']?(?P<v>[^\s\"'$][^\s\"']{3,300})")),
+    ("command \"echo ", LazyRegex(r"pass(?:word|phrase)?-command[ =]\"echo[ \t]+(?P<v>[^\s\"']{4,300})")),
+    ("passwordeval=", LazyRegex(r"passwordeval=\"echo[ \t]+(?P<v>[^\s\"']{4,300})")),
+    ("PassCmd ", LazyRegex(r"PassCmd[ \t]+[\"']echo[ \t]+(?P<v>[^\s\"']{4,300})")),
+    ("DefaultPassword", LazyRegex(rf"DefaultPassword[ \t][^\n]*?/d[ \t]+{_WORD_OR_QUOTED}")),
+    ("<<<", LazyRegex(rf"(?i:pass|secret|token|kinit|luks|auth|vnc|pwd|psk)[^\n]{{0,80}}?<<<[ \t]*{_WORD_OR_QUOTED}")),
+    ("| passwd ", LazyRegex(r"echo[ \t]+(?:-e[ \t]+)?[\"']?(?P<v>[^\s\"'\\|]{4,100})")),
 )  # fmt: skip
 _LINE_WORDS = {
     needle: tuple("".join(char if char.isalpha() else " " for char in needle.lower()).split()) for needle, _ in LINES
 }
-_USER_OPTION = LatePattern(r"(?<=\s)(?:-u|-U|--?user(?:name)?|--?login|/u(?:ser)?)(?:[ \t]+|[=:])(?!-)[^\s-]\S*")
-_PASSWORD_OPTION = LatePattern(
+_USER_OPTION = LazyRegex(r"(?<=\s)(?:-u|-U|--?user(?:name)?|--?login|/u(?:ser)?)(?:[ \t]+|[=:])(?!-)[^\s-]\S*")
+_PASSWORD_OPTION = LazyRegex(
     r"(?<=\s)(?:-p|-P|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])(?P<q>[\"']?)(?P<v>[^\s\"'|;&<>-][^\s\"'|;&<>]{4,200})(?P=q)(?=\s|\Z)"
 )
 
 
-PASSWORD_BEHIND = LatePattern(r"\s(?:-p|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[^\s/.~$-]")
+PASSWORD_BEHIND = LazyRegex(r"\s(?:-p|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[^\s/.~$-]")
 """An option for a password, in a line in small letters; one for a user before it makes its value a secret."""
 
 
@@ -344,11 +342,11 @@ _SECOND = rf"\([ \t\n]{{0,40}}{_ANY},\s{{0,40}}{_LITERAL}"
 _THIRD = rf"\([ \t\n]{{0,40}}{_ANY},\s{{0,40}}{_ANY},\s{{0,40}}{_LITERAL}"
 _FIRST_OR_SECOND = rf"\([ \t\n]{{0,40}}(?:(?:sha\d+|md5)\.[nN]ew,\s{{0,8}})?{_LITERAL}"
 PATTERNS = {
-    "first": LatePattern(_FIRST),
-    "hash": LatePattern(_FIRST_OR_SECOND, re.IGNORECASE),
-    "second": LatePattern(_SECOND),
-    "third": LatePattern(_THIRD),
-    "pair": LatePattern(rf"\([ \t]{{0,4}}(?:{_ANY},[ \t]{{0,4}})?[\"'][\w.@+-]{{1,60}}:(?P<v>[^\s\"'@]{{4,120}})[\"'@]"),
+    "first": LazyRegex(_FIRST),
+    "hash": LazyRegex(_FIRST_OR_SECOND, re.IGNORECASE),
+    "second": LazyRegex(_SECOND),
+    "third": LazyRegex(_THIRD),
+    "pair": LazyRegex(rf"\([ \t]{{0,4}}(?:{_ANY},[ \t]{{0,4}})?[\"'][\w.@+-]{{1,60}}:(?P<v>[^\s\"'@]{{4,120}})[\"'@]"),
 }  # fmt: skip
 CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "hmac": (
@@ -405,7 +403,7 @@ CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "stripe": (("stripe", "first"),),
 }  # fmt: skip
 """By a word that a text with such a call has: what comes before the bracket, and which argument is the secret."""
-_USER_AND_PASSWORD = LatePattern(r"CURLOPT_USERPWD,\s{0,8}[\"'][^\"':\n]{1,60}:(?P<v>[^\"'\n]{4,200})[\"']")
+_USER_AND_PASSWORD = LazyRegex(r"CURLOPT_USERPWD,\s{0,8}[\"'][^\"':\n]{1,60}:(?P<v>[^\"'\n]{4,200})[\"']")
 
 
 def find_call_spans(text: str, lowered: str, words: frozenset[str]) -> Iterator[Span]:
@@ -457,20 +455,20 @@ def _is_argument(value: str) -> bool:
 
 _MAX_DOCUMENT_CHARS = 8192
 
-_SECRET_KIND = LatePattern(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
-_DATA_IN_BRACES = LatePattern(r"[ \t-]*(?:data|stringData):[ \t]*\{(?P<v>[^{}\n]{1,2000})\}?[ \t]*\r?\Z")
-_ENTRY_IN_BRACES = LatePattern(
+_SECRET_KIND = LazyRegex(r"(?P<indent>(?<![^\n])[ \t-]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*\r?(?=\n|\Z)")
+_DATA_IN_BRACES = LazyRegex(r"[ \t-]*(?:data|stringData):[ \t]*\{(?P<v>[^{}\n]{1,2000})\}?[ \t]*\r?\Z")
+_ENTRY_IN_BRACES = LazyRegex(
     r"[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<q>[\"']?)(?P<v>[^\s,\"']{1,1000})(?P=q)[ \t]*(?=,|\Z)"
 )
-_DATA = LatePattern(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
-_ENTRY = LatePattern(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
-_JSON_KIND = LatePattern(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
-_JSON_DATA = LatePattern(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
-_JSON_VALUE = LatePattern(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
-_OPEN_DOCUMENT = LatePattern(
+_DATA = LazyRegex(r"(?P<indent>[ \t-]*)(?:data|stringData|encryptedData):[ \t]*\r?\Z")
+_ENTRY = LazyRegex(r"(?P<indent>[ \t]*)[\"']?[\w./-]{1,200}[\"']?:[ \t]*(?P<v>\S[^\n]*?)?[ \t]*\r?\Z")
+_JSON_KIND = LazyRegex(r"\\{0,2}\"kind\\{0,2}\"[ \t]*:[ \t]*\\{0,2}\"Secret\\{0,2}\"")
+_JSON_DATA = LazyRegex(r"\\{0,2}\"(?:data|stringData)\\{0,2}\"[ \t]*:[ \t]*\{(?P<v>[^{}]{0,8000})\}")
+_JSON_VALUE = LazyRegex(r":[ \t]*(?P<q>\\{0,2}\")(?P<v>(?:(?!(?P=q))[^\n]){1,8000}?)(?P=q)")
+_OPEN_DOCUMENT = LazyRegex(
     r"(?:apiVersion|kind|(?<![^\n \t])(?:stringD|d)ata(?=:[ \t]*\r?(?:\n|\Z))|\"apiVersion\\{0,2}\"|\"kind\\{0,2}\")"
 )
-_OTHER_KIND = LatePattern(
+_OTHER_KIND = LazyRegex(
     r"kind\\{0,2}\"?:[ \t]*\\{0,2}[\"']?(?!Secret\b|List\b)[A-Z]\w+[\"'\\]{0,3},?[ \t]*\r?(?:\n|,|\})"
 )
 

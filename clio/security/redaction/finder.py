@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
 from clio.security.redaction.assignments import (
     LOGIN,
@@ -55,6 +53,8 @@ from clio.security.redaction.token_patterns import (
     is_key_block_start,
     open_block,
 )
+from clio.text.lazy_regex import LazyRegex
+from clio.text.regex_limits import BoundedPattern, PatternRefused, TooSlow
 
 if TYPE_CHECKING:
     from clio.security.redaction.open_forms import OpenRows
@@ -63,11 +63,11 @@ if TYPE_CHECKING:
 _LONG = 256
 _NAME_REACH = 160
 _SIGN_REACH = 120
-_DIGIT = LatePattern("[0-9]")
-_RUN = LatePattern(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
+_DIGIT = LazyRegex("[0-9]")
+_RUN = LazyRegex(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
 _TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
 _NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
-_SIGN = LatePattern(
+_SIGN = LazyRegex(
     rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}"
     rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
     r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
@@ -80,10 +80,10 @@ _SIGN = LatePattern(
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
 )
 # The word a sentence says: "… is now X". Where it has not come yet, the name lasts.
-_SAID = LatePattern(rf"(?:{SENTENCE_BEHIND}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
-_BESIDE = LatePattern(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
+_SAID = LazyRegex(rf"(?:{SENTENCE_BEHIND}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
+_BESIDE = LazyRegex(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
 # A name that something else follows than what a sentence has between a name and its value: nothing behind it is one.
-_DONE = LatePattern(
+_DONE = LazyRegex(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
     r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
     r"|lautet|becomes|equals|key|keys|value|string|as|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
@@ -92,34 +92,30 @@ _DONE = LatePattern(
 )
 # Of several, as "tokens", no sentence says the values: a list follows at once, or nothing does.
 _PLURALS = ("token", "secret", "key")
-_PLURAL_DONE = LatePattern(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
-_CELL_END = LatePattern(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
-_TABLE_CELL = LatePattern(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
+_PLURAL_DONE = LazyRegex(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
+_CELL_END = LazyRegex(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
+_TABLE_CELL = LazyRegex(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
 _CELL_REACH = 48 + 6 + 1
-_TITLES = LatePattern(
-    r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?"
-)
-_FLAG = LatePattern(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
+_TITLES = LazyRegex(r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
+_FLAG = LazyRegex(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
 # As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
-_SETTER = LatePattern(
-    r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set(?: -[a-z]{1,4})?)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z"
-)
+_SETTER = LazyRegex(r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set(?: -[a-z]{1,4})?)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z")
 _SETTER_CHARS = 80
-_HEADER = LatePattern(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
-_LOGIN = LatePattern(LOGIN)
+_HEADER = LazyRegex(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
+_LOGIN = LazyRegex(LOGIN)
 _NAMES = {
-    word: LatePattern(word) for word in ("pass", "secret", "token", "credential", "pwd", "key", "kennwort", "contrase")
+    word: LazyRegex(word) for word in ("pass", "secret", "token", "credential", "pwd", "key", "kennwort", "contrase")
 } | {
-    "auth": LatePattern(rf"authorization|auth{BEHIND}"),
-    "_pat": LatePattern(rf"_pat{BEHIND}"),
-    "sess": LatePattern(rf"sess(?:ion)?_?id{BEHIND}"),
-    "pw": LatePattern(rf"pw{BEHIND}"),
-    "psk": LatePattern(rf"psk{BEHIND}"),
-    "geheim": LatePattern("geheim"),
-    "senha": LatePattern(rf"senha{BEHIND}"),
-    "wachtwoord": LatePattern("wachtwoord"),
-    "pin": LatePattern(rf"(?:[_-]pin|pin[_-]?code){BEHIND}"),
+    "auth": LazyRegex(rf"authorization|auth{BEHIND}"),
+    "_pat": LazyRegex(rf"_pat{BEHIND}"),
+    "sess": LazyRegex(rf"sess(?:ion)?_?id{BEHIND}"),
+    "pw": LazyRegex(rf"pw{BEHIND}"),
+    "psk": LazyRegex(rf"psk{BEHIND}"),
+    "geheim": LazyRegex("geheim"),
+    "senha": LazyRegex(rf"senha{BEHIND}"),
+    "wachtwoord": LazyRegex("wachtwoord"),
+    "pin": LazyRegex(rf"(?:[_-]pin|pin[_-]?code){BEHIND}"),
 }
 """`names.ANY_WORD` by what stands first in it, in small letters; of "api key" the second."""
 
@@ -142,7 +138,7 @@ WHOLE_LINE = -2
 """What `SignTest.judge` says where nothing can be told before the line has ended."""
 _MOST_WORDS = 16_384
 _CACHED_CHARS = 64
-_KEY = LatePattern(r"keys?(?![a-z])")
+_KEY = LazyRegex(r"keys?(?![a-z])")
 _KEY_REACH = 32
 
 
@@ -365,27 +361,27 @@ def may_be_quiet(before: str, words: str) -> bool:
     return " set" not in low and " user" not in low and _DIRECTIVES.isdisjoint(low.split())
 
 
-_PROSE = LatePattern(r"(?:[A-Z]?[a-z]{1,15}[.,;]?[ ]+)+")
-_ASSIGNING = LatePattern(r"[-:=<>|`\"'({\[$]")
+_PROSE = LazyRegex(r"(?:[A-Z]?[a-z]{1,15}[.,;]?[ ]+)+")
+_ASSIGNING = LazyRegex(r"[-:=<>|`\"'({\[$]")
 _DIRECTIVES = frozenset("env arg with using login".split())
 _TELLERS = frozenset(
     "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
     " string".split()
 )
-_TOLD_OPEN = LatePattern(
+_TOLD_OPEN = LazyRegex(
     r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}"
     r"(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
 )
 
 
 # What all that tells of anything holds, but for the names of programs and a user's values.
-_MAY_TELL = LatePattern(
+_MAY_TELL = LazyRegex(
     "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "-login", "://", "-----begin")))
     + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
 )
 _OFFER_CHARS = 24
 _OFFERING = ("use", "try", "type", "enter")
-_OFFER = LatePattern(r"(?:\A|[^a-z0-9_])(?:use|try|type|enter)\Z")
+_OFFER = LazyRegex(r"(?:\A|[^a-z0-9_])(?:use|try|type|enter)\Z")
 _USER_OPTIONS = ("-u", "--user", "--login", "-login")
 _FLAG_BEGUN = ("-", "'-", '"-')
 
@@ -429,7 +425,7 @@ _MOST_NAMES = 4096
 
 
 @lru_cache(maxsize=256)
-def _select_names(told: int) -> tuple[tuple[str, LatePattern, int], ...]:
+def _select_names(told: int) -> tuple[tuple[str, LazyRegex, int], ...]:
     return tuple((word, name, _BITS[word]) for word, name in _NAMES.items() if told & _BITS[word])
 
 
@@ -536,8 +532,8 @@ def _inner(words: str) -> str:
     return _RUN.sub(lambda run: f"0{run[0][-_TAIL:]}", words) if has_stretch(words, _LONG) else words
 
 
-_WORD = LatePattern(r"\S+")
-_LINE = LatePattern(r"[^\n]+")
+_WORD = LazyRegex(r"\S+")
+_LINE = LazyRegex(r"[^\n]+")
 _MAX_ROUNDS = 8
 _MOST_ROUNDS = 12
 _FAR = 2048
@@ -613,7 +609,7 @@ class Finder:
         return SignTest(self.values)
 
     @property
-    def unit(self) -> LatePattern:
+    def unit(self) -> LazyRegex:
         """What is always looked at as a whole: a word, or a line where there are user patterns."""
         return _LINE if self.patterns else _WORD
 

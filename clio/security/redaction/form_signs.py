@@ -6,9 +6,9 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.commands_and_calls import CALLS, LINES, MAX_LINE_CHARS, PATTERNS
 from clio.security.redaction.contexts import ALL_FORMS, FOREIGN, OTHER_FORMS, Form, accept_value
+from clio.text.lazy_regex import LazyRegex
 
 
 @cache
@@ -25,7 +25,7 @@ def _list_further_forms() -> tuple[Form, ...]:
     calls = (
         Form(
             (f"{call}(",),
-            LatePattern(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
+            LazyRegex(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
             accept_value,
             whole=True,
         )

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 # ruff: noqa: E501 - an expression reads better on one line
 
 
-_CHARACTER_KINDS = tuple(map(LatePattern, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
-_CONSONANTS = LatePattern(r"(?i)[b-df-hj-np-tv-xz]{5}")
+_CHARACTER_KINDS = tuple(map(LazyRegex, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
+_CONSONANTS = LazyRegex(r"(?i)[b-df-hj-np-tv-xz]{5}")
 
 
 def compute_entropy(text: str) -> float:
@@ -81,9 +81,9 @@ _PAIRS = (
     "67656550600778470878100202834192328022436223534402108335843780461774377431412166768514702562480469220542"
     "6565655373267769058734525483349234803553740255303046"
 )
-_SEGMENTS = LatePattern(r"[-_./: ]+")
-_SEGMENT = LatePattern(r"[A-Za-z]*\d{0,4}|\d+")
-_RUNS = LatePattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_SEGMENTS = LazyRegex(r"[-_./: ]+")
+_SEGMENT = LazyRegex(r"[A-Za-z]*\d{0,4}|\d+")
+_RUNS = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def is_wordlike(value: str, *, digits: bool = False) -> bool:
@@ -118,7 +118,7 @@ _NAME_WORD = (
     r"|value|string|text|field|type|hash|input|basic|digest|jwt|oauth2?|csrf|xsrf|session|cookie|header|env|var|param|arg"
     r"|grant|code|file|path|url|data|label|placeholder|prompt|reset|forgot|change|enter|repeat|show|hide|none|null)"
 )
-_PLACEHOLDER = LatePattern(
+_PLACEHOLDER = LazyRegex(
     r"(?:x{3,}[-_x]*|\*{2,}|\.{2,}|-{2,}|_{2,}|•+|…+|#{3,}|0+|1+|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\$[0-9@*#?]|\{\{?.*"
     r"|%\w{0,40}%?|%[(<{].*|#\{.*|@.*@|:[a-z_]+|\?|[\w.-]*(?:\.{3}|…|\*{3,}|x{4,})[\w.-]*"
     r"|(?:my|your|the|a|some|new|old|fake|dummy|sample|example|test|demo|mock|bad|wrong|invalid|default|insert|enter|add"
@@ -130,7 +130,7 @@ _PLACEHOLDER = LatePattern(
     r"|testing|unset|empty|missing|hidden|masked|optional|required|yes|no|on|off|auto|bytes|abc|xyz|any|all)\d{0,4})",
     re.IGNORECASE,
 )
-_REFERENCE = LatePattern(
+_REFERENCE = LazyRegex(
     r"\$\{|\$\(|\{\{|<%|%\(|\$env:|\$\w+\Z|`|(?:os\.)?(?:environ|getenv)\b|process\.env|import\.meta|System\.|Deno\.env"
     r"|ENV\[|ENV\.|env\.|env\(|!(?:Ref|Sub|GetAtt|secret|vault|env|ImportValue|Join)\b|(?:op|vault|keyring|secret|file|env|awssm"
     r"|ref\+\w+|gcpsm|azurekv)://?|arn:aws|ENC\[|ENC\(|\{cipher\}|var\.|local\.|data\.\w+\.|module\.|secrets\.|vars\."
@@ -162,23 +162,23 @@ _ALGORITHM_PARTS = (
     " bits kw nopad padding url sum crypt"
 )
 _ALGORITHM = rf"(?:(?>{'|'.join(map(re.escape, sorted(_ALGORITHM_PARTS.split(), key=len, reverse=True)))})[-_/+.: ]?[\d_/]{{0,8}}[-_/+.:]?)++\w?"
-MEASURE = LatePattern(
+MEASURE = LazyRegex(
     rf"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{{0,5}}|{_ALGORITHM}|(?:sha|base|rfc|iso|utf|win32|unicode|latin)[-_]?\d+[-_:.,/][a-z:._,-]*"
     r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s|.*n't"
     r"|.*[()\[\]{}].*|[a-z_./?&:-]+=[^=].*)"
 )
 """Numbers with their units, versions, the names of algorithms and other words with digits that no secret is."""
-FILE_NAME = LatePattern(
+FILE_NAME = LazyRegex(
     r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
 )
-REPETITION = LatePattern(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
+REPETITION = LazyRegex(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
 CHAIN_STOP = frozenset(
     "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
 )
 
 
-_CHAIN_WORDS = LatePattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_CHAIN = LatePattern(
+_CHAIN_WORDS = LazyRegex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CHAIN = LazyRegex(
     r"[A-Za-z]{3,}(?:(?P<sign>[-_.])[A-Za-z]{3,}(?:(?P=sign)[A-Za-z]{3,})*)?(?:[-_.]?\d{1,4})?[!.]?|(?:[A-Z][a-z]{2,}){2,}\d{0,4}!?"
 )
 # What identifiers, labels and the words of programs are made of; no passphrase has one of them in this table.
@@ -220,11 +220,11 @@ _TECHNICAL = frozenset(
         " identifier keyword numeric delimiter bracket brace comma semicolon colon"
     ).split()
 )
-_TECHNICAL_PARTS = LatePattern(
+_TECHNICAL_PARTS = LazyRegex(
     r"secret|token|passw|passphrase|auth|credential|config|default|example|value|string|client|server|setting|invalid|required"
     r"|encrypt|param|attribute|identifier|variable|function|placeholder|change|apikey|refresh|access|public|private|session"
 )
-_ENGLISH_ENDS = LatePattern(
+_ENGLISH_ENDS = LazyRegex(
     r"(?:ly|able|ible|ized|ised|izing|ising|ization|isation|ations?|ness|ments?|ility|ical|ating|ated)\Z"
 )
 
@@ -295,7 +295,7 @@ NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])}}]){{0,2}}[ \t]{{0,16}}
 HALF_A_NAME = rf"(?:{'|'.join(_KEYS)})(?=[ \t]*\Z)"
 """The first of two words that are a name together, at the end of a text."""
 
-_ENDS = LatePattern(
+_ENDS = LazyRegex(
     r"(?:password|passwd|passphrase|passcode|passwort|motdepasse|kennwort|contraseña|contrasena|senha|wachtwoord|geheimnis"
     r"|secrets?|token|apikey|accesskey|secretkey|secretkeybase|privatekey"
     r"|credentials?|pwd|(?:db|user|smtp|mail|admin|ftp|root|redis|mysql|pg|ssh|become|sudo|login|ldap|bind|http|proxy|wifi"
@@ -306,7 +306,7 @@ _ENDS = LatePattern(
     r"|masterkey|authorization|licensekey|(?:secret|token|password)value)"
     r"(?:prod|production|dev|staging|test|live|old|new|primary|secondary|confirm|confirmation|repeat|v?\d{1,3})?\Z"
 )
-_IN_CAPITALS = LatePattern(
+_IN_CAPITALS = LazyRegex(
     r"(?:\A|_)(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_?KEY)(?:_(?:PROD|DEV|STAGING|TEST|LIVE|V?\d+))?\Z"
 )
 _PLACES = (
@@ -315,19 +315,19 @@ _PLACES = (
 )
 _OF_PLACES = frozenset(_PLACES.split())
 """What a token is called that marks a place in a text or a list."""
-_NOT_SECRET = LatePattern(
+_NOT_SECRET = LazyRegex(
     rf"(?:(?:{'|'.join(_PLACES.split())})+|per|cls|sep|this|string|name|number|publickey)token\d{{0,3}}"
     r"|.*public(?:access|api|encryption|signing)key|.*enc?pwd|oldpwd",
     needs="token pwd public",
 )
-_NAME_WORDS = LatePattern(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_MAYBE = LatePattern(
+_NAME_WORDS = LazyRegex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MAYBE = LazyRegex(
     r"[A-Z0-9_]+_(?:KEY|PAT|AUTH|PASS|PIN)\Z|(?:\A|[_.-])auth\Z|(?:PHPSESS|JSESSION|SESSION|session)_?(?:ID|Id|id)\Z|connect\.sid\Z"
     r"|[A-Za-z0-9]_[Pp]ass\Z|[a-z]Pass\Z|(?:hmac|jwt|aes|crypt|cipher|cookie|session|storage|shared|consumer|subscription|deploy|webhook"
     r"|service|admin|app|application|stripe|openai|client)_?-?[Kk]ey\Z|[A-Za-z0-9_-]*(?:[Tt]okens|_TOKENS|[Pp]asswords|PASSWORDS"
     r"|[Kk]eys|_KEYS|_pin)\Z"
 )
-_OPEN_KEY = LatePattern(r"PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|CACHE|SITE|PUBLISHABLE|IDEMPOTENCY|HOT|REG|ROW|INDEX")
+_OPEN_KEY = LazyRegex(r"PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|CACHE|SITE|PUBLISHABLE|IDEMPOTENCY|HOT|REG|ROW|INDEX")
 _PASSWORD_WORDS = ("pass", "pwd", "kennwort", "contrase", "senha", "wachtwoord", "psk")
 # Names that grammars, parsers and messages use for other things as well.
 _GENERIC = frozenset("token secret secrets credential credentials authorization privatekey".split())

@@ -6,14 +6,14 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.partial_pattern import compile_partial, list_leads
 from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import MAPPING, PLIST, find_name, find_name_places, lower_in_place
 from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
 from clio.security.redaction.form_signs import list_forms
 from clio.security.redaction.names_and_values import is_begun, is_secret_name
 from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS
+from clio.text.lazy_regex import LazyRegex
+from clio.text.regex_limits import compile_partial, list_leads
 
 _WINDOW = 1400
 _ROW_WINDOW = 4096
@@ -26,7 +26,7 @@ _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
 _AT_NAMES = (
     PLIST,
     MAPPING,
-    *(each for each in vars(syntaxes).values() if isinstance(each, LatePattern) and _VALUE_GROUP.search(each.pattern)),
+    *(each for each in vars(syntaxes).values() if isinstance(each, LazyRegex) and _VALUE_GROUP.search(each.pattern)),
 )
 
 _TITLES = re.compile(r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
@@ -111,7 +111,7 @@ def open_rows(text: str, end: int) -> OpenRows | None:
 
 
 @cache
-def make_partial_pattern(pattern: LatePattern | re.Pattern[str]) -> re.Pattern[str]:
+def make_partial_pattern(pattern: LazyRegex | re.Pattern[str]) -> re.Pattern[str]:
     """The expression for the beginnings of what a pattern finds."""
     return compile_partial(pattern.pattern, pattern.flags)
 
@@ -135,7 +135,7 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
 
 
 @cache
-def _list_leads(pattern: LatePattern | re.Pattern[str], size: int) -> tuple[str, ...]:
+def _list_leads(pattern: LazyRegex | re.Pattern[str], size: int) -> tuple[str, ...]:
     """What a form begins with that has a needle of a size further in, as far as that size."""
     return tuple({lead[:size] for lead in list_leads(pattern.pattern, pattern.flags)})
 

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.config.environment import SERVER_KEYS
+from clio.config.fields import SERVER_KEYS
 from clio.config.schema import Config
 from clio.security.redaction.finder import (
     ANNOUNCED,
@@ -34,6 +33,7 @@ from clio.security.redaction.names_and_values import (
     list_env_secrets,
 )
 from clio.security.redaction.token_patterns import MARGIN, MARKER, MAX_BLOCK_CHARS, Span, is_key_block_start, open_block
+from clio.text.lazy_regex import LazyRegex
 
 _MAX_TRIES = 64
 SLICE_CHARS = 1_024
@@ -51,9 +51,9 @@ LOOK_COST = 128
 """What a look costs as a number of characters, besides those it looks at."""
 _PASSED = 128
 _QUIET_PIECES = 4
-_SPLITS = LatePattern(r"[^A-Za-z0-9_+/=.~%:@-]")
-_GOES_ON = LatePattern(r"[A-Za-z0-9_+/=.~%-]*")
-_IN_A_BLOCK = LatePattern(r"[A-Za-z0-9+/=,:.\s]*")
+_SPLITS = LazyRegex(r"[^A-Za-z0-9_+/=.~%:@-]")
+_GOES_ON = LazyRegex(r"[A-Za-z0-9_+/=.~%-]*")
+_IN_A_BLOCK = LazyRegex(r"[A-Za-z0-9+/=,:.\s]*")
 
 
 def _end_of_line(text: str) -> str:

@@ -6,7 +6,6 @@ from functools import cache
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.names_and_values import (
     compute_entropy,
     has_digit,
@@ -14,6 +13,7 @@ from clio.security.redaction.names_and_values import (
     is_random_key,
     is_random_value,
 )
+from clio.text.lazy_regex import LazyRegex
 
 
 class TokenPattern(Struct, frozen=True):
@@ -260,7 +260,7 @@ TOKENS: tuple[TokenPattern, ...] = (
 MAX_BLOCK_CHARS = 8192
 """How long a private key block, or a run of text without white space, is looked at as one."""
 
-MARKER = LatePattern(r"\[REDACTED:[a-z0-9-]{1,40}\]")
+MARKER = LazyRegex(r"\[REDACTED:[a-z0-9-]{1,40}\]")
 
 
 class Span(Struct, frozen=True):
@@ -292,18 +292,18 @@ _HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _BODY = r"(?:[A-Za-z0-9+/=,:.\s\"'\\>#()@;<_|│→]|-(?!----BEGIN))"
 MARGIN = r"[ \t]{0,40}(?:[A-Za-z0-9_./-]{1,120}[:-])?(?:[0-9]{1,7}[|│→:>\t -])?[ \t|│>+-]{0,8}"
 _SHOWN_LINE = rf"[ \t|│]{{0,8}}\n{MARGIN}[A-Za-z0-9+/=]"
-PRIVATE_KEY = LatePattern(
+PRIVATE_KEY = LazyRegex(
     rf"{_HEADER}(?:{_BODY}{{24,{MAX_BLOCK_CHARS}}}?-----END [A-Z0-9 ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----"
     rf"|(?:\\[nr]|[A-Za-z0-9+/=\s]){{40,{MAX_BLOCK_CHARS}}}"
     rf"|{_SHOWN_LINE}{{40,160}}(?:{_SHOWN_LINE}{{1,160}}){{0,40}})"
 )
-_BEGUN = LatePattern(_HEADER)
-_OPEN_PRIVATE_KEY = LatePattern(
+_BEGUN = LazyRegex(_HEADER)
+_OPEN_PRIVATE_KEY = LazyRegex(
     rf"-----BEGIN(?: [A-Z0-9 ]{{0,60}})?-{{0,5}}\Z|{_HEADER}{_BODY}{{0,{MAX_BLOCK_CHARS + 80}}}\Z"
 )
 
-URL_PASSWORD = LatePattern(r"://[^\s/:@\"'<>`]{0,256}:([^\s/\"'<>`]{1,512})@")
-BEARER = LatePattern(r"(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9._~+/-]{12,}={0,2})")
+URL_PASSWORD = LazyRegex(r"://[^\s/:@\"'<>`]{0,256}:([^\s/\"'<>`]{1,512})@")
+BEARER = LazyRegex(r"(?<![A-Za-z0-9])(?:[Bb]earer|BEARER|[Bb]asic|BASIC)[ \t]{1,4}([A-Za-z0-9._~+/-]{12,}={0,2})")
 
 
 _STRETCH_MAP = bytes(
@@ -312,8 +312,8 @@ _STRETCH_MAP = bytes(
 SHORTEST_KEY = 16
 _SIXTEEN = b"x" * SHORTEST_KEY
 _STRETCH_END = re.compile(rb"x*")
-_DIGIT = LatePattern("[0-9]")
-_BEGINNINGS = LatePattern("([A-Za-z0-9]{2})[A-Za-z0-9]*")
+_DIGIT = LazyRegex("[0-9]")
+_BEGINNINGS = LazyRegex("([A-Za-z0-9]{2})[A-Za-z0-9]*")
 _REACH = 24
 
 

@@ -7,7 +7,7 @@ import sys
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -110,17 +110,17 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     hidden_programs: tuple[str, ...] = ()
 
 
-_WORD_ESCAPE = LatePattern(r"\\(\n|.)", re.DOTALL)
-_STRING_ESCAPE = LatePattern(r'\\([\n"\\$`])')
-_ANSI_ESCAPE = LatePattern(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
-_PLAIN_ANSI = LatePattern(
+_WORD_ESCAPE = LazyRegex(r"\\(\n|.)", re.DOTALL)
+_STRING_ESCAPE = LazyRegex(r'\\([\n"\\$`])')
+_ANSI_ESCAPE = LazyRegex(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
+_PLAIN_ANSI = LazyRegex(
     r"(?:[^\\]|\\(?:[abeEfnrtv\\'\"?]|x(?:[1-7][0-9a-fA-F]|0[1-9a-fA-F])|(?:1[0-7]|0[1-7])[0-7]|u(?!0000)[0-9a-fA-F]{4}))*"
 )
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_GLOB = LatePattern(r"(?<!\\)(?:\\\\)*[*?\[]")
-_BRACES = LatePattern(r"\{[^{}]*(?:,|\.\.)")
-_INNERMOST = LatePattern(r"\{([^{}]*)\}")
-_ROW = LatePattern(r"([-+]?\d{1,9})\.\.([-+]?\d{1,9})(?:\.\.[-+]?\d{1,9})?")
+_GLOB = LazyRegex(r"(?<!\\)(?:\\\\)*[*?\[]")
+_BRACES = LazyRegex(r"\{[^{}]*(?:,|\.\.)")
+_INNERMOST = LazyRegex(r"\{([^{}]*)\}")
+_ROW = LazyRegex(r"([-+]?\d{1,9})\.\.([-+]?\d{1,9})(?:\.\.[-+]?\d{1,9})?")
 _LETTERS = 58
 """As many as there are from `A` to `z`."""
 MANY_WORDS = 100_000
@@ -244,42 +244,42 @@ _LATER_PREFIXES = (
 )
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 
-_NESTED = LatePattern(r"\$[({\[]|`")
+_NESTED = LazyRegex(r"\$[({\[]|`")
 _NUMBER = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
 _RENAMES = word_set("alias enable hash")
 # Options that change neither where commands run nor which; `lastpipe` has the end of a pipe move the shell itself.
 SHOPT_NAMES = word_set(
     "extglob nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges"
 )
-_SET = LatePattern(r"[-+][abCefhmnuvxBEHT]*o?")
+_SET = LazyRegex(r"[-+][abCefhmnuvxBEHT]*o?")
 SET_NAMES = word_set("""
     allexport braceexpand errexit errtrace functrace hashall noclobber noexec noglob nounset pipefail verbose xtrace
     """)
 _SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
 _NUMBERS = word_set("RANDOM SRANDOM OPTIND SECONDS LINENO")
-_PLAIN_TEST = LatePattern(r"-[abcdefghknoprstuwxzGLNOSt]")
-_PLAIN_RELATION = LatePattern(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
+_PLAIN_TEST = LazyRegex(r"-[abcdefghknoprstuwxzGLNOSt]")
+_PLAIN_RELATION = LazyRegex(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
 _NAMING = (_SETTERS - {"let"}) | {"printf", "wait"}
-_COMPARED = LatePattern(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
-_ASKED_NAME = LatePattern(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
-_ZERO = LatePattern(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
-_NAME = LatePattern(r"[A-Za-z_]\w*")
-_SUM = LatePattern(r"\$?\(\([\w \t+*/%<>=!&|?:,;${}-]*\)\)")
-_COUNTS = LatePattern(
+_COMPARED = LazyRegex(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
+_ASKED_NAME = LazyRegex(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
+_ZERO = LazyRegex(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
+_NAME = LazyRegex(r"[A-Za-z_]\w*")
+_SUM = LazyRegex(r"\$?\(\([\w \t+*/%<>=!&|?:,;${}-]*\)\)")
+_COUNTS = LazyRegex(
     r"(?:^|(?<=[\s;&|({]))([A-Za-z_]\w*)=(?:-?\d+|\$\(\([\w \t+*/%<>=!&|?:,${}-]*\)\))(?=[\s;&|)]|$)"
     r"|(?<=\bfor )([A-Za-z_]\w*) in(?: (?:\d+|\{\d+\.\.\d+\}))+ ?(?=[;\n])"
 )
-_IS_SUM = LatePattern(r"-?\d+|\$\(\(.*\)\)", re.DOTALL)
-_READ = LatePattern(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-_HEX = LatePattern(r"\b0[xX][0-9a-fA-F]+")
-_OUTSIDE = LatePattern(r"\$(?![#?$!])|`")
+_IS_SUM = LazyRegex(r"-?\d+|\$\(\(.*\)\)", re.DOTALL)
+_READ = LazyRegex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_HEX = LazyRegex(r"\b0[xX][0-9a-fA-F]+")
+_OUTSIDE = LazyRegex(r"\$(?![#?$!])|`")
 # In the order of the alternatives: `${!x}`, `${x@P}`, `$[ ]`, `${a[i]}`, `a[i]=`, `${x:i}`, `{fd}>`.
-_CALCULATED = LatePattern(
+_CALCULATED = LazyRegex(
     r"\$\{!(?!\w+(?:\[[@*]\]|[*@])\})|@P\}|\$\["
     r"|\$\{[!#]?\w+\[(?!(?:-?\d+|[@*])\])|(?:^|[\s;&|(])\w+\[(?!\d+\])[^\n=]{0,200}\]\+?="
     r"|\$\{\w+(?:\[[@*]\])?:(?![-=?+])[^}]{0,200}[A-Za-z_$`]|\{\w+(?:\[[^\n]{0,200}\])?\}[<>]"
 )
-_DEFAULTED = LatePattern(r"\$\{(\w+):?=")
+_DEFAULTED = LazyRegex(r"\$\{(\w+):?=")
 
 CALCULATES = "it calculates with a text that may hold a command"
 
@@ -453,16 +453,16 @@ def _declaration(command: SimpleCommand) -> str:
 # In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
 # `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` and `>&! x` (zsh, called `sh`,
 # takes them for `>| x`).
-_PLAIN_DOUBT = LatePattern(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
+_PLAIN_DOUBT = LazyRegex(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
 # There `/x` is an option, and almost every sign means something.
-_CMD_PLAIN = LatePattern(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
+_CMD_PLAIN = LazyRegex(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
 _CALCULATE = word_set("shift exit return break continue")
-_NUMBERED = LatePattern(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
-_PLAIN_NAME = LatePattern(r"[A-Za-z_]")
+_NUMBERED = LazyRegex(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
+_PLAIN_NAME = LazyRegex(r"[A-Za-z_]")
 # Before version 4, bash looked for the end of `$( )` without reading what stands in it.
-_OLD_HERE = LatePattern(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
-_OLD_COMMENT = LatePattern(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
-_MISLEADS = LatePattern(r"['\"`()\\]")
+_OLD_HERE = LazyRegex(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
+_OLD_COMMENT = LazyRegex(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
+_MISLEADS = LazyRegex(r"['\"`()\\]")
 
 
 def get_line_shell() -> tuple[str, ...]:

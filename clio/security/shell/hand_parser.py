@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell import command_line as shell_words
 from clio.security.shell.command_line import (
     DECIDES_MOVES,
@@ -20,20 +19,21 @@ from clio.security.shell.command_line import (
     resolve_cd,
     word_set,
 )
+from clio.text.lazy_regex import LazyRegex
 
 MAX_DEPTH = 40
-_BLANKS = LatePattern(r"(?:[ \t]|\\\n)*")
-_RUN = LatePattern(r"[^ \t\n\\'\"$`;&|<>()]+")
-_IN_DOUBLE = LatePattern(r"[^\\\"$`]+")
-_IN_TEXT = LatePattern(r"[^\\$`]+")
-_IN_BRACES = LatePattern(r"[^\\\"'$`{}\n<>]+")
-_IN_SUM = LatePattern(r"[\w \t+*/%<>=!&|?:,^~.#\[\]-]+", re.ASCII)
-_NAME = LatePattern(r"[A-Za-z_]\w*|[@*#?$!\d-]", re.ASCII)
-_PARAMETER = LatePattern(r"[!#]?(?:[A-Za-z_]\w*(?:\[(?:\w+|[@*])\])?|[@*#?$!-]|\d+)", re.ASCII)
-_ANSI = LatePattern(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_TWICE = LatePattern(r"\\[$`\\\"\n]|\\$")
-_GOES_ON = LatePattern(r"(?<!\\)(?:\\\\)*\\\n")
-_DELIMITER = LatePattern(r"[\w!.+-]+", re.ASCII)
+_BLANKS = LazyRegex(r"(?:[ \t]|\\\n)*")
+_RUN = LazyRegex(r"[^ \t\n\\'\"$`;&|<>()]+")
+_IN_DOUBLE = LazyRegex(r"[^\\\"$`]+")
+_IN_TEXT = LazyRegex(r"[^\\$`]+")
+_IN_BRACES = LazyRegex(r"[^\\\"'$`{}\n<>]+")
+_IN_SUM = LazyRegex(r"[\w \t+*/%<>=!&|?:,^~.#\[\]-]+", re.ASCII)
+_NAME = LazyRegex(r"[A-Za-z_]\w*|[@*#?$!\d-]", re.ASCII)
+_PARAMETER = LazyRegex(r"[!#]?(?:[A-Za-z_]\w*(?:\[(?:\w+|[@*])\])?|[@*#?$!-]|\d+)", re.ASCII)
+_ANSI = LazyRegex(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_TWICE = LazyRegex(r"\\[$`\\\"\n]|\\$")
+_GOES_ON = LazyRegex(r"(?<!\\)(?:\\\\)*\\\n")
+_DELIMITER = LazyRegex(r"[\w!.+-]+", re.ASCII)
 _END_OF_WORD = frozenset(" \t\n;&|()")
 
 
@@ -87,7 +87,7 @@ class Scanner:
         """What comes next; shorter at the end."""
         return self.text[self.at : min(self.at + size, self.end)]
 
-    def skip(self, pattern: LatePattern) -> str:
+    def skip(self, pattern: LazyRegex) -> str:
         """Go over what a pattern finds here, and give it."""
         match = pattern.match(self.text, self.at, self.end)
         if match is None:
@@ -325,14 +325,14 @@ class Scanner:
 COMPOUND = word_set("if while until for case function [[ {")
 CLOSING = word_set("then do done fi else elif esac } ! select coproc")
 _WORD_END = r"(?=[ \t\n;&|<>()]|\Z)"
-_RESERVED = LatePattern(rf"(?:[{{}}!]|\[\[|[a-z]{{2,8}}){_WORD_END}")
-PARENS = LatePattern(r"\([ \t]*\)")
-_REDIRECT = LatePattern(r"\d*(?:<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|&>>?")
-_ASSIGNS = LatePattern(r"([A-Za-z_]\w*)(?:\[\d+\])?\+?=", re.ASCII)
-_SUBSCRIPT = LatePattern(r"[A-Za-z_]\w*\[", re.ASCII)
-_ELEMENT = LatePattern(r"\[(?!\d+\]=)")
-_NUMBERED = LatePattern(r"\{\w+\}\Z")
-_DESCRIPTOR = LatePattern(r"\d+-?")
+_RESERVED = LazyRegex(rf"(?:[{{}}!]|\[\[|[a-z]{{2,8}}){_WORD_END}")
+PARENS = LazyRegex(r"\([ \t]*\)")
+_REDIRECT = LazyRegex(r"\d*(?:<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|&>>?")
+_ASSIGNS = LazyRegex(r"([A-Za-z_]\w*)(?:\[\d+\])?\+?=", re.ASCII)
+_SUBSCRIPT = LazyRegex(r"[A-Za-z_]\w*\[", re.ASCII)
+_ELEMENT = LazyRegex(r"\[(?!\d+\]=)")
+_NUMBERED = LazyRegex(r"\{\w+\}\Z")
+_DESCRIPTOR = LazyRegex(r"\d+-?")
 _TIMES = frozenset({Word("time"), Word("-p"), Word("--")})
 CLOSED = "\0\0"
 """What a call is fed whose input is another descriptor, or none."""
@@ -482,11 +482,11 @@ class Simple(Scanner):
         return True
 
 
-_FUNCTION = LatePattern(r"[A-Za-z_][\w.-]*", re.ASCII)
-_VARIABLE_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
-_IN_TEST = LatePattern(r"&&|\|\||[()]|[<>](?!\()")
-_SPLIT_SIGN = LatePattern(r"[;&|<>($]\\\n(?:\\\n)*[;&|<>({\[]")
-_CASE_END = LatePattern(r";;&|;;|;&")
+_FUNCTION = LazyRegex(r"[A-Za-z_][\w.-]*", re.ASCII)
+_VARIABLE_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
+_IN_TEST = LazyRegex(r"&&|\|\||[()]|[<>](?!\()")
+_SPLIT_SIGN = LazyRegex(r"[;&|<>($]\\\n(?:\\\n)*[;&|<>({\[]")
+_CASE_END = LazyRegex(r";;&|;;|;&")
 
 
 class Outline(Simple):

@@ -7,7 +7,6 @@ from itertools import product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.judge import FILES, Printed, find_printed, has_function, list_files
 from clio.security.shell.command_line import (
     CommandLine,
@@ -20,19 +19,20 @@ from clio.security.shell.command_line import (
     word_set,
 )
 from clio.security.shell.parser import parse_command_line
+from clio.text.lazy_regex import LazyRegex
 
 # `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
 # So is what arithmetic makes of numbers; whether its names hold any is looked at by the parser of the line.
-_NUMBERS = LatePattern(
+_NUMBERS = LazyRegex(
     r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+\[[@*]\]\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
     r"|\$\(\([\w\s+*/%<>=!&|?:,$-]*\)\)"
 )
-_VARIABLE = LatePattern(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
-_FREE = LatePattern(r"[$`{]")
+_VARIABLE = LazyRegex(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
+_FREE = LazyRegex(r"[$`{]")
 # POSIX leaves names in small letters to the line itself; programs are told what they need, secrets too, in capitals.
-_OWN = LatePattern(r"[a-z_][a-z0-9_]*")
+_OWN = LazyRegex(r"[a-z_][a-z0-9_]*")
 _TOLD = ("npm_", "git_", "ac_")
-_CAPITALS = LatePattern(r"[A-Z][A-Z0-9_]*")
+_CAPITALS = LazyRegex(r"[A-Z][A-Z0-9_]*")
 _OF_SHELLS = word_set("""
     ARGV ARGV0 CHILD_MAX COLUMNS COPROC CPUTYPE EGID EMACS EPOCHREALTIME EPOCHSECONDS ERRNO EUID FCEDIT FIGNORE FPATH
     FUNCNAME FUNCNEST GID GROUPS HISTCHARS HISTCMD HISTCONTROL HISTFILE HISTFILESIZE HISTIGNORE HISTSIZE HISTTIMEFORMAT
@@ -51,9 +51,9 @@ _PLAIN = word_set("HOME PATH PWD OLDPWD USER SHELL LANG TERM CI VIRTUAL_ENV NODE
 # What a loop may go through: words, files of the folder and below it, numbers, and what a command says.
 _PART = r"(?!\.[.*?])[\w.*?@:+-]+"
 _ITEM = rf"(?:{_PART}(?:/{_PART})*/?|\{{\d+\.\.\d+\}}|\$\([^()`\n]*\))"
-_ONE_WORD = LatePattern(r"[\w./@:+,=%~-]*")
-_MOVES = LatePattern(r"\b(?:cd|pushd|popd|chdir)\b")
-_ABOUT_FILES = LatePattern(r"\s-[a-mp-yA-Z]\s")
+_ONE_WORD = LazyRegex(r"[\w./@:+,=%~-]*")
+_MOVES = LazyRegex(r"\b(?:cd|pushd|popd|chdir)\b")
+_ABOUT_FILES = LazyRegex(r"\s-[a-mp-yA-Z]\s")
 
 
 def is_line_variable(name: str) -> bool:
@@ -134,18 +134,18 @@ def _set_in(line: str, name: str) -> bool:
 
 _MAX_CALLS = 64
 # No letter here parts a word, is a pattern, or is expanded a second time.
-_PLAIN_VALUE = LatePattern(r"[\w./@:+,=%-]*", re.ASCII)
-_PATTERN = LatePattern(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
-_COUNT = LatePattern(r"\{(\d{1,4})\.\.(\d{1,4})\}")
-_BRACE = LatePattern(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
-_SUBSTITUTION = LatePattern(r"<\([^()$`{}\\*?\[]*\)")
-_OUTPUT = LatePattern(r"\$\(([^()`$\\{}\n<>]+)\)")
-_SINGLE = LatePattern(r"""('[^']*')|"[^"]*\"""")
-_KIND = LatePattern(r"\s-x?type\s+[a-z]\b")
-_READ = LatePattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-_HERE = LatePattern(r"\$(?:PWD\b|\{PWD\})")
-_NUMBER = LatePattern(r"\$[?#]|\$\{#\}")
-_FREE_VARIABLE = LatePattern(r"[$`{}\\]")
+_PLAIN_VALUE = LazyRegex(r"[\w./@:+,=%-]*", re.ASCII)
+_PATTERN = LazyRegex(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
+_COUNT = LazyRegex(r"\{(\d{1,4})\.\.(\d{1,4})\}")
+_BRACE = LazyRegex(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
+_SUBSTITUTION = LazyRegex(r"<\([^()$`{}\\*?\[]*\)")
+_OUTPUT = LazyRegex(r"\$\(([^()`$\\{}\n<>]+)\)")
+_SINGLE = LazyRegex(r"""('[^']*')|"[^"]*\"""")
+_KIND = LazyRegex(r"\s-x?type\s+[a-z]\b")
+_READ = LazyRegex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_HERE = LazyRegex(r"\$(?:PWD\b|\{PWD\})")
+_NUMBER = LazyRegex(r"\$[?#]|\$\{#\}")
+_FREE_VARIABLE = LazyRegex(r"[$`{}\\]")
 _MISLEADS = ("\\$", "\\{", "\\\n")
 """Where a line holds these, a word as it is read here may not be what the shell makes of it."""
 _FIRST = r"(?:\s*[a-z_]\w*=[\w./@:+,%-]*\s*(?:;|&&|\n))*"

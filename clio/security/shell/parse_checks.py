@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.shell import command_line as shell_state
 from clio.security.shell.command_line import DECLARES, Word
 from clio.security.shell.hand_parser import Outline
 from clio.security.shell.wrappers import SHELLS, reads_input
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -93,16 +93,16 @@ _ON_ONE_LINE = frozenset(
 )
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _BARE = frozenset({"word", "extglob_pattern", "regex"})
-_SIGN = LatePattern(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
-_SUBSTITUTION = LatePattern(r"`|\$\(|[<>]\(")
-_DESCRIPTOR = LatePattern(r"\d+|\{\w+\}")
-_INDEX = LatePattern(r"\[(?!\d+\]=)[^\n]*\]\+?=")
+_SIGN = LazyRegex(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
+_SUBSTITUTION = LazyRegex(r"`|\$\(|[<>]\(")
+_DESCRIPTOR = LazyRegex(r"\d+|\{\w+\}")
+_INDEX = LazyRegex(r"\[(?!\d+\]=)[^\n]*\]\+?=")
 _DOLLARS = frozenset({"simple_expansion", "translated_string"})
-_DOUBLE = LatePattern(r"\$\(\(")
-_BLANK = LatePattern(r"(?<!\\)(?:\\\\)*[ \t]")
-_TWICE = LatePattern(r"\\[$`\\\"]")
-_BROKEN_WORD = LatePattern(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
-_SEVERAL = LatePattern(r"\$@|\$\{[@!]|\[@\]|@\}")
+_DOUBLE = LazyRegex(r"\$\(\(")
+_BLANK = LazyRegex(r"(?<!\\)(?:\\\\)*[ \t]")
+_TWICE = LazyRegex(r"\\[$`\\\"]")
+_BROKEN_WORD = LazyRegex(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
+_SEVERAL = LazyRegex(r"\$@|\$\{[@!]|\[@\]|@\}")
 
 
 def find_unaccounted(root: "Node", source: bytes, counted: frozenset[str]) -> list[str]:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
+from clio.text.lazy_regex import LazyRegex
 
 MOST_WILDCARDS = 3
 """Globs with no more of them are matched by Python's own expressions, which are faster."""
@@ -135,7 +135,7 @@ def _is_no_slash(char: str) -> bool:
     return char != "/"
 
 
-_SPECIAL = LatePattern(r"[*?\[{]")
+_SPECIAL = LazyRegex(r"[*?\[{]")
 
 
 def is_glob(text: str) -> bool:

@@ -6,17 +6,17 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.edit_search import Landed, Refused, Rung, Span, fit
 from clio.tools.files.text_file import body, indent, line_number, main_ending, split_lines
 from clio.tools.files.text_match import fold
 
-_SECTION = LatePattern(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
-_MOVE = LatePattern(r"\*\*\* Move to:\s*(.*?)\s*")
-_LINE_NUMBERS = LatePattern(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
-_HEREDOC = LatePattern(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
-_FENCE = LatePattern(r"(?:```|~~~)\s*\w*\s*")
+_SECTION = LazyRegex(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
+_MOVE = LazyRegex(r"\*\*\* Move to:\s*(.*?)\s*")
+_LINE_NUMBERS = LazyRegex(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
+_HEREDOC = LazyRegex(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
+_FENCE = LazyRegex(r"(?:```|~~~)\s*\w*\s*")
 _END_OF_FILE = "*** End of File"
 _NO_NEWLINE = "\\ No newline at end of file"
 

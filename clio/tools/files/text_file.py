@@ -9,16 +9,16 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import Workspace
+from clio.text.lazy_regex import LazyRegex
 
-NEWLINE = LatePattern(r"\r\n|\n|\r")
-_LINE = LatePattern(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-_INDENT = LatePattern(r"[ \t]*")
+NEWLINE = LazyRegex(r"\r\n|\n|\r")
+_LINE = LazyRegex(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_INDENT = LazyRegex(r"[ \t]*")
 _VISIBLE = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 
-_MARKED = LatePattern(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
+_MARKED = LazyRegex(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
 _UNMARK = str.maketrans({"·": " ", "→": "\t", "␍": "", "⍽": "\u00a0"})
 
 LEGEND = "· space, → tab, ␍ carriage return, ⍽ no-break space"

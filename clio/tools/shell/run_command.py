@@ -8,13 +8,13 @@ from typing import Any
 
 from msgspec import structs
 
-from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.errors import ToolFailed, ToolRetry
 from clio.git_looking import command as looking
 from clio.git_looking import environment
 from clio.messages import Commit, Deeds
 from clio.sandbox.fence import TOLD, WARNING
 from clio.security.actions import Internal, RunCommand, Workspace
+from clio.text.commit_lines import commit_lines, runs_commit
 from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
 from clio.tools.schemas import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 from clio.tools.shell.jobs import Job, JobTable

@@ -5,12 +5,12 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.plain import visible
 
 RowKind = Literal["file", "hunk", "context", "added", "removed", "note"]
 
-_HUNK = LatePattern(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _KINDS = ("+", "-", " ", "")
 """How a line of a hunk begins; one that lost its blank at the end is an empty line of context."""
 

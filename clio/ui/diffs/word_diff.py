@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 Span = tuple[int, int]
 """From this character to before that one."""
 
-_WORD = LatePattern(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+|\s+|.")
+_WORD = LazyRegex(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+|\s+|.")
 _MAX_CHARS = 2_000
 _MAX_CELLS = 10_000
 """Old × new words, or lines, that are compared with each other."""

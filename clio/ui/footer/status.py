@@ -1,8 +1,8 @@
 """Times and token counts as a person reads them, and the line under a finished turn. All pure."""
 
 from clio.agent.events import TurnFinished
-from clio.algorithms.counts import describe_cache_use, format_tokens
 from clio.messages import Usage
+from clio.text.formatting import describe_cache_use, format_tokens
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPINNER_PERIOD_S = 0.1

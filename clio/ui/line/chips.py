@@ -3,17 +3,17 @@
 import stat
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, readings
 from clio.images import looks_like_image
 from clio.security.actions import Workspace
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.text_file import size_text
 from clio.ui.plain import clean_line
 
 _MAX_COUNTED_BYTES = 1_000_000
 """Of larger files the size is shown, not the lines: this is called at every key."""
 _MAX_CACHED = 200
-_RESOURCE = LatePattern(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
+_RESOURCE = LazyRegex(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
 """`server:scheme:…`, a resource of an MCP server; whether it is there is known only when it is asked."""
 
 

@@ -7,8 +7,8 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.typed_line import is_command
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.line.file_names import FileNames
 from clio.ui.line.mention_menu import MAX_SHOWN, MentionMenu, folder_entries, next_steps
 from clio.ui.plain import clean_line
@@ -16,7 +16,7 @@ from clio.ui.plain import clean_line
 if TYPE_CHECKING:
     from clio.commands.command import Shell
 
-_MENTION = LatePattern(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
+_MENTION = LazyRegex(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
 
 
 class LineCompleter(Completer):

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from clio.algorithms.fuzzy import FuzzyNames
+from clio.text.fuzzy import FuzzyNames
 
 FRESH_S = 5.0
 """A listing serves this long before a newer one is looked for; new files appear soon enough."""

@@ -7,7 +7,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import History
 
-from clio.algorithms.fuzzy import score
+from clio.text.fuzzy import score
 from clio.ui.line.history import Entry, LineHistory
 
 MAX_SHOWN = 40

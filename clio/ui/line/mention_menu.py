@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio.algorithms.fuzzy import score
 from clio.context.message_parts import write_mention
 from clio.messages import Message, ToolMessage, UserMessage
+from clio.text.fuzzy import score
 from clio.ui.line.file_names import FileNames
 from clio.ui.plain import clean_line
 

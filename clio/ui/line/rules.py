@@ -4,12 +4,12 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
-_FACE = LatePattern(r"[:;=8][-o^']?[(\[{]")  # ":-(" opens nothing
-_CODE = LatePattern(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_FACE = LazyRegex(r"[:;=8][-o^']?[(\[{]")  # ":-(" opens nothing
+_CODE = LazyRegex(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MAX_CHECKED = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
 
 

@@ -2,9 +2,9 @@
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
-_MEMORY = LatePattern(r"#(?![#!\d])\s*(\S.*)")
+_MEMORY = LazyRegex(r"#(?![#!\d])\s*(\S.*)")
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):

@@ -9,15 +9,15 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 MAX_BLOCK = 4000  # characters an open block may have before its beginning is called finished
 
-_FENCE = LatePattern(r"^( *)(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
-_HEADING = LatePattern(r"^ {0,3}#{1,6}(?:[ \t]|$)")
-_RULE = LatePattern(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_ITEM = LatePattern(r"^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
-_TABLE_RULE = LatePattern(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_FENCE = LazyRegex(r"^( *)(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
+_HEADING = LazyRegex(r"^ {0,3}#{1,6}(?:[ \t]|$)")
+_RULE = LazyRegex(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_ITEM = LazyRegex(r"^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
+_TABLE_RULE = LazyRegex(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
 Open = Literal["nothing", "paragraph", "table", "quote", "list", "code"]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rich.text import Text
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
     from pygments.token import _TokenType as TokenType  # pyright: ignore[reportPrivateUsage]
 
 TAB_SIZE = 4
-_LANGUAGE = LatePattern(r"[\w+#.-]{1,30}")
+_LANGUAGE = LazyRegex(r"[\w+#.-]{1,30}")
 # A sub-lexer, such as the one for code inside a heredoc, can cost much on one long line.
 _MAX_LINE = 2000
 # Their lexers match a whole /* comment */ with one rule, which a single line does not hold.

@@ -13,7 +13,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.markup.blocks import BlockSplitter, Piece
 from clio.ui.markup.code_block import CodeHighlighter
 from clio.ui.markup.links import linked
@@ -205,4 +205,4 @@ def _markdown_class() -> "type[Markdown]":
 
 _NARROWEST_COLUMN = 8
 # "8443." as a whole line is an answer, not the empty item of a list it is in CommonMark.
-_LONE_NUMBER = LatePattern(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)
+_LONE_NUMBER = LazyRegex(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)

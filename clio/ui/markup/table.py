@@ -3,14 +3,14 @@
 import textwrap
 from collections.abc import Sequence
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import Table
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.plain import clean_line
 from clio.ui.width import cells_of, crop
 
 _GAP = "  "
 _GLUE = "\N{NO-BREAK SPACE}"
-_BLANKS = LatePattern(rf"[^\S{_GLUE}]+")
+_BLANKS = LazyRegex(rf"[^\S{_GLUE}]+")
 _NARROWEST = 16  # cells the wide column must keep, else the rows are stacked
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.footer.status import plural
 from clio.ui.markup.blocks import BlockSplitter, Piece
 from clio.ui.markup.markdown import markdown_tokens
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _HELD_LINES = 100
 """Code is held until it is known how many lines it has; a longer one is begun without."""
-_SENTENCE = LatePattern(r"""[.!?]["')\]*_`]*\s+(?=\S)""")
-_NO_SENTENCE = LatePattern(r"\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|fig|\d+)\.\s+$", re.I)
-_NO_PARAGRAPH = LatePattern(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)")
+_SENTENCE = LazyRegex(r"""[.!?]["')\]*_`]*\s+(?=\S)""")
+_NO_SENTENCE = LazyRegex(r"\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|fig|\d+)\.\s+$", re.I)
+_NO_PARAGRAPH = LazyRegex(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)")
 
 
 class SpokenMarkdown:

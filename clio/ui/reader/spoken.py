@@ -3,35 +3,35 @@
 from collections.abc import Iterator
 
 from clio.agent.events import Retrying, TurnFinished
-from clio.algorithms.late_pattern import LatePattern
 from clio.commands.command import Bar, Table
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.footer.status import format_usage, plural
 from clio.ui.plain import clean, clean_line
 from clio.ui.width import cells_of
 
 # What clio's own sentences use. A sign of the last line stands alone only where it means a key.
 _WORDS = (
-    (LatePattern(r"^(\s*)[›❯] ?"), r"\1you: "),
-    (LatePattern(r"^(\s*)[●•▸○] ?"), r"\1"),
-    (LatePattern(r"^\s*… (?=\d)"), ""),
-    (LatePattern(r" … (?=\S)"), ", "),
-    (LatePattern(r"\s+·\s+"), ", "),
-    (LatePattern(r"✓ ?"), "done "),
-    (LatePattern(r"✗ ?"), "failed "),
-    (LatePattern(r"\s*(?:→|⇒)\s*"), " to "),
-    (LatePattern(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), r"\1 added, \2 removed"),
-    (LatePattern(r"(?<=, )\+(\d+)$"), r"\1 added"),
-    (LatePattern(r"(?<=, )[-−](\d+)$"), r"\1 removed"),
-    (LatePattern(r"↑ ↓"), "Up and Down"),
-    (LatePattern(r"↑"), "Up"),
-    (LatePattern(r"↓"), "Down"),
-    (LatePattern(r"↻ ?"), "again: "),
-    (LatePattern(r"[↵⏎]"), "new line"),
-    (LatePattern(r"(?<!\w)[−](?=\s)"), "minus"),
-    (LatePattern(r"…"), "..."),
+    (LazyRegex(r"^(\s*)[›❯] ?"), r"\1you: "),
+    (LazyRegex(r"^(\s*)[●•▸○] ?"), r"\1"),
+    (LazyRegex(r"^\s*… (?=\d)"), ""),
+    (LazyRegex(r" … (?=\S)"), ", "),
+    (LazyRegex(r"\s+·\s+"), ", "),
+    (LazyRegex(r"✓ ?"), "done "),
+    (LazyRegex(r"✗ ?"), "failed "),
+    (LazyRegex(r"\s*(?:→|⇒)\s*"), " to "),
+    (LazyRegex(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), r"\1 added, \2 removed"),
+    (LazyRegex(r"(?<=, )\+(\d+)$"), r"\1 added"),
+    (LazyRegex(r"(?<=, )[-−](\d+)$"), r"\1 removed"),
+    (LazyRegex(r"↑ ↓"), "Up and Down"),
+    (LazyRegex(r"↑"), "Up"),
+    (LazyRegex(r"↓"), "Down"),
+    (LazyRegex(r"↻ ?"), "again: "),
+    (LazyRegex(r"[↵⏎]"), "new line"),
+    (LazyRegex(r"(?<!\w)[−](?=\s)"), "minus"),
+    (LazyRegex(r"…"), "..."),
 )
 # Boxes, blocks, shapes, braille, private use: a reader spells their names, or says nothing at all.
-_DRAWN = LatePattern("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
+_DRAWN = LazyRegex("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
 
 
 def spell_drawn(text: str) -> str:
@@ -41,7 +41,7 @@ def spell_drawn(text: str) -> str:
 
 _HEADINGS = {"#": "number"}
 _CELLS = {"→": "in force"}
-_BREAKS = LatePattern("[\u2028\u2029\x85]")
+_BREAKS = LazyRegex("[\u2028\u2029\x85]")
 
 
 class Exact(str):

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.themes.palette import Paper
 
-_PARTS = LatePattern(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
-_WHOLE = LatePattern(r"#((?:[0-9a-f]{3}){1,4})", re.I)
+_PARTS = LazyRegex(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
+_WHOLE = LazyRegex(r"#((?:[0-9a-f]{3}){1,4})", re.I)
 _HALF = 0.179
 """The luminance whose contrast with black and with white is the same."""
 _DARK_NUMBERS = frozenset((*range(7), 8))

@@ -2,14 +2,14 @@
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.config.nearest import did_you_mean
+from clio.config.command_line import did_you_mean
+from clio.text.lazy_regex import LazyRegex
 
 MARKS = ("bold", "faint", "italic", "underline", "reverse")
 _BASE = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 COLOURS = (*_BASE, *(f"bright-{name}" for name in _BASE))
 """The terminal's own sixteen; their shades are its user's choice."""
-_HEX = LatePattern(r"#[0-9a-f]{6}")
+_HEX = LazyRegex(r"#[0-9a-f]{6}")
 _TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
     **{f"bright-{name}": f"ansibright{name}" for name in _BASE},
     "white": "ansigray",

@@ -4,15 +4,15 @@ OSC 11 asks for the background. Not every terminal answers that, but all say wha
 there, the other one has been there or, but for rare multiplexers, will not come.
 """
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 QUESTION = "\x1b]11;?\x1b\\\x1b[c"
-_COLOUR = LatePattern(r"\x1b\]11;([^\x07\x1b\x9c]{0,64})(?:\x07|\x1b\\|\x9c)")
-_FENCE = LatePattern(r"\x1b\[\?[0-9;]{0,64}c")
+_COLOUR = LazyRegex(r"\x1b\]11;([^\x07\x1b\x9c]{0,64})(?:\x07|\x1b\\|\x9c)")
+_FENCE = LazyRegex(r"\x1b\[\?[0-9;]{0,64}c")
 _OPEN_COLOUR = r"\](?:1(?:1(?:;[^\x07\x1b\x9c]{0,64}\x1b?)?)?)?"
 _OPEN_FENCE = r"\[(?:\?[0-9;]{0,64})?"
-_OPEN = LatePattern(rf"\x1b(?:{_OPEN_COLOUR}|{_OPEN_FENCE})?\Z")
-_OPEN_LATE = LatePattern(rf"\x1b(?:{_OPEN_COLOUR})?\Z")
+_OPEN = LazyRegex(rf"\x1b(?:{_OPEN_COLOUR}|{_OPEN_FENCE})?\Z")
+_OPEN_LATE = LazyRegex(rf"\x1b(?:{_OPEN_COLOUR})?\Z")
 _A_KEY = 2
 """So long may be the beginning of a key: Esc, or Alt and a bracket."""
 
@@ -60,7 +60,7 @@ class Replies:
         return text
 
     @property
-    def _open(self) -> LatePattern:
+    def _open(self) -> LazyRegex:
         return _OPEN_LATE if self.fenced else _OPEN
 
     def _take_colour(self, text: str) -> str:

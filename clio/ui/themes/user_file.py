@@ -5,15 +5,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.config.nearest import did_you_mean
+from clio.config.command_line import did_you_mean
 from clio.config.theme_names import FOLDER, THEMES, is_theme_name, theme_names
 from clio.config.yaml_file import Entry, Scalar, describe, parse, read_bytes
 from clio.errors import ConfigError
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.themes.look import Look, parse_look
 from clio.ui.themes.palette import MEANINGS
 
-_CUT_OFF = LatePattern(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
+_CUT_OFF = LazyRegex(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
 
 
 class UserTheme(Struct, frozen=True, kw_only=True):

@@ -1,10 +1,10 @@
 """The line a person types on while a turn runs: a text, a cursor, and what keys do to them. Draws and reads nothing."""
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 from clio.ui.plain import clean
 from clio.ui.width import cells_of
 
-_WORD_AFTER = LatePattern(r"\s*\S+")
+_WORD_AFTER = LazyRegex(r"\s*\S+")
 NEWLINE_MARK = "↵"
 
 
