@@ -154,7 +154,7 @@ def _options(arguments: "Arguments") -> "Options":
     options = make_options(arguments)
     if arguments.worktree is None:
         return options
-    from clio.entrypoints.worktree import enter
+    from clio.entrypoints.project_setup import enter
 
     return enter(options, arguments.worktree)
 
@@ -171,9 +171,9 @@ def _subcommand(arguments: "Arguments") -> int:
     options = make_options(arguments)
     loaded = load(options, os.environ)
     if arguments.words[0] == "gc":
-        from clio.entrypoints import gc
+        from clio.entrypoints import disk_usage
 
-        return gc.run(loaded, arguments.words[1:], json=arguments.json)
+        return disk_usage.run(loaded, arguments.words[1:], json=arguments.json)
     if arguments.words[0] == "import":
         from clio.entrypoints import importing
 
@@ -234,10 +234,10 @@ def _completions(arguments: "Arguments") -> int:
 def _init(arguments: "Arguments") -> int:
     from clio.config.command_line import make_options
     from clio.config.layers import load
-    from clio.entrypoints import init
+    from clio.entrypoints import project_setup
 
     loaded = load(make_options(arguments), os.environ)
-    return init.run(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
+    return project_setup.run(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
 
 
 def _mcp(arguments: "Arguments") -> int:
@@ -323,7 +323,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
 
         print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     if isinstance(error, SessionNotFound):  # said by the store, which names the list as a conversation does
-        from clio.entrypoints.cli_words import in_cli_words
+        from clio.entrypoints.subcommand import in_cli_words
 
         print(f"clio: {clean(in_cli_words(str(error)))}", file=sys.stderr)
         return error.exit_code

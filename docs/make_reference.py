@@ -47,10 +47,10 @@ from clio.config.fields import (  # noqa: E402
 )
 from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.trust import shown_value  # noqa: E402
+from clio.entrypoints.answer_schema import MISFIT  # noqa: E402
 from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
-from clio.entrypoints.schema_run import MISFIT  # noqa: E402
-from clio.entrypoints.stream_input import Said  # noqa: E402
+from clio.entrypoints.stream_json import Said  # noqa: E402
 from clio.providers.http_provider import HttpProvider  # noqa: E402
 from clio.providers.limits import takes_images  # noqa: E402
 from clio.providers.model_facts import read_request_facts  # noqa: E402

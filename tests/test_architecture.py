@@ -46,11 +46,10 @@ HEAVY: dict[str, set[str]] = {
     "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.client"},
     "anyio": {"clio.mcp.client"},
     "acp": {
-        "clio.entrypoints.acp.agent",
+        "clio.entrypoints.acp.server",
         "clio.entrypoints.acp.approver",
         "clio.entrypoints.acp.opening",
         "clio.entrypoints.acp.prompt",
-        "clio.entrypoints.acp.server",
         "clio.entrypoints.acp.updates",
     },
     "jsonschema": {"clio.entrypoints.answer_schema"},

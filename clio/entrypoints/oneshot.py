@@ -26,7 +26,7 @@ from clio.ui.pipe_screen import PipeScreen
 from clio.ui.plain import clean, inert_json
 
 if TYPE_CHECKING:
-    from clio.entrypoints.stream_desk import StreamDesk
+    from clio.entrypoints.stream_json import StreamDesk
     from clio.tools.session_tools import Asker
 
 
@@ -100,7 +100,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
             if desk is not None:
                 more["exit_code"] = await _talk(app, desk, options.prompt or "")
             elif schema:
-                from clio.entrypoints.schema_run import run_to_schema
+                from clio.entrypoints.answer_schema import run_to_schema
 
                 more |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
             else:
@@ -119,15 +119,14 @@ async def _run(options: Options, loaded: Loaded) -> int:
 
 def _somebody() -> "tuple[StreamDesk, Approver, Asker]":
     """The program at the other end of the pipes, who can be asked."""
-    from clio.entrypoints.stream_desk import StreamApprover, StreamAsker, StreamDesk
+    from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamDesk
 
     desk = StreamDesk(print_line)
     return desk, StreamApprover(desk), StreamAsker(desk)
 
 
 async def _talk(app: App, desk: "StreamDesk", first: str) -> int:
-    from clio.entrypoints.stream_input import read_said
-    from clio.entrypoints.stream_run import StreamRun
+    from clio.entrypoints.stream_json import StreamRun, read_said
 
     run = StreamRun(app, desk, lambda text: _run_turn(app, text), print_line)
     return await run.run(first, read_said(sys.stdin.buffer, run.refuse))

@@ -25,7 +25,7 @@ from clio.commands.session_table import age, id_length
 from clio.commands.typed_line import is_command
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
-from clio.entrypoints.cli_words import in_cli_words
+from clio.entrypoints.subcommand import in_cli_words
 from clio.sessions.state import Todo
 from tests.commands.desk import Desk, make_desk
 

@@ -14,11 +14,19 @@ from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.general import MODES
 from clio.commands.registry import find
 from clio.config.command_line import parse
-from clio.entrypoints.acp.commands import markdown
-from clio.entrypoints.acp.diffs import MAX_WHOLE_CHARS, Sides, read_patches, sides
 from clio.entrypoints.acp.listener import Listener, fenced
 from clio.entrypoints.acp.prompt import EditorShelf, named
-from clio.entrypoints.acp.updates import MODE_NAMES, Outbox, Said, UpdateMaker
+from clio.entrypoints.acp.session import markdown
+from clio.entrypoints.acp.updates import (
+    MAX_WHOLE_CHARS,
+    MODE_NAMES,
+    Outbox,
+    Said,
+    Sides,
+    UpdateMaker,
+    read_patches,
+    sides,
+)
 from clio.security.actions import Workspace
 from clio.sessions.state import Todo
 from clio.tools.files.diff import diff_texts

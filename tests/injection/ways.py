@@ -26,7 +26,7 @@ from clio.agent.events import (
 )
 from clio.cli import report_error
 from clio.commands.command import Bar, BarPart, CommandResult, Shell, Table
-from clio.entrypoints.subcommand_output import print_result, say
+from clio.entrypoints.subcommand import print_result, say
 from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask

@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from clio.entrypoints.acp.diffs import Sides
 from clio.entrypoints.acp.listener import CURRENT_CALL, fenced
-from clio.entrypoints.acp.updates import Outbox, Place, Shown, Stand, UpdateMaker
+from clio.entrypoints.acp.updates import Outbox, Place, Shown, Sides, Stand, UpdateMaker
 from clio.errors import ToolFailed
 from clio.ids import new_id
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand

@@ -22,8 +22,20 @@ from clio.agent.events import (
     ToolStarted,
     TurnFinished,
 )
-from clio.entrypoints.acp.diffs import NOTHING, Sides, read_patches, sides, text_now
-from clio.entrypoints.acp.updates import Outbox, Place, Said, Shown, Stand, UpdateMaker, Voice
+from clio.entrypoints.acp.updates import (
+    NOTHING,
+    Outbox,
+    Place,
+    Said,
+    Shown,
+    Sides,
+    Stand,
+    UpdateMaker,
+    Voice,
+    read_patches,
+    sides,
+    text_now,
+)
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from clio.security.actions import Workspace
 from clio.text.formatting import block

@@ -1,6 +1,9 @@
-"""What the shell is made of: the line, which stands at once, and everything behind it, which is imported later."""
+"""What the shell is made of: the prompt line first, the rest behind it in a thread; and how it ends."""
 
+import asyncio
+import contextlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,8 +14,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.agent.events import Emit, Event
+from clio.config.command_line import Options
+from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
+from clio.config.trust import grant_all
 from clio.entrypoints import first_paint, garbage
 from clio.errors import ClioError
 from clio.ui.theme import Terminal, detect_terminal
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
     from clio.ui.screen import Screen
     from clio.ui.typing.keys import KeyWatch
     from clio.ui.typing.typed_state import Held
+
 
 _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
 # What the first command and the first tools of a turn open.
@@ -255,3 +262,94 @@ def terminal_size() -> tuple[int, int]:
     except OSError:
         return 80, 24
     return size.columns or 80, size.lines or 24
+
+
+class Behind:
+    """make: everything that is behind a line, for a configuration; may be called in a thread.
+
+    welcome: awaited once, with the first of them, before anything else is done with it.
+    failed: told of an error while they are made. parts: None until they are there.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        loaded: Loaded,
+        make: Callable[[Loaded], Parts],
+        *,
+        welcome: Callable[[Parts], Awaitable[None]],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.parts: Parts | None = None
+        self._options = options
+        self._loaded = loaded
+        self._make = make
+        self._welcome = welcome
+        self._failed = failed
+        self._loading: asyncio.Task[Parts] | None = None
+
+    def app(self) -> "App | None":
+        """The running clio; None until it is there."""
+        return self.parts.app if self.parts else None
+
+    def begin(self) -> asyncio.Task[Parts]:
+        """Have it made, if it is not being made already."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+            self._loading.add_done_callback(self._ended)
+        return self._loading
+
+    async def ready(self) -> Parts:
+        """What is there, once it is. Raises what making it raised."""
+        loaded = await self.begin()
+        return self.parts or loaded
+
+    async def _load(self) -> Parts:
+        self.parts = parts = await asyncio.to_thread(self._make, self._loaded)
+        await self._welcome(parts)
+        return parts
+
+    def _ended(self, loading: asyncio.Task[Parts]) -> None:
+        if not loading.cancelled() and (error := loading.exception()) is not None:
+            self._failed(error)
+
+    async def trust(self, old: Parts) -> None:
+        """Store the trust, and go on in the same session with the configuration that follows from it."""
+        grant_all(self._loaded)
+        self._loaded = load(self._options, os.environ)
+        new = self._make(self._loaded)
+        session_id = old.app.session.id if old.app.session.messages else None
+        await old.app.close()
+        if session_id is not None:
+            new.app.open_session(session_id)
+        self.parts = new
+        new.screen.note("trusted; the project's settings count from now on")
+
+
+def on_interrupt(act: Callable[[], None]) -> None:
+    """Let Ctrl-C, where it comes as a signal, do this."""
+    with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, act)
+
+
+def on_end(act: Callable[[int], None]) -> None:
+    """Let the signals that end a program do this; called with the signal's number."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError, AttributeError):  # Windows knows no SIGHUP either
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, act, number)
+
+
+def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
+    """Say how to come back to the session, or why it is not saved."""
+    session = app.session
+    if not session.persistent or not session.messages:
+        return
+    if session.unsaved:
+        screen.error(session.unsaved)
+    else:
+        from clio.commands.session_table import id_length
+
+        known = [info.id for info in app.store.list()]
+        screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")
+    screen.close()

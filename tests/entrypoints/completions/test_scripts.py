@@ -10,9 +10,7 @@ import pexpect
 import pytest
 
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
-from clio.entrypoints.completions.places import door_command, places, switches, valued
-from clio.entrypoints.completions.scripts import SHELLS, script
-from clio.entrypoints.completions.words import LISTED
+from clio.entrypoints.completions.scripts import LISTED, SHELLS, door_command, places, script, switches, valued
 
 # A command line up to the cursor, and what is offered there: all of it, or with "…" first, among other things.
 LINES: dict[str, str] = {

@@ -1,14 +1,23 @@
-"""`clio init`: begins a `.clio/` in the project, says what each file is for, and offers the line in `.gitignore`."""
+"""`clio init` begins a `.clio/` in the project; `--worktree NAME` starts in a worktree beside the checkout."""
 
+import os
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
+from msgspec import structs
+
+from clio.config.command_line import Options
 from clio.config.example import add_line, carry_out, names_folder, plan
+from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
 from clio.config.project_links import SHARED_NAME, is_shared, shared_folder
-from clio.entrypoints.subcommand_output import ask
+from clio.config.trust import Trust
+from clio.entrypoints.subcommand import ask
 from clio.errors import StorageError, UsageError, UserError
+from clio.git.repository import check_programs
+from clio.git.worktrees import make_branch_name, open_worktree
 from clio.storage.locks import sentence
 from clio.ui.footer.git_branch import read_branch
 from clio.ui.plain import visible
@@ -57,3 +66,16 @@ def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
         sys.stdout.write(f".gitignore names {FOLDER_NAME}/ now\n")
     else:
         sys.stdout.write(f".gitignore was not changed; clio init --yes adds {FOLDER_NAME}/\n")
+
+
+def enter(options: Options, name: str) -> Options:
+    """The same options with the worktree's folder to start in; one line says which. Raises UserError."""
+
+    def allow(root: Path) -> None:
+        loaded = load(options, os.environ)
+        check_programs(root, Trust(loaded.home), loaded.owner, "a new worktree")
+
+    folder, made = open_worktree(options.cwd, name, allow)
+    done = "new worktree" if made else "worktree"
+    sys.stderr.write(visible(f"clio: {done} {folder}, branch {make_branch_name(name)}\n"))
+    return structs.replace(options, cwd=folder)
