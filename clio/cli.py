@@ -133,7 +133,7 @@ def _one_shot(arguments: "Arguments") -> int:
     loaded = load(options, os.environ)
     if (waits := should_ask(loaded)) or loaded.problems:
         from clio.config.show import start_notes
-        from clio.ui.plain import visible
+        from clio.ui.safe_text import visible
 
         notes = start_notes(loaded, names_withheld=is_note_due(loaded)) if waits else loaded.problems
         for sentence in notes:
@@ -191,7 +191,7 @@ def _config_command(arguments: "Arguments") -> int:
     from clio.config.command_line import make_options
     from clio.config.layers import load
     from clio.config.trust import grant_all
-    from clio.ui.plain import inert_json, visible
+    from clio.ui.safe_text import inert_json, visible
 
     loaded = load(make_options(arguments), os.environ)
     match arguments.words[1]:
@@ -303,7 +303,7 @@ def _print_damage_notes() -> None:
     """Tell of damaged files that were copied and that nothing told of yet; a turn shows its own."""
     if damage := sys.modules.get("clio.storage.jsonl"):  # not imported: no such file was read
         for sentence in damage.take_damage_notes():
-            from clio.ui.plain import visible
+            from clio.ui.safe_text import visible
 
             print(f"clio: {visible(sentence)}", file=sys.stderr)
 

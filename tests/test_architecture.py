@@ -61,17 +61,16 @@ HEAVY: dict[str, set[str]] = {
         "clio.security.shell.parse_checks",
     },
     "tree_sitter_bash": {"clio.security.shell.parser"},
-    "rich.markdown": {"clio.ui.markup.markdown"},
-    "rich.table": {"clio.ui.markup.markdown"},
+    "rich.markdown": {"clio.ui.markdown"},
+    "rich.table": {"clio.ui.markdown"},
     "rich.syntax": set(),
     "markdown_it": {
-        "clio.ui.markup.markdown",
-        "clio.ui.markup.links",
-        "clio.ui.reader.markdown",
+        "clio.ui.markdown",
+        "clio.ui.reader.spoken_text",
         "clio.export.html_parts",
         "clio.export.markdown",
     },
-    "pygments": {"clio.ui.markup.code_block", "clio.export.html_parts"},
+    "pygments": {"clio.ui.markdown", "clio.export.html_parts"},
 }
 pytestmark = pytest.mark.usefixtures("no_collection")
 

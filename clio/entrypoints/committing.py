@@ -32,8 +32,8 @@ from clio.git.repository import (
 )
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
-from clio.ui.asking.commit_review import CommitAnswer, FileRow, Proposed
-from clio.ui.editor import edit_text
+from clio.ui.reviews import CommitAnswer, FileRow, Proposed
+from clio.ui.terminal_handoff import edit_text
 
 _ANSWER_TOKENS = 800
 

@@ -29,8 +29,8 @@ from clio.importing.run import Importer, Imports, Ledger, Report, is_read
 from clio.memory.ltm.text import normal
 from clio.memory.records import Entry, Provenance
 from clio.storage.locks import sentence
-from clio.ui.footer.status import format_seconds
-from clio.ui.plain import clean
+from clio.ui.safe_text import clean
+from clio.ui.status_text import format_seconds
 
 _SHOWN = 5
 _FATES: tuple[tuple[Fate, str], ...] = (

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from clio.ui import plain
+from clio.ui import safe_text
 
 if TYPE_CHECKING:
     from clio.security.redaction.redactor import Redactor
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def cleaner(argv: Sequence[str]) -> Callable[[str], str]:
     """Takes secrets and control characters out of a text, by the settings these arguments lead to."""
     redactor = _redactor(tuple(argv))
-    return lambda text: plain.clean(redactor.redact(text).text)
+    return lambda text: safe_text.clean(redactor.redact(text).text)
 
 
 @contextmanager

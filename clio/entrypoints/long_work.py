@@ -22,7 +22,7 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
     draws: whether the terminal shows a line that changes. aloud: see `bar`. Cancelling the caller ends the work, too.
     Raises what the work raises.
     """
-    from clio.ui.typing.keys import KeyWatch
+    from clio.ui.keyboard_watch import KeyWatch
 
     stopped = threading.Event()
     try:
@@ -89,11 +89,11 @@ def bar(
         yield _NoBar()
         return
     if aloud:
-        from clio.ui.reader.progress import SpokenProgress
+        from clio.ui.reader.screen import SpokenProgress
 
         yield SpokenProgress(label, stream, hint=hint)
         return
-    from clio.ui.progress import LONG_S, TerminalProgress
+    from clio.ui.turn_display import LONG_S, TerminalProgress
 
     progress = TerminalProgress(
         label,

@@ -23,7 +23,7 @@ from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.plain import clean, inert_json
+from clio.ui.safe_text import clean, inert_json
 
 if TYPE_CHECKING:
     from clio.entrypoints.stream_json import StreamDesk

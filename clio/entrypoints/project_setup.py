@@ -19,8 +19,8 @@ from clio.errors import StorageError, UsageError, UserError
 from clio.git.repository import check_programs
 from clio.git.worktrees import make_branch_name, open_worktree
 from clio.storage.locks import sentence
-from clio.ui.footer.git_branch import read_branch
-from clio.ui.plain import visible
+from clio.ui.footer import read_branch
+from clio.ui.safe_text import visible
 
 _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
 

@@ -69,11 +69,11 @@ def _note(text: str, terminal: Terminal) -> None:
     """What `Screen.note` prints. The screen with all it can draw takes six times as long to import."""
     from rich.text import Text
 
-    from clio.ui.output import Output
     from clio.ui.painter import Painter, Part
-    from clio.ui.plain import clean
+    from clio.ui.pipe_screen import TerminalOutput
+    from clio.ui.safe_text import clean
 
     theme = terminal.theme
     painter = Painter(theme, terminal_size)
     lines = [painter.lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")]
-    Output(sys.stdout).write("".join(lines))
+    TerminalOutput(sys.stdout).write("".join(lines))

@@ -35,9 +35,9 @@ from clio.sessions.state import SessionState
 from clio.sessions.store import open_store
 from clio.storage.locks import sentence
 from clio.text.lazy_regex import LazyRegex
-from clio.ui.markup.table import table_lines
-from clio.ui.output import Output
-from clio.ui.plain import clean, clean_line, inert_json
+from clio.ui.pipe_screen import TerminalOutput
+from clio.ui.safe_text import clean, clean_line, inert_json
+from clio.ui.tables import table_lines
 from clio.ui.theme import detect_terminal
 
 if TYPE_CHECKING:
@@ -67,16 +67,16 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
     aloud: for a screen reader, where this is a terminal.
     """
     if aloud and sys.stdout.isatty():
-        from clio.ui.reader.results import spoken_result
-        from clio.ui.reader.spoken import broken
+        from clio.ui.reader.screen import spoken_result
+        from clio.ui.reader.spoken_text import broken
 
         lines = spoken_result(structs.replace(result, text=text, ok=True))
-        Output(sys.stdout).write("".join(f"{broken(line, _width() - 1)}\n" for line in lines))
+        TerminalOutput(sys.stdout).write("".join(f"{broken(line, _width() - 1)}\n" for line in lines))
         return
     width = _width()
-    output = Output(sys.stdout)
+    output = TerminalOutput(sys.stdout)
     if result.bar is not None:
-        from clio.ui.bar import bar_rows
+        from clio.ui.tables import bar_rows
 
         rows = bar_rows(result.bar, min(width, _BAR_WIDTH))
         output.write(
@@ -343,7 +343,7 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 result = asyncio.run(_awaited(work))
             case EditText(text=text, then=then, suffix=suffix):
-                from clio.ui.editor import edit_text
+                from clio.ui.terminal_handoff import edit_text
 
                 if json:
                     raise UsageError("an editor is no answer in JSON; give the new text on the command line instead")

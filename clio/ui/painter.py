@@ -9,8 +9,8 @@ from rich.text import Text
 from rich.theme import Theme as RichTheme
 
 from clio.text.lazy_regex import LazyRegex
+from clio.ui.palettes import Palette
 from clio.ui.theme import Theme, rich_styles
-from clio.ui.themes.palette import Palette
 from clio.ui.width import cells_of, chop
 
 Size = Callable[[], tuple[int, int]]

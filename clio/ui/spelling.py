@@ -3,7 +3,7 @@
 import unicodedata
 
 from clio.text.lazy_regex import LazyRegex
-from clio.ui.plain import clean_line
+from clio.ui.safe_text import clean_line
 
 _PLAIN = LazyRegex(r"[ -~\n]*")
 _MAX_BLANKS = 20

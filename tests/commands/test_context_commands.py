@@ -11,7 +11,7 @@ from clio.commands.command import CommandResult, LoadWindow
 from clio.commands.context_commands import PAGE_CHARS
 from clio.commands.registry import complete, run_command
 from clio.messages import AssistantMessage, ToolCall, ToolMessage
-from clio.ui.bar import bar_rows, legend_rows, share_cells
+from clio.ui.tables import bar_rows, legend_rows, share_cells
 from tests.commands.desk import Desk, make_desk
 from tests.context.histories import make_window
 

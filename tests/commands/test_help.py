@@ -7,7 +7,7 @@ import pytest
 
 from clio.commands.arguments import ELSEWHERE, nearest
 from clio.commands.registry import COMMANDS, KEYS, find, help_table, key_table, run_command
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from tests.commands.desk import Desk, make_desk
 
 NAMES = [name for command in COMMANDS for name in (command.name, *command.aliases)]

@@ -13,7 +13,7 @@ from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import help_text, run
 from clio.errors import UserError
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from clio.ui.width import cells_of
 from tests.commands.desk import Desk, data, make_desk, ok
 

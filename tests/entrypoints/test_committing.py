@@ -27,7 +27,7 @@ from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
-from clio.ui.asking.commit_review import CommitAnswer, Proposed
+from clio.ui.reviews import CommitAnswer, Proposed
 from tests.entrypoints.repl_support import ROOT
 from tests.support.chat_server import ChatServer, error, text
 from tests.support.repositories import NOBODY, git, make, write

@@ -24,7 +24,7 @@ from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCommandTool
 from clio.tools.shell.sandboxed_run import run_held
-from clio.ui.footer.facts import Facts
+from clio.ui.footer import Facts
 from tests.sandbox.range import REASONS, Range
 
 NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not hold here: {REASONS['bwrap']}")

@@ -8,8 +8,8 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
 from clio.commands.registry import KEYS
-from clio.ui.line.completer import LineCompleter
-from clio.ui.line.prompt_line import PromptLine
+from clio.ui.completer import LineCompleter
+from clio.ui.prompt_line import PromptLine
 
 _NO_KEYS = {Keys.BracketedPaste.value, Keys.Any.value}
 _ALIASES = {"c-m": "enter", "c-h": "backspace"}

@@ -10,7 +10,7 @@ from clio.errors import ToolFailed
 from clio.ids import new_id
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
-from clio.ui.plain import clean_line
+from clio.ui.safe_text import clean_line
 from clio.ui.spelling import spell_out, spell_out_line
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from clio.security.actions import Workspace
 from clio.text.formatting import block
 from clio.text.json_data import decode_json
-from clio.ui.plain import Cleaner, clean, clean_line
+from clio.ui.safe_text import Cleaner, clean, clean_line
 
 CURRENT_CALL: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the call whose task this is; set as a call begins, so that calls side by side each see their own."""

@@ -27,7 +27,7 @@ from clio.entrypoints.subcommand import say
 from clio.errors import ClioError, SessionNotFound, UsageError, UserError
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import OwnSessions, SessionStore
-from clio.ui.plain import clean_line
+from clio.ui.safe_text import clean_line
 
 if TYPE_CHECKING:
     from acp import schema

@@ -51,8 +51,8 @@ from clio.ids import new_id
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.sessions.state import first_words
 from clio.text.formatting import MICROS
-from clio.ui.bar import bar_rows
-from clio.ui.plain import clean, clean_line
+from clio.ui.safe_text import clean, clean_line
+from clio.ui.tables import bar_rows
 
 _TERMINAL_ONLY = frozenset("clear commit exit theme".split())
 _BAR_WIDTH = 60

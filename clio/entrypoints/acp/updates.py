@@ -13,7 +13,7 @@ from clio.commands.general import MODES
 from clio.sessions.state import Todo, TodoStatus
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import text_lines
-from clio.ui.plain import clean, clean_line, visible
+from clio.ui.safe_text import clean, clean_line, visible
 
 if TYPE_CHECKING:
     from acp.schema import (

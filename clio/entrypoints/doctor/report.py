@@ -19,7 +19,7 @@ from clio.config.schema import Config
 from clio.entrypoints.doctor import data_checks, finding, machine_checks, model
 from clio.entrypoints.doctor.finding import Finding, Ground, Look, Named, fix, run_all
 from clio.errors import ConfigError, UsageError
-from clio.ui.plain import clean_line, inert_json
+from clio.ui.safe_text import clean_line, inert_json
 
 _NARROWEST = 20
 FIRST = (

@@ -43,15 +43,15 @@ from clio.entrypoints.repl.theme import Colours
 from clio.entrypoints.repl.turn import review_plan, review_proposed
 from clio.errors import ClioError
 from clio.storage.locks import cause
-from clio.ui.asking.commit_review import CommitReviewer
-from clio.ui.editor import edit_text
-from clio.ui.line.clipboard import copy_sequence
+from clio.ui.keyboard_watch import KeyWatch
+from clio.ui.line_keys import copy_sequence
+from clio.ui.reviews import CommitReviewer
+from clio.ui.terminal_handoff import edit_text
 from clio.ui.theme import Terminal
-from clio.ui.typing.keys import KeyWatch
 
 if TYPE_CHECKING:
-    from clio.ui.line.plain_line import PlainLine
-    from clio.ui.line.prompt_line import PromptLine
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_line import PromptLine
 
 
 _T = TypeVar("_T")

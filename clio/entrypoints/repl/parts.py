@@ -26,18 +26,18 @@ from clio.ui.theme import Terminal, detect_terminal
 if TYPE_CHECKING:
     from clio.app import App
     from clio.context.message_parts import Shelf
-    from clio.ui.asking.desk import Desk
-    from clio.ui.asking.plan_review import PlanReviewer
-    from clio.ui.footer.session_facts import SessionFacts
-    from clio.ui.line.history import LineHistory
-    from clio.ui.line.plain_line import PlainLine
-    from clio.ui.line.prompt_line import PromptLine
-    from clio.ui.pause import Suspended
+    from clio.ui.footer import SessionFacts
+    from clio.ui.history import LineHistory
+    from clio.ui.keyboard_watch import KeyWatch
     from clio.ui.pipe_screen import PipeScreen
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_io import Desk
+    from clio.ui.prompt_line import PromptLine
     from clio.ui.reader.screen import ReaderScreen
+    from clio.ui.reviews import PlanReviewer
     from clio.ui.screen import Screen
-    from clio.ui.typing.keys import KeyWatch
-    from clio.ui.typing.typed_state import Held
+    from clio.ui.terminal_handoff import Suspended
+    from clio.ui.typing import Held
 
 
 _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
@@ -81,13 +81,13 @@ def make_line(
 ) -> "PromptLine | PlainLine":
     """The line for this terminal. history: None keeps earlier lines in memory only. The rest: see `PromptLine`."""
     if not terminal.takes_keys:
-        from clio.ui.line.plain_line import PlainLine
+        from clio.ui.plain_line import PlainLine
 
         return PlainLine(text="you: " if terminal.aloud else "> ", output=sys.stdout)
     from prompt_toolkit.history import InMemoryHistory
 
-    from clio.ui.line.completer import LineCompleter
-    from clio.ui.line.prompt_line import PromptLine
+    from clio.ui.completer import LineCompleter
+    from clio.ui.prompt_line import PromptLine
 
     def list_files() -> Sequence[str]:
         from clio.tools.files.file_index import list_files
@@ -100,7 +100,7 @@ def make_line(
         return list_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
 
     if terminal.aloud:
-        from clio.ui.reader.line import ReaderLine
+        from clio.ui.reader.prompt import ReaderLine
 
         return ReaderLine(
             sys.stdout,
@@ -150,9 +150,9 @@ def make_parts(
     from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
     from clio.security.actions import Workspace
-    from clio.ui.asking.approve import TerminalApprover, TerminalAsker
-    from clio.ui.asking.plan_review import PlanReviewer
-    from clio.ui.pause import suspended_both
+    from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
+    from clio.ui.reviews import PlanReviewer
+    from clio.ui.terminal_handoff import suspended_both
 
     def is_typing() -> bool:
         running = watch()
@@ -178,7 +178,7 @@ def make_parts(
 
 def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":
     """What shows the turns at this terminal. facts: for the line of a running turn."""
-    from clio.ui.notify import Notifier, settle
+    from clio.ui.turn_display import Notifier, settle
 
     notifier = Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s)
     if terminal.aloud:
@@ -197,10 +197,10 @@ def make_desk(
 ) -> "Desk":
     """The place for questions at this terminal."""
     if terminal.aloud:
-        from clio.ui.reader.desk import ReaderDesk
+        from clio.ui.reader.prompt import ReaderDesk
 
         return ReaderDesk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
-    from clio.ui.asking.desk import Desk
+    from clio.ui.prompt_io import Desk
 
     return Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
 
@@ -211,7 +211,7 @@ def this_terminal(config: Config) -> Terminal:
     if is_tty and sys.platform == "win32":
         import ctypes
 
-        from clio.ui.windows_console import switch_on
+        from clio.ui.terminal_handoff import switch_on
 
         is_tty = switch_on(ctypes.windll.kernel32)
     return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
@@ -223,8 +223,8 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
     facts: are told how far long work is. line: the one they stand on, which the person may be typing on.
     """
     from clio.providers.http_provider import HttpProvider
-    from clio.ui.markup.markdown import preload
-    from clio.ui.progress import Progress
+    from clio.ui.markdown import preload
+    from clio.ui.turn_display import Progress
 
     for name in _OPENED_AHEAD:
         import_module(name)

@@ -34,10 +34,10 @@ from clio.entrypoints.repl.turn import Turns, cycling, look, review_proposed
 from clio.entrypoints.resuming import Resuming
 from clio.errors import ClioError
 from clio.messages import AssistantMessage
-from clio.ui.footer.session_facts import SessionFacts
-from clio.ui.lent import is_lent
-from clio.ui.line.history import LineHistory
-from clio.ui.line.signs import memory_line, shell_line, sign_hint
+from clio.ui.footer import SessionFacts
+from clio.ui.history import LineHistory
+from clio.ui.line_rules import memory_line, shell_line, sign_hint
+from clio.ui.terminal_handoff import is_lent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -24,8 +24,8 @@ from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
 from clio.sessions.state import first_words
 from clio.storage.files import make_folder
-from clio.ui.footer.git_branch import read_branch
-from clio.ui.plain import clean, visible
+from clio.ui.footer import read_branch
+from clio.ui.safe_text import clean, visible
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
 
 def ask_at_start(question: str) -> str:
     """A question before the line editor runs. What was typed before it is no answer: the prompt gets it."""
-    from clio.ui.early_input import keep_early_lines
+    from clio.ui.keyboard_watch import keep_early_lines
 
     first_paint.clear()
     keep_early_lines()
@@ -171,11 +171,11 @@ def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
 
 def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
     if terminal.aloud:
-        from clio.ui.reader.spoken import spoken_table
+        from clio.ui.reader.spoken_text import spoken_table
 
         yield from spoken_table(table)
         return
-    from clio.ui.markup.table import table_lines
+    from clio.ui.tables import table_lines
 
     heading, lines = table_lines(table, terminal_size()[0])
     yield from [heading, *lines] if heading else lines

@@ -13,15 +13,14 @@ from clio.agent.interrupts import Mailbox, StopOnce
 from clio.commands.typed_line import is_command
 from clio.entrypoints.repl.parts import Parts, terminal_size
 from clio.errors import ClioError, UserError
-from clio.ui.editor import edit_text
-from clio.ui.line.pastes import Pastes
-from clio.ui.typing.typed_line import TypedLine
-from clio.ui.typing.typed_state import Typing, Waiting
+from clio.ui.line_rules import Pastes
+from clio.ui.terminal_handoff import edit_text
+from clio.ui.typing import TypedLine, Typing, Waiting
 
 if TYPE_CHECKING:
     from clio.commands.typed_line import MakeMeaning
-    from clio.ui.line.chips import Chips
-    from clio.ui.typing.keys import KeyWatch
+    from clio.ui.completer import Chips
+    from clio.ui.keyboard_watch import KeyWatch
 
 
 Kind = Literal["steer", "look", "turn"]
@@ -273,9 +272,9 @@ class Turns:
             self._parts.screen.set_typed(typing)
 
     async def _watched(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
-        from clio.ui.line.chips import Chips
-        from clio.ui.typing.keys import KeyWatch
-        from clio.ui.typing.typed_keys import TypedKeys
+        from clio.ui.completer import Chips
+        from clio.ui.keyboard_watch import KeyWatch
+        from clio.ui.typing import TypedKeys
 
         ahead = self.ahead
         self._chips = self._chips or Chips(parts.app.project)

@@ -10,14 +10,13 @@ from clio.commands.context_commands import last_calls, whole_output
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ClioError, ToolFailed
-from clio.ui.lent import lent
-from clio.ui.line.signs import ShellLine
-from clio.ui.own_pager import page
+from clio.ui.line_rules import ShellLine
+from clio.ui.terminal_handoff import lent, page
 
 if TYPE_CHECKING:
     from clio.tools.shell.processes import RunningProcess
-    from clio.ui.line.plain_line import PlainLine
-    from clio.ui.line.prompt_line import PromptLine
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_line import PromptLine
 
 
 _LOOK_S = 0.1
@@ -45,7 +44,7 @@ class TypedCommands:
 
     async def run(self, parts: Parts, line: ShellLine) -> str:
         """Run it to its end and show what it prints; what was typed meanwhile is returned."""
-        from clio.ui.typing.keys import KeyWatch
+        from clio.ui.keyboard_watch import KeyWatch
 
         shown = _Shown(parts)
         self._task = task = asyncio.create_task(_run(parts, line.command, shown))
