@@ -57,10 +57,7 @@ from clio.providers.model_facts import read_request_facts  # noqa: E402
 from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
 from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
-from clio.ui.palettes import (
-    MEANINGS,
-    builtin,
-)
+from clio.ui.palettes import MEANINGS, builtin  # noqa: E402
 from docs.make_man import man_page  # noqa: E402
 from tests.support.python_source import parse_source  # noqa: E402
 

@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("config", "images", "messages", "prompt_files"),
     ("git_looking",),
     ("storage",),
-    ("algorithms", "children", "fragments", "errors", "ids"),
+    ("text", "children", "fragments", "errors", "ids"),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 

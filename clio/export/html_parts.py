@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
     from pygments.lexer import Lexer
-    from pygments.token import _TokenType as TokenType
+    from pygments.token import _TokenType as TokenType  # pyright: ignore[reportPrivateUsage]
 
 
 MAX_BLOCK = 60_000

@@ -21,6 +21,9 @@ from clio.mcp.values import (
     Reply,
     ServerDown,
     State,
+    keep_catalog,
+    mark_of,
+    read_catalogs,
 )
 from clio.text.lazy_regex import LazyRegex
 
@@ -312,8 +315,6 @@ class Servers:
         self._seconds[server.name] = seconds
         path = self._cache_path
         if path is not None:
-            from clio.mcp.values import keep_catalog
-
             keeping = asyncio.get_running_loop().run_in_executor(None, keep_catalog, path, server, catalog)
             self._keeping.add(keeping)
             keeping.add_done_callback(self._keeping.discard)
@@ -322,8 +323,6 @@ class Servers:
         """What was kept of earlier sessions, once."""
         if self._read or not self.enabled:
             return
-        from clio.mcp.values import mark_of, read_catalogs
-
         kept = read_catalogs(self._cache_path)
         for server in self.enabled:
             if (catalog := kept.get(mark_of(server))) is not None:

@@ -27,6 +27,7 @@ from clio.ui.keyboard_watch import keep_early_keys
 from clio.ui.markdown import whole
 from clio.ui.pager import Page, PageRegion
 from clio.ui.painter import Painter, Part, Size
+from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import PlainLine
 from clio.ui.safe_text import clean_line
 from clio.ui.tables import table_lines
@@ -422,7 +423,7 @@ class Desk:
         self.on_interrupt = on_interrupt
         self.is_typing = is_typing
         self.questions = self._make_questions(stream, terminal, keyboard, display)
-        self._output = TerminalOutput_of_output(stream)
+        self._output = TerminalOutput(stream)
         self._painter = Painter(terminal.theme, size)
 
     def _make_questions(

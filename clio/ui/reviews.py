@@ -9,7 +9,7 @@ from rich.text import Text
 
 from clio.config.schema import ApprovalMode
 from clio.sessions.state import Todo
-from clio.ui.diff_view import MAX_ROWS
+from clio.ui.approval_dialog import MAX_ROWS
 from clio.ui.painter import Part
 from clio.ui.prompt_io import ENTER, Desk
 from clio.ui.safe_text import clean, clean_line

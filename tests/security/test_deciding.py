@@ -22,7 +22,6 @@ SOURCES = {
     "commands/custom_commands.py": ".claude/commands",
     "git/repository.py": ".git/config",
     "config/project_links.py": "",
-    "config/project_links.py": "",
     "config/own_memory.py": "",
     "checks/trust.py": "",
 }
