@@ -17,7 +17,8 @@ from clio.config.loaded import Loaded
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
 from clio.entrypoints.doctor import data_checks, machine_checks, model
-from clio.entrypoints.doctor.finding import HANGS, LIMIT_S, Finding, Ground, Look, Named, fix, run_all
+from clio.entrypoints.doctor import finding as check_limits
+from clio.entrypoints.doctor.finding import Finding, Ground, Look, Named, fix, run_all
 from clio.errors import ConfigError, UsageError
 from clio.ui.safe_text import clean_line, inert_json
 
@@ -92,9 +93,9 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: boo
     """
     wrong: list[Finding] = []
     try:
-        loaded, checks = Look(lambda: load(options, env)).wait(LIMIT_S), (*FIRST, *CONFIGURED, *REST)
+        loaded, checks = Look(lambda: load(options, env)).wait(check_limits.LIMIT_S), (*FIRST, *CONFIGURED, *REST)
     except TimeoutError as error:
-        yield fix("configuration", str(error), f"{HANGS}; nothing else can be looked at before it is read")
+        yield fix("configuration", str(error), f"{check_limits.HANGS}; nothing else can be looked at before it is read")
         return
     except ConfigError as error:
         sentence, _, todo = str(error).partition("; ")
@@ -106,7 +107,7 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: boo
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")
     yield from wrong
-    yield from run_all(checks, ground, LIMIT_S)
+    yield from run_all(checks, ground, check_limits.LIMIT_S)
     if fetch:
         yield from data_checks.fetch_encodings(ground)
     if live:
