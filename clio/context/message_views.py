@@ -348,7 +348,7 @@ def _one_line(message: ToolMessage, why: int) -> str:
         case -1:
             told = f"failed: {_gist(message.content.strip().partition(chr(10))[0])}; made good later; {left}"
         case -2:
-            told = f"succeeded: {_gist(message.content.rstrip().rpartition(chr(10))[2])}; {left}"
+            told = f"succeeded: {_gist(_result_line(message.content))}; {left}"
         case -3:
             told = f"an earlier search{_summary(message)}; {left}"
         case -4:
@@ -356,6 +356,14 @@ def _one_line(message: ToolMessage, why: int) -> str:
         case _:
             told = f"{left}: a later call gave the newer state"
     return f"[{told}; {_way(message)}]"
+
+
+def _result_line(output: str) -> str:
+    """The line of an output that says how it went: the closing line of a test run, wherever it is, else the last."""
+    from clio.context.runner_reports import read_report
+
+    report = read_report(output)
+    return report.counts if report is not None else output.rstrip().rpartition("\n")[2]
 
 
 def _summary(message: ToolMessage) -> str:

@@ -193,10 +193,13 @@ class ThreadHead:
         if not self._covered or left < _LEAST_TOKENS:
             return note.strip()
         kept = [place for place in self._short_term.places() if place < self._covered]
-        return (self._render(self._summary, left, kept) + note).strip()
+        later = self._summarise_until(len(self._session.messages))
+        return (self._render(self._summary, left, kept, later) + note).strip()
 
-    def _render(self, summary: ThreadSummary, budget_tokens: int, kept: Sequence[int]) -> str:
-        """kept: places of messages that it sums up and that are in the window as well."""
+    def _render(
+        self, summary: ThreadSummary, budget_tokens: int, kept: Sequence[int], later: ThreadSummary | None = None
+    ) -> str:
+        """kept: places of messages that it sums up and that are in the window as well. later: what the window holds."""
         from clio.context.summary_text import render_summary
 
         return render_summary(
@@ -207,6 +210,7 @@ class ThreadHead:
             spans=self._spans,
             shown={self._session.messages[place].id for place in kept},
             archived=max(summary.messages - len(kept), 0),
+            later=later,
         )
 
     def _as_message(self, text: str) -> UserMessage:

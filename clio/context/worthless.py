@@ -28,7 +28,7 @@ from clio.context.message_views import (
 )
 from clio.context.shell_lines import is_search, read_lines
 from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
-from clio.sessions.side_effects import EDITORS, READERS, RUNNERS, call_arguments, path_of, tool_of
+from clio.sessions.side_effects import EDITORS, READERS, RUNNERS, call_arguments, patched_paths, path_of, tool_of
 from clio.text.lazy_regex import LazyRegex
 
 _SEARCHERS = frozenset(
@@ -48,7 +48,6 @@ _REPEATED = (
 _IRRELEVANT = ("timeout_s", "timeout", "description", "background")
 _COVERED = 0.9  # share of an earlier reading's lines that later ones must repeat to make it stale
 _ENDLESS = 10**9
-_PATCHED = LazyRegex(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", 8)  # re.MULTILINE
 _ROUTINE_SHARE = 0.6  # of the lines
 _TROUBLE = LazyRegex(r"\b(?:error|warning|warn|fatal|failed|failure|exception|traceback|denied|deprecated)\b", 2)
 _NO_TROUBLE = LazyRegex(r"\b(?:0|no) (?:error|warning|failure|failed|vulnerabilit)", 2)
@@ -242,9 +241,7 @@ def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
 def _edited(each: _Exchange) -> set[str]:
     """The paths an edit was to change."""
     paths = {each.path} if each.path else set[str]()
-    for key in ("patch", "input", "diff"):
-        if isinstance(text := each.arguments.get(key), str):
-            paths.update(_PATCHED.findall(text))
+    paths.update(patched_paths(each.arguments))
     if each.result.deeds is not None:
         paths.update(deed.path for deed in each.result.deeds.changed)
     return paths

@@ -21,6 +21,7 @@ _ASKERS = frozenset({"ask_user", "user_collaboration", "request_input", "askuser
 RUNNERS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
 EDITORS = _WRITERS | _DELETERS | _MOVERS | {"apply_patch"}
 """Names, in small letters, of tools that read files, run commands, and change files; clio's own and other agents'."""
+_PATCHED = LazyRegex(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", re.MULTILINE)
 # Tools that are several in one: what they do stands in an argument.
 _FAMILIES = {
     "file_operations": "operation",
@@ -96,6 +97,13 @@ def _exit_code(result: ToolMessage) -> int:
 def commits_in(output: str) -> tuple[Commit, ...]:
     """The commits that the output of `git commit` reports: lines such as `[main 1a2b3c4] fix: add adds`."""
     return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
+
+
+def patched_paths(arguments: dict[str, Any]) -> list[str]:
+    """The paths a patch in the arguments is to change, each once, in its order; none where there is no patch."""
+    texts = (arguments.get(key) for key in ("patch", "input", "diff"))
+    found = (path for text in texts if isinstance(text, str) for path in _PATCHED.findall(text))
+    return list(dict.fromkeys(found))
 
 
 def path_of(arguments: dict[str, Any]) -> str:

@@ -192,7 +192,10 @@ def _updated(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo
         old = by_id.get(item.id) if item.id is not None else None
         if old is None:
             known = ", ".join(map(str, by_id)) or "none"
-            raise ToolRetry(f"there is no todo with id {item.id}; the ids are: {known}")
+            raise ToolRetry(
+                f"there is no todo with id {item.id}; the ids are: {known}; "
+                "no todo was changed, for a new one use operation add without an id"
+            )
         by_id[old.id] = Todo(
             id=old.id,
             title=" ".join((item.title or "").split()) or old.title,

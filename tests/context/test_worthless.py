@@ -106,6 +106,15 @@ def test_a_failed_edit_gives_way_once_it_was_made_or_tried_again(later: list[Mes
     assert found(failed, did("edit_file", "edited", path="b.py", old_string="o", new_string="n")) == []
 
 
+def test_a_test_run_that_passed_keeps_its_result_though_other_commands_followed() -> None:
+    output = f"[exit 0 in 3 s]\n{TESTS}=== 60 passed in 2.00s ===\n diff --git a/x b/x\n    return parent\n"
+    units = units_of(did("run_command", output, code=0, command="pytest -q; git diff"))
+    (only,) = find_worthless(units, 1)
+    line = apply_cuts(units[0].messages[1], only.cuts).content
+    assert "60 passed in 2.00s" in line
+    assert "return parent" not in line
+
+
 def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:
     failed = did("edit_file", LONG, ok=False, path="a.py", old_string="o" * 900, new_string="n" * 900)
     units = units_of(failed, did("edit_file", "edited", path="a.py", old_string="o", new_string="n"))

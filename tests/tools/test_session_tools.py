@@ -82,6 +82,7 @@ def test_writing_anew_keeps_the_ids_of_the_same_items() -> None:
     [
         ("update", ({"id": 9, "status": "completed"},), "no todo with id 9; the ids are: 1, 2"),
         ("update", ({"status": "completed"},), "no todo with id None"),
+        ("update", ({"id": 1, "status": "completed"}, {"id": 9}), "no todo was changed, .* use operation add"),
         ("update", (), "needs todos"),
         ("add", ({"title": " "},), "needs a title"),
         ("add", ({"id": 1, "title": "x"},), "have the id 1"),

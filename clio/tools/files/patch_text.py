@@ -183,7 +183,10 @@ def _hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> H
             old.append(kept)
             new.append(kept)
     if old == new:
-        raise ToolRetry(f"a hunk of '*** Update File: {path}' changes nothing: mark lines with - and +")
+        raise ToolRetry(
+            f"a hunk of '*** Update File: {path}' changes nothing, so no file was changed: "
+            "mark the lines to remove with - and the new ones with +, or leave the hunk out"
+        )
     return Hunk(headers=tuple(headers), old=tuple(old), new=tuple(new), at_end=at_end)
 
 
