@@ -24,8 +24,8 @@ import msgspec
 from clio.agent.events import Event, StepFinished
 from clio.agent.user_interface import ComposedInterface
 from clio.app import build_app
-from clio.config.command_line import Options
 from clio.config.layers import load
+from clio.config.options import Options
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
 

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from clio.agent.events import Event, StepFinished, StepStarted
 from clio.agent.user_interface import ComposedInterface
 from clio.app import App, build_app
-from clio.config.command_line import Options
 from clio.config.layers import load
+from clio.config.options import Options
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore

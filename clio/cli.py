@@ -15,7 +15,8 @@ TYPE_CHECKING = False  # as typing's, without the import
 if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
-    from clio.config.command_line import Arguments, Options
+    from clio.config.command_line import Arguments
+    from clio.config.options import Options
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 MAX_PIPED_BYTES = 16_000_000
@@ -124,8 +125,8 @@ def _repl(arguments: "Arguments") -> int:
 
 
 def _one_shot(arguments: "Arguments") -> int:
-    from clio.config.command_line import with_prompt
     from clio.config.layers import load
+    from clio.config.options import with_prompt
     from clio.config.trust import is_note_due, should_ask
     from clio.context.workspace_state import working_tree
 
@@ -149,7 +150,7 @@ def _one_shot(arguments: "Arguments") -> int:
 
 def _options(arguments: "Arguments") -> "Options":
     """What a conversation is to be; a worktree it starts in is there then."""
-    from clio.config.command_line import make_options
+    from clio.config.options import make_options
 
     options = make_options(arguments)
     if arguments.worktree is None:
@@ -165,8 +166,8 @@ def _subcommand(arguments: "Arguments") -> int:
     if arguments.help:
         print(subcommand.help_text(arguments.words[0]), end="")
         return 0
-    from clio.config.command_line import make_options
     from clio.config.layers import load
+    from clio.config.options import make_options
 
     options = make_options(arguments)
     loaded = load(options, os.environ)
@@ -188,8 +189,8 @@ def _subcommand(arguments: "Arguments") -> int:
 
 def _config_command(arguments: "Arguments") -> int:
     from clio.config import show
-    from clio.config.command_line import make_options
     from clio.config.layers import load
+    from clio.config.options import make_options
     from clio.config.trust import grant_all
     from clio.ui.safe_text import inert_json, visible
 
@@ -202,9 +203,11 @@ def _config_command(arguments: "Arguments") -> int:
         case _:
             from msgspec.structs import replace
 
-            from clio.commands.custom_commands import brought, brought_to_git
+            from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
 
-            loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded), *brought_to_git(loaded)))
+            loaded = replace(
+                loaded, withheld=(*loaded.withheld, *list_waiting_for_trust(loaded), *list_waiting_programs(loaded))
+            )
             print(visible(show.trust_text(loaded)))
             if loaded.withheld:
                 grant_all(loaded)
@@ -212,7 +215,7 @@ def _config_command(arguments: "Arguments") -> int:
 
 
 def _doctor(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
+    from clio.config.options import make_options
     from clio.entrypoints.doctor import report
 
     return report.run(
@@ -232,8 +235,8 @@ def _completions(arguments: "Arguments") -> int:
 
 
 def _init(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
     from clio.config.layers import load
+    from clio.config.options import make_options
     from clio.entrypoints import project_setup
 
     loaded = load(make_options(arguments), os.environ)
@@ -241,8 +244,8 @@ def _init(arguments: "Arguments") -> int:
 
 
 def _mcp(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
     from clio.config.layers import load
+    from clio.config.options import make_options
     from clio.entrypoints import last_words, mcp_server
 
     with last_words.guarded(sys.argv[1:]):
@@ -250,7 +253,7 @@ def _mcp(arguments: "Arguments") -> int:
 
 
 def _acp(arguments: "Arguments") -> int:
-    from clio.config.command_line import make_options
+    from clio.config.options import make_options
     from clio.entrypoints import last_words
     from clio.entrypoints.acp import server as acp_server
 

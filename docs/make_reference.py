@@ -32,11 +32,7 @@ from clio.commands.registry import (  # noqa: E402
     key_table,
 )
 from clio.commands.session_commands import SESSIONS  # noqa: E402
-from clio.config.command_line import (  # noqa: E402
-    COMMANDS,
-    FLAGS,
-    SUBCOMMANDS,
-)
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS  # noqa: E402
 from clio.config.fields import (  # noqa: E402
     CONFIG_FIELDS,
     LIST_WORDS,

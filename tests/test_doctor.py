@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from clio import __version__
-from clio.config.command_line import Options
+from clio.config.options import Options
 from clio.context import encoding_fetch
 from clio.context.encoding_fetch import fetch_encoding
 from clio.context.encodings import Encoding, is_intact

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.command_line import Options
 from clio.config.example import example
+from clio.config.options import Options
 from clio.entrypoints.doctor import data_checks, finding, machine_checks, model, report
 from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import findings

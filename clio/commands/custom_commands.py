@@ -10,21 +10,15 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.checks.checkers import waiting_programs as waiting_checks
-from clio.checks.trust import describe_trust
 from clio.commands.command import Command, CommandResult, Shell, code, refuse
 from clio.commands.typed_line import MakePrompt, Meaning
-from clio.config.loaded import Loaded, Widening
+from clio.config.loaded import Widening
 from clio.config.paths import display, user_home
 from clio.config.trust import Trust
 from clio.context.message_parts import find_mentions
-from clio.errors import UserError
-from clio.git.repository import find_root, list_untrusted_programs
 from clio.skills.front_matter import FrontMatter, Unreadable, read_text, split_front_matter, words_of
 from clio.skills.places import places_of
-from clio.skills.shelf import SkillShelf
 from clio.skills.skill import line_of
-from clio.subagents.definitions import DefinitionFolders
 from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 64_000
@@ -363,21 +357,3 @@ class AddedCommands:
             for command in source():
                 found.setdefault(command.name.lower(), command)
         return tuple(found.values())
-
-
-def brought(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Widening, ...]:
-    """All of it that the folder is not trusted with, as it is shown before trust is asked for."""
-    shelf = SkillShelf(loaded.owner, loaded.home, env)
-    commands = CustomCommands(loaded.owner, loaded.home, env)
-    agents = DefinitionFolders(loaded.owner, loaded.home, env)
-    checks = waiting_checks(loaded.config.checks, loaded.project, loaded.owner, loaded.home)
-    asked = (describe_trust(checks),) if checks else ()
-    return (*shelf.withheld(shelf.find()), *agents.withheld(), *commands.withheld(), *asked)
-
-
-def brought_to_git(loaded: Loaded) -> tuple[Widening, ...]:
-    """What git would start of the repository's own and the folder is not trusted with; asks git."""
-    try:
-        return list_untrusted_programs(find_root(loaded.project), Trust(loaded.home), loaded.owner)
-    except UserError:
-        return ()

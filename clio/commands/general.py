@@ -18,7 +18,7 @@ from clio.commands.command import (
     code,
     refuse,
 )
-from clio.commands.custom_commands import brought, brought_to_git
+from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
 from clio.config.schema import ApprovalMode
 from clio.config.theme_names import THEMES, theme_names
 from clio.config.trust import Trust
@@ -86,7 +86,7 @@ def modes(shell: Shell) -> Iterable[Suggestion]:
 
 def trust(shell: Shell, argument: str) -> CommandResult:
     """Show what this project may not set or bring yet, and let it."""
-    brings = (*brought(shell.loaded), *brought_to_git(shell.loaded))
+    brings = (*list_waiting_for_trust(shell.loaded), *list_waiting_programs(shell.loaded))
     withheld = (*shell.loaded.withheld, *brings)
     if not withheld:
         return CommandResult(text="Nothing of this project is withheld.")

@@ -61,8 +61,9 @@ def _say(argv: Sequence[str], where: str, told: Any) -> None:
 @cache
 def _redactor(argv: tuple[str, ...]) -> "Redactor":
     """By the settings; where they are what failed, by the environment alone."""
-    from clio.config.command_line import make_options, parse
+    from clio.config.command_line import parse
     from clio.config.layers import load
+    from clio.config.options import make_options
     from clio.security.redaction.names_and_values import list_env_secrets
     from clio.security.redaction.redactor import Redactor, build_redactor
 

@@ -14,8 +14,8 @@ from clio import __version__
 from clio.agent.events import EXIT_CODES, Emit, Event, TurnFinished
 from clio.agent.user_interface import ComposedInterface
 from clio.app import App, build_app
-from clio.config.command_line import Options
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.entrypoints.report import Reporter, SessionStarted, as_result, print_line
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
 from clio.providers.http_provider import HttpProvider

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from msgspec import structs
 
-from clio.config.command_line import Options
 from clio.config.example import add_line, carry_out, names_folder, plan
 from clio.config.layers import load
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
 from clio.config.project_links import SHARED_NAME, is_shared, shared_folder
 from clio.config.trust import Trust

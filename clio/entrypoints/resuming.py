@@ -3,8 +3,8 @@
 import sys
 from typing import TYPE_CHECKING
 
-from clio.config.command_line import Options
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.parts import terminal_size
 from clio.entrypoints.repl.start import ask_at_start, choose_session, recap

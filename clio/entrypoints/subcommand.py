@@ -26,8 +26,9 @@ from clio.commands.command import (
 from clio.commands.custom_commands import AddedCommands
 from clio.commands.dispatch import choose, forms
 from clio.commands.session_commands import SESSIONS
-from clio.config.command_line import Options, find_door
+from clio.config.command_line import find_door
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.config.schema import Config
 from clio.errors import ClioError, UsageError, UserError
 from clio.sessions.session import Session

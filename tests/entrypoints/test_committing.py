@@ -17,8 +17,8 @@ from clio.commands.command import GitWork
 from clio.commands.git_commands import describe_branch
 from clio.commands.registry import added_prompt, run_command
 from clio.commands.typed_line import MakePrompt
-from clio.config.command_line import Options
 from clio.config.layers import load
+from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.committing import Committing
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere

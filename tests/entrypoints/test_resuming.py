@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.entrypoints.repl.parts import terminal_size
 from clio.entrypoints.repl.start import recap
 from clio.entrypoints.resuming import Resuming
@@ -30,7 +30,7 @@ PROGRAM = """
 import os, sys
 import clio.entrypoints.repl.repl
 from clio.config.layers import load
-from clio.config.command_line import Options
+from clio.config.options import Options
 from clio.entrypoints.resuming import Resuming
 from clio.ui.theme import Terminal
 from pathlib import Path

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.command_line import Options
 from clio.config.layers import load
+from clio.config.options import Options
 from clio.config.project_links import link_of
 from clio.config.trust import Trust, grant_all
 from clio.errors import UsageError, UserError

@@ -4,10 +4,10 @@ import json
 import re
 from pathlib import Path
 
-from clio.commands.custom_commands import brought
-from clio.config.command_line import Options
+from clio.commands.pending_trust import list_waiting_for_trust
 from clio.config.layers import load
 from clio.config.loaded import Widening
+from clio.config.options import Options
 from clio.config.trust import OWN_FILES, PLACES
 from clio.security.protected_files import explain_clio_file, is_protected
 from clio.skills.folders import PLACES as SKILLS
@@ -47,7 +47,7 @@ def filled(project: Path) -> tuple[Widening, ...]:
         (project / name).write_text(text, encoding="utf-8")
     env = {"HOME": str(project.parent / "person"), "CLIO_HOME": str(project.parent / "home")}
     loaded = load(Options(cwd=project), env)
-    return (*loaded.withheld, *brought(loaded, env))
+    return (*loaded.withheld, *list_waiting_for_trust(loaded, env))
 
 
 def test_what_waits_for_trust_is_asked_before_it_is_written(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from clio.agent.events import Notice, ToolFinished
 from clio.commands.command import WaitFor
 from clio.commands.registry import complete, run_command
 from clio.commands.typed_line import MakePrompt
-from clio.config.command_line import Options
 from clio.config.layers import load
+from clio.config.options import Options
 from clio.config.trust import grant_all
 from clio.security.actions import CallServer
 from clio.security.approval import Answer

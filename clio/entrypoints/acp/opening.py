@@ -13,9 +13,9 @@ from msgspec import Struct, structs
 from clio.agent.events import Notice
 from clio.agent.user_interface import ComposedInterface
 from clio.app import App, build_app
-from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import HANDED, Loaded, Server
+from clio.config.options import Options
 from clio.config.show import start_notes
 from clio.entrypoints import garbage
 from clio.entrypoints.acp.approver import EditorApprover, EditorAsker, EditorDesk

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
 from clio import __version__
 from clio.commands.general import MODES
-from clio.config.command_line import Options
+from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.entrypoints.acp.opening import Offer, open_session
 from clio.entrypoints.acp.prompt import read_blocks

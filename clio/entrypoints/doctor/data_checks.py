@@ -8,7 +8,8 @@ from pathlib import Path
 import msgspec
 
 from clio.checkpoints.store_limits import measure_usage
-from clio.commands.custom_commands import CustomCommands, brought
+from clio.commands.custom_commands import CustomCommands
+from clio.commands.pending_trust import list_waiting_for_trust
 from clio.config.own_memory import describe_key_damage
 from clio.config.paths import display, user_home
 from clio.config.project_links import is_shared, is_trusted, shared_folder
@@ -54,7 +55,7 @@ def check_trust(ground: Ground) -> Iterator[Finding]:
                   "put a copy back, or trust each anew: clio config trust, clio memory share on")  # fmt: skip
     for sentence in start_notes(loaded):
         yield note("trust", sentence)
-    waiting = brought(loaded, ground.env)
+    waiting = list_waiting_for_trust(loaded, ground.env)
     if waiting:
         names = ", ".join(value.key for value in waiting[:_MAX_NAMED])
         more = f" and {len(waiting) - _MAX_NAMED} more" if len(waiting) > _MAX_NAMED else ""

@@ -8,8 +8,8 @@ from typing import Generic, Literal, TypeVar
 
 from msgspec import Struct
 
-from clio.config.command_line import Options
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.config.paths import display
 from clio.errors import ClioError
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
 from clio.entrypoints.doctor import data_checks, machine_checks, model

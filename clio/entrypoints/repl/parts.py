@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.agent.events import Emit, Event
-from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.trust import grant_all
 from clio.entrypoints import first_paint, garbage

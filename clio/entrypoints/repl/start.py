@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clio import __version__
-from clio.config.command_line import Options
 from clio.config.layers import load
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.config.paths import FOLDER_NAME, display
 from clio.config.trust import decline_all, grant_all, should_ask
 from clio.context.instructions import OWN_FILE, find_instructions
