@@ -24,8 +24,7 @@ from clio.config.schema import Config
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest, Provider
 from clio.providers.registry import make_provider
-from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.stream import StreamRedactor
+from clio.security.redaction.redactor import Redactor, StreamRedactor
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 REQUEST = ChatRequest(system="", messages=(UserMessage(content="go on"),))

@@ -22,8 +22,8 @@ sys.path.insert(0, str(ROOT))
 
 from bench.search import make_tree  # noqa: E402 the path must be set first
 from clio.checkpoints.checkpoints import Checkpoints  # noqa: E402
-from clio.checkpoints.states import TurnRef  # noqa: E402
-from clio.tools.search.file_index import walk  # noqa: E402
+from clio.checkpoints.timeline import TurnRef  # noqa: E402
+from clio.tools.files.file_index import walk  # noqa: E402
 
 _RUNS = 7
 _BIG_BYTES = 1_000_000

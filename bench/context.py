@@ -20,9 +20,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.fidelity import fidelity
 from bench.histories import generated, next_step, stored, window_of
-from clio.context.budget import PROACTIVE
+from clio.context.compaction import PROACTIVE
 from clio.messages import UserMessage
-from clio.providers.chat_requests import ChatProtocol
+from clio.providers.chat import ChatProtocol
 
 PARTS = ("cost", "fidelity", "cache", "run", "growth")
 USUAL = PARTS[:-1]  # growth takes half a minute

@@ -27,7 +27,7 @@ from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import TypedStore
 from clio.memory.undo import UndoLog
 from clio.security.redaction.redactor import Redactor
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder
 
 COMMON = "the is on server port deploy uses runs database service test".split()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from clio.messages import Usage
-from clio.providers.price_book import PriceBook
+from clio.providers.prices import PriceBook
 from clio.sessions.ledger import Ledger, Spent, merged
 
 DAYS = 30

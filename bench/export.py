@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.export.files import Form, export_session
+from clio.export.export_session import Form, export_session
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.state import Trim

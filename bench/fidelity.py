@@ -10,7 +10,7 @@ from msgspec import Struct
 from bench.histories import generated, stored, window_of
 from bench.transcripts import find_transcripts
 from bench.truth import Truth, read_truth
-from clio.context.builder import Built
+from clio.context.request_builder import Built
 from clio.errors import ContextOverflow
 from clio.messages import Message, text_of
 from clio.sessions.session import Session

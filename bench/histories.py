@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 
 from bench.truth import Truth
-from clio.context.builder import ContextBuilder, Prefix
+from clio.context.request_builder import ContextBuilder, Prefix
 from clio.context.window import ContextWindow
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import Limits

@@ -19,9 +19,9 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.config.server import Server  # noqa: E402 the path must be set first
+from clio.config.loaded import Server  # noqa: E402 the path must be set first
+from clio.mcp.client import load_sdk  # noqa: E402
 from clio.mcp.servers import Servers  # noqa: E402
-from clio.mcp.wire import load_sdk  # noqa: E402
 from tests.support.chat_server import ChatServer, text  # noqa: E402
 
 PEER = ("-S", "-m", "tests.support.mcp_peer")

@@ -21,11 +21,11 @@ from typing import Any
 from msgspec import Struct
 
 from bench.cache_rules import AnthropicCache, AutomaticCache, Billed, BreakpointCache, CacheRule, Refused
-from clio.algorithms.money import format_money
 from clio.app import App
 from clio.commands.registry import run_command
 from clio.messages import Usage
-from clio.providers.price_book import PriceBook
+from clio.providers.prices import PriceBook
+from clio.text.formatting import format_money
 from tests.support import messages_server
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, error, sse
 from tests.support.desk import Desk, make_repository

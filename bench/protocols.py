@@ -19,10 +19,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from clio.providers.chat_events import Normaliser
-from clio.providers.event_stream import EventStream
-from clio.providers.messages_events import MessagesDecoder
-from clio.providers.responses_events import ResponsesDecoder
+from clio.providers.chat import Normaliser
+from clio.providers.http1 import EventStream
+from clio.providers.messages import MessagesDecoder
+from clio.providers.responses import ResponsesDecoder
 
 ROOT = Path(__file__).resolve().parent.parent
 PIECES = 400

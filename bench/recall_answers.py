@@ -23,7 +23,7 @@ from bench.recall_answers_data import Placed, lay_out
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from clio.tools.memory import MemoryTool
-from clio.tools.memory_args import MemoryArgs
+from clio.tools.schemas import MemoryArgs
 
 MOST_CHARS = 4_000
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

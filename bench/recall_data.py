@@ -17,8 +17,7 @@ from pathlib import Path
 
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions import snapshot
-from clio.sessions.state import SessionState
-from clio.sessions.text import derived_id
+from clio.sessions.state import SessionState, derived_id
 
 _PROSE = re.compile(r'(?s:"""(.+?)""")|#\s?([A-Za-z].+)')
 _WORD = re.compile(r"[A-Za-z][\w'.-]*[,;:)]?$")

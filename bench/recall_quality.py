@@ -22,9 +22,9 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.lexical import STOP_WORDS, words
 from clio.memory.recall.docs import SessionDoc, TurnDoc
 from clio.memory.recall.index import RecallIndex
+from clio.text.vocabulary import STOP_WORDS, words
 
 SHIPPED = Path(__file__).parent / "data" / "recall_coding.json"
 DEPTH = 50

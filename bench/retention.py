@@ -25,11 +25,11 @@ from msgspec import Struct
 
 from bench.histories import stored, window_of
 from bench.transcripts import find_transcripts
-from clio.context.builder import Built
+from clio.context.request_builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow
 from clio.messages import AssistantMessage, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
-from clio.providers.chat_requests import ChatProtocol
+from clio.providers.chat import ChatProtocol
 from clio.sessions.session import Session
 from clio.tokens import message_units
 

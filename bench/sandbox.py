@@ -22,11 +22,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.config.schema import Sandboxing
 from clio.errors import ToolFailed
-from clio.sandbox.confinement import Confinement
+from clio.sandbox.backends import explain_unusable_confinement
 from clio.sandbox.fence import Level
-from clio.sandbox.probe import why_not_confined
-from clio.sandbox.sandbox import Sandbox
-from clio.tools.shell.held import run_held, run_unasked
+from clio.sandbox.sandbox import Confinement, Sandbox
+from clio.tools.shell.sandboxed_run import run_held, run_unasked
 
 Run = Callable[[], Awaitable[None]]
 
@@ -45,7 +44,7 @@ def sandboxed(level: Sandboxing, project: Path) -> tuple[Run, Sandbox]:
 def confined(level: Level, project: Path) -> tuple[Run, float]:
     """Runs the command confined by a level, and the seconds that finding out took. Raises ToolFailed."""
     began = time.perf_counter()
-    if reason := why_not_confined(level, os.environ, Path.home()):
+    if reason := explain_unusable_confinement(level, os.environ, Path.home()):
         raise ToolFailed(reason)
     seconds = time.perf_counter() - began
     confinement = Confinement(wanted=True, home=project, person=project, env=dict(os.environ))

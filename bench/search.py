@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.security.path_policy import Workspace
-from clio.tools.search.file_index import list_files, ripgrep
-from clio.tools.search.listing import FindFiles, FindFilesTool, ListFiles, ListFilesTool
-from clio.tools.search.search_text import SearchText, SearchTextTool
+from clio.security.actions import Workspace
+from clio.tools.files.file_index import list_files, ripgrep
+from clio.tools.files.read_file import FindFiles, FindFilesTool, ListFiles, ListFilesTool
+from clio.tools.files.search_text import SearchText, SearchTextTool
 
 _IGNORED = "*.pyc\n__pycache__/\nbuild/\ndist/\n.venv/\nnode_modules/\n*.log\n!keep.log\n/out\n"
 

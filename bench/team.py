@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.config.team_folder import trust_team
+from clio.config.project_links import trust_team
 from clio.memory.long_term import LongTermMemory
 from clio.memory.records import Entry, Provenance
 from clio.memory.team.share import Sharing

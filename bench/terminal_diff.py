@@ -15,9 +15,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from clio.security.actions import ChangeFiles, FileChange
 from clio.security.approval import ApprovalRequest, Ask
 from clio.tools.files.diff import diff_texts
-from clio.ui.asking.approve import Desk, TerminalApprover
-from clio.ui.diffs.view import diff_lines
-from clio.ui.diffs.word_diff import changed_words
+from clio.ui.approval_dialog import Desk, TerminalApprover
+from clio.ui.diff_view import changed_words, diff_lines
 from clio.ui.theme import Terminal, Theme
 
 TERMINAL = Terminal(live=True, escapes=True, colour=True, reflows=True)

@@ -17,12 +17,10 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from clio.algorithms.fuzzy import FuzzyNames
-from clio.ui.line.chips import Chips
-from clio.ui.line.completer import LineCompleter
-from clio.ui.line.history import LineHistory, format_entry
-from clio.ui.line.history_search import HistorySearch
-from clio.ui.line.prompt_line import PromptLine
+from clio.text.fuzzy import FuzzyNames
+from clio.ui.completer import Chips, LineCompleter
+from clio.ui.history import HistorySearch, LineHistory, format_entry
+from clio.ui.prompt_line import PromptLine
 from tests.entrypoints.repl_support import make_place
 from tests.support.chat_server import ChatServer
 from tests.support.desk import make_repository

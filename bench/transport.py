@@ -13,9 +13,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from clio.providers.lean_transport import LeanTransport
+from clio.providers.lean_transport import LeanTransport, Transport
 from clio.providers.openai_transport import OpenAITransport
-from clio.providers.transport import Transport
 from tests.support.byte_server import GONE, SSE, ByteServer, chunk
 
 EVENT = (

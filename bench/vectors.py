@@ -21,11 +21,11 @@ from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from clio.algorithms.embedding import embed
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.files import VectorItem
 from clio.memory.vectors.index import VectorIndex
 from clio.memory.vectors.store import VectorStore
+from clio.text.embedding import embed
 
 SIZES = (2_000, 18_000, 50_000)
 LARGE = 100_000

@@ -12,20 +12,19 @@ from clio.agent.subagent import SubagentPool
 from clio.agent.user_interface import UserInterface
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
-from clio.context.shelf import Shelf
+from clio.context.message_parts import Shelf
 from clio.context.window import ContextWindow
 from clio.errors import ConfigError
 from clio.providers.base import Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
-from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.settings import redactor_for
+from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
-from clio.tools.files.read_log import ReadLog
+from clio.tools.base import ReadLog
 
 if TYPE_CHECKING:  # commands are for lines that begin with a slash, and most do not
-    from clio.commands.called import MakeMeaning, Meaning
-    from clio.commands.extensions.added import AddedCommands
+    from clio.commands.custom_commands import AddedCommands
+    from clio.commands.typed_line import MakeMeaning, Meaning
 
 
 class App:
@@ -100,7 +99,7 @@ class App:
 
     async def _run_meaning(self, text: str, meaning: "Meaning") -> TurnFinished:
         """A turn with the text of a command, and with the model and the tools the command asks for."""
-        from clio.commands.meaning import chip, meant_fragment
+        from clio.commands.typed_line import chip, meant_fragment
 
         runtime = self.runtime
         before = (self.config, self.provider, self._model_name, self._has_chosen_model)
@@ -131,9 +130,8 @@ class App:
 
     @cached_property
     def _added(self) -> "AddedCommands":
-        from clio.commands.extensions.added import AddedCommands
-        from clio.commands.extensions.custom import CustomCommands
-        from clio.commands.extensions.mcp_prompts import PromptCommands
+        from clio.commands.custom_commands import AddedCommands, CustomCommands
+        from clio.commands.mcp_commands import PromptCommands
 
         runtime = self.runtime
         custom = CustomCommands(runtime.loaded.owner, runtime.home, runtime.env)
@@ -229,6 +227,6 @@ def build_app(loaded: Loaded, ui: UserInterface, *, env: Mapping[str, str], shel
     """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
     home = None if loaded.config.incognito else loaded.home
     book = LessonBook(home, lambda text: ui.emit(Notice(text=text, level="warning")))
-    redactor = redactor_for(loaded.config, env)
+    redactor = build_redactor(loaded.config, env)
     provider = make_provider(loaded.config, env, book=book, learn_secret=redactor.learn_secret)
     return App(loaded, provider, ui, env, shelf=shelf, book=book, redactor=redactor)

@@ -15,7 +15,7 @@ TYPE_CHECKING = False  # as typing's, without the import
 if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
-    from clio.config.flags import Arguments
+    from clio.config.command_line import Arguments
     from clio.config.options import Options
 
 FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
@@ -72,14 +72,14 @@ def command() -> "NoReturn":
 
 
 def _run(argv: list[str]) -> int:
-    from clio.config import flags
-    from clio.config.doors import find_door
+    from clio.config import command_line
+    from clio.config.command_line import find_door
 
     for stream in (sys.stdout, sys.stderr):
         # A terminal or pipe that cannot show a character shows a question mark; it is no reason to fail.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
-    arguments = flags.parse(argv)
+    arguments = command_line.parse(argv)
     serves = tuple(arguments.words) == ("mcp",) and not arguments.help
     if arguments.words and find_door(arguments.words[0]) and not serves:
         return _subcommand(arguments)
@@ -89,7 +89,7 @@ def _run(argv: list[str]) -> int:
         print(HELP, end="")
         return 0
     if arguments.help:
-        from clio.config.help_page import help_text
+        from clio.config.command_line import help_text
 
         print(help_text(), end="")
         return 0
@@ -134,7 +134,7 @@ def _one_shot(arguments: "Arguments") -> int:
     loaded = load(options, os.environ)
     if (waits := should_ask(loaded)) or loaded.problems:
         from clio.config.show import start_notes
-        from clio.ui.plain import visible
+        from clio.ui.safe_text import visible
 
         notes = start_notes(loaded, names_withheld=is_note_due(loaded)) if waits else loaded.problems
         for sentence in notes:
@@ -155,7 +155,7 @@ def _options(arguments: "Arguments") -> "Options":
     options = make_options(arguments)
     if arguments.worktree is None:
         return options
-    from clio.entrypoints.worktree import enter
+    from clio.entrypoints.project_setup import enter
 
     return enter(options, arguments.worktree)
 
@@ -172,9 +172,9 @@ def _subcommand(arguments: "Arguments") -> int:
     options = make_options(arguments)
     loaded = load(options, os.environ)
     if arguments.words[0] == "gc":
-        from clio.entrypoints import gc
+        from clio.entrypoints import disk_usage
 
-        return gc.run(loaded, arguments.words[1:], json=arguments.json)
+        return disk_usage.run(loaded, arguments.words[1:], json=arguments.json)
     if arguments.words[0] == "import":
         from clio.entrypoints import importing
 
@@ -192,7 +192,7 @@ def _config_command(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import make_options
     from clio.config.trust import grant_all
-    from clio.ui.plain import inert_json, visible
+    from clio.ui.safe_text import inert_json, visible
 
     loaded = load(make_options(arguments), os.environ)
     match arguments.words[1]:
@@ -203,9 +203,11 @@ def _config_command(arguments: "Arguments") -> int:
         case _:
             from msgspec.structs import replace
 
-            from clio.commands.extensions.brought import brought, brought_to_git
+            from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
 
-            loaded = replace(loaded, withheld=(*loaded.withheld, *brought(loaded), *brought_to_git(loaded)))
+            loaded = replace(
+                loaded, withheld=(*loaded.withheld, *list_waiting_for_trust(loaded), *list_waiting_programs(loaded))
+            )
             print(visible(show.trust_text(loaded)))
             if loaded.withheld:
                 grant_all(loaded)
@@ -235,10 +237,10 @@ def _completions(arguments: "Arguments") -> int:
 def _init(arguments: "Arguments") -> int:
     from clio.config.layers import load
     from clio.config.options import make_options
-    from clio.entrypoints import init
+    from clio.entrypoints import project_setup
 
     loaded = load(make_options(arguments), os.environ)
-    return init.run(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
+    return project_setup.run(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
 
 
 def _mcp(arguments: "Arguments") -> int:
@@ -264,7 +266,7 @@ def whole_prompt(text: str) -> str:
 
     Raises UsageError where nothing but white space comes together, or the pipe holds more than MAX_PIPED_BYTES.
     """
-    from clio.config.flags import readable
+    from clio.config.command_line import readable
     from clio.errors import UsageError
 
     given = "" if text == "-" else readable(text)
@@ -302,9 +304,9 @@ def _note_a_silent_pipe() -> None:
 
 def _print_damage_notes() -> None:
     """Tell of damaged files that were copied and that nothing told of yet; a turn shows its own."""
-    if damage := sys.modules.get("clio.storage.damage"):  # not imported: no such file was read
+    if damage := sys.modules.get("clio.storage.jsonl"):  # not imported: no such file was read
         for sentence in damage.take_damage_notes():
-            from clio.ui.plain import visible
+            from clio.ui.safe_text import visible
 
             print(f"clio: {visible(sentence)}", file=sys.stderr)
 
@@ -313,7 +315,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     """Say on standard error what ended the program, in one sentence; its exit code."""
     from clio.entrypoints.last_words import cleaner
     from clio.errors import ClioError, SessionNotFound
-    from clio.storage.reasons import NO_ROOM, sentence
+    from clio.storage.locks import NO_ROOM, sentence
 
     clean = cleaner(argv)  # an error may quote a file, a server, a setting
     while len(members := _members(error)) == 1:
@@ -324,7 +326,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
 
         print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     if isinstance(error, SessionNotFound):  # said by the store, which names the list as a conversation does
-        from clio.entrypoints.cli_words import in_cli_words
+        from clio.entrypoints.subcommand import in_cli_words
 
         print(f"clio: {clean(in_cli_words(str(error)))}", file=sys.stderr)
         return error.exit_code

@@ -6,10 +6,10 @@ In a checkout they lie in `prompts/` beside the package; a wheel carries them in
 from functools import cache
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 _PACKAGE = Path(__file__).parent
-_PLACEHOLDER = LatePattern(r"\$([a-z_][a-z0-9_]*)")
+_PLACEHOLDER = LazyRegex(r"\$([a-z_][a-z0-9_]*)")
 
 
 @cache

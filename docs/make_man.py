@@ -5,14 +5,13 @@ from collections.abc import Iterator, Mapping
 
 from clio.agent.events import EXIT_CODES
 from clio.commands.dispatch import forms
-from clio.config.doors import DOORS
-from clio.config.environment import VARIABLES
-from clio.config.flags import COMMANDS, FLAGS
-from clio.entrypoints.completions.places import door_command
-from clio.entrypoints.schema_run import MISFIT
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
+from clio.config.fields import VARIABLES
+from clio.entrypoints.answer_schema import MISFIT
+from clio.entrypoints.completions.scripts import door_command
 
 _HEAD = """\
-.\\" Made by docs/make_reference.py; change the tables in clio/config/flags.py and its like instead.
+.\\" Made by docs/make_reference.py; change the tables in clio/config/command_line.py and its like instead.
 .TH CLIO 1 2026-11-22 "clio" "User Commands"
 .SH NAME
 clio \\- a terminal coding agent that remembers
@@ -67,12 +66,12 @@ def man_page() -> str:
     """The whole page in man(7) macros."""
     parts = [_HEAD, ".SH COMMANDS"]
     parts += [_item(f"clio {' '.join(words)}", summary) for words, summary in COMMANDS.items()]
-    parts += [_item(f"clio {door.name}", f"{door.summary}; see {door.name.upper()} below") for door in DOORS]
+    parts += [_item(f"clio {door.name}", f"{door.summary}; see {door.name.upper()} below") for door in SUBCOMMANDS]
     parts.append(".SH OPTIONS")
     for group in dict.fromkeys(flag.group for flag in FLAGS):
         parts.append(f'.SS "{_text(group.capitalize())}"')
         parts += [_item(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]
-    for door in DOORS:
+    for door in SUBCOMMANDS:
         parts.append(f'.SH "{door.name.upper()}"')
         parts += [_item(form, summary) for form, summary in forms(door_command(door.name), f"clio {door.name}")]
     parts += [".SH ENVIRONMENT", *(_item(name, what) for name, what in _variables())]

@@ -26,27 +26,34 @@ sys.path.insert(0, str(ROOT))
 from clio.agent.events import EXIT_CODES  # noqa: E402 the path must be set first
 from clio.commands.command import Command  # noqa: E402
 from clio.commands.dispatch import forms  # noqa: E402
-from clio.commands.key_table import key_table  # noqa: E402
-from clio.commands.registry import command_table, find  # noqa: E402
-from clio.commands.sessions.door import SESSIONS  # noqa: E402
-from clio.config.doors import DOORS  # noqa: E402
-from clio.config.environment import VARIABLES  # noqa: E402
-from clio.config.fields import CONFIG_FIELDS, LIST_WORDS, MODEL_FIELDS, Field, limits_in_words  # noqa: E402
-from clio.config.flags import COMMANDS, FLAGS  # noqa: E402
+from clio.commands.registry import (  # noqa: E402
+    command_table,
+    find,
+    key_table,
+)
+from clio.commands.session_commands import SESSIONS  # noqa: E402
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS  # noqa: E402
+from clio.config.fields import (  # noqa: E402
+    CONFIG_FIELDS,
+    LIST_WORDS,
+    MODEL_FIELDS,
+    VARIABLES,
+    Field,
+    limits_in_words,
+)
 from clio.config.schema import Config, ModelSettings  # noqa: E402
-from clio.config.secrets import shown_value  # noqa: E402
+from clio.config.trust import shown_value  # noqa: E402
+from clio.entrypoints.answer_schema import MISFIT  # noqa: E402
 from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import StreamEvent  # noqa: E402
-from clio.entrypoints.schema_run import MISFIT  # noqa: E402
-from clio.entrypoints.stream_input import Said  # noqa: E402
+from clio.entrypoints.stream_json import Said  # noqa: E402
 from clio.providers.http_provider import HttpProvider  # noqa: E402
-from clio.providers.pictures import takes_images  # noqa: E402
+from clio.providers.limits import takes_images  # noqa: E402
+from clio.providers.model_facts import read_request_facts  # noqa: E402
 from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
-from clio.providers.request_facts import read_request_facts  # noqa: E402
-from clio.security.readonly.judge import listed_programs  # noqa: E402
-from clio.ui.themes.builtin import builtin  # noqa: E402
-from clio.ui.themes.palette import MEANINGS  # noqa: E402
+from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
+from clio.ui.palettes import MEANINGS, builtin  # noqa: E402
 from docs.make_man import man_page  # noqa: E402
 from tests.support.python_source import parse_source  # noqa: E402
 
@@ -69,7 +76,7 @@ def flags() -> str:
     """Every flag, then the sub-commands."""
     rows = [(f"`{flag.usage}`", flag.summary) for flag in FLAGS]
     rows += [(f"`clio {' '.join(words)}`", summary) for words, summary in COMMANDS.items()]
-    rows += [(f"`clio {door.name} ...`", door.summary) for door in DOORS]
+    rows += [(f"`clio {door.name} ...`", door.summary) for door in SUBCOMMANDS]
     return table(("flag", "what it does"), rows)
 
 
@@ -213,7 +220,7 @@ def form_table(command: Command, called: str) -> str:
 
 def programs() -> str:
     """The programs of which some calls run without a question, as lines of text."""
-    return "\n".join(wrap(", ".join(f"`{name}`" for name in listed_programs()), 120, break_on_hyphens=False))
+    return "\n".join(wrap(", ".join(f"`{name}`" for name in list_readonly_programs()), 120, break_on_hyphens=False))
 
 
 def providers() -> str:

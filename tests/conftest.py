@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from clio.storage.damage import take_damage_notes
+from clio.storage.jsonl import take_damage_notes
 
 # A busy machine is slow, not wrong. The same examples for everybody, so that a red run can be repeated; `make fuzz`
 # looks for more.

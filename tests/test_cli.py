@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 from clio import __version__, cli
-from clio.config import flags
+from clio.config import command_line
 from clio.errors import ApprovalNeeded, ClioError, ConfigError, ContextOverflow, ServerFailed, SessionNotFound
 
 ROOT = Path(__file__).parent.parent
@@ -44,7 +44,7 @@ def test_version_and_its_fast_path() -> None:
 
 def test_nothing_heavy_is_imported_before_the_first_paint() -> None:
     code = (
-        "import sys, clio.cli; from clio.config import flags; flags.parse(['-m', 'x', '--resume']);"
+        "import sys, clio.cli; from clio.config import command_line; command_line.parse(['-m', 'x', '--resume']);"
         "print(sorted({'msgspec', 'yaml', 'typing', 'asyncio', 'clio.config.schema'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
@@ -55,9 +55,9 @@ def test_help_names_every_flag_and_sub_command_once() -> None:
     done = clio("--help")
     text = done.stdout.decode()
     assert (done.returncode, done.stderr) == (0, b"")
-    for flag in flags.FLAGS:
+    for flag in command_line.FLAGS:
         assert text.count(f"  {flag.usage} ") == 1
-    for command in flags.COMMANDS:
+    for command in command_line.COMMANDS:
         assert text.count(f"  clio {command[0]}") == 1
         assert command[-1] in text
     assert max(len(line) for line in text.splitlines()) <= 100

@@ -16,7 +16,7 @@ import pytest
 
 from clio.config.example import example
 from clio.config.options import Options
-from clio.entrypoints.doctor import bounded, folders, model, report, sandbox, stores, versions
+from clio.entrypoints.doctor import data_checks, finding, machine_checks, model, report
 from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import findings
 from clio.memory.recall.cache_file import FILE
@@ -26,7 +26,7 @@ from clio.memory.recall.stamps import SessionFolder
 from clio.messages import AssistantMessage, UserMessage
 from clio.sandbox.sandbox import Sandbox
 from clio.sessions.store import SessionStore
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 from tests.support.chat_server import ChatServer
 
 KEY = "sk-live-0123456789abcdefghij"
@@ -135,10 +135,10 @@ def test_what_gc_could_free(project: Path, home: Path, env: dict[str, str], monk
     [(mark, line)] = lines(look(project, env), "space")
     assert mark == "ok" and line.endswith("3.0 kB may go with 3 unfinished writes that kills left")
     todo = ("note", "space: 3.0 kB may go with 3 unfinished writes that kills left; free it with: clio gc")
-    monkeypatch.setattr(folders, "MANY_UNFINISHED", 2)
+    monkeypatch.setattr(machine_checks, "MANY_UNFINISHED", 2)
     assert lines(look(project, env), "space") == [todo]
-    monkeypatch.setattr(folders, "MANY_UNFINISHED", 3)
-    monkeypatch.setattr(folders, "MUCH_BYTES", 2_999)
+    monkeypatch.setattr(machine_checks, "MANY_UNFINISHED", 3)
+    monkeypatch.setattr(machine_checks, "MUCH_BYTES", 2_999)
     assert lines(look(project, env), "space") == [todo]
     assert tree(project.parent) == before
 
@@ -185,13 +185,13 @@ def test_who_may_read_keys_and_write_into_the_home(project: Path, env: dict[str,
 def test_a_full_disk(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for free, mark in ((50_000_000, "fix"), (500_000_000, "note"), (5_000_000_000, "ok")):
         usage = shutil._ntuple_diskusage(10**12, 0, free)  # pyright: ignore
-        monkeypatch.setattr(folders.shutil, "disk_usage", lambda _, usage=usage: usage)
+        monkeypatch.setattr(machine_checks.shutil, "disk_usage", lambda _, usage=usage: usage)
         assert lines(look(project, env), "disk")[0][0] == mark
 
 
 def test_packages_that_are_missing_or_old(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["rich>=999", "no-such-package", "msgspec>=0.1", "usearch>=999; extra == 'hnsw'"]
-    monkeypatch.setattr(versions.metadata, "requires", lambda _: wanted)
+    monkeypatch.setattr(machine_checks.metadata, "requires", lambda _: wanted)
     rich = metadata.version("rich")
     assert lines(look(project, env), "packages") == [
         ("fix", f"packages: rich is {rich}, and clio needs 999; pip install 'rich>=999'"),
@@ -243,7 +243,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
     def refuse(fd: int, *, shared: bool) -> bool:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr("clio.storage.filelock._lock", refuse)
+    monkeypatch.setattr("clio.storage.locks._lock", refuse)
     found = lines(look(project, env), "locks")
     assert [mark for mark, _ in found] == ["note", "note", "ok"]
     assert "the file system of .clio has none" in found[0][1]
@@ -252,7 +252,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
 def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="seatbelt"), "sandbox")
     assert mark == "fix" and line.endswith("start clio with --sandbox auto, or off")
-    monkeypatch.setattr(sandbox, "_CONTAINER", ())
+    monkeypatch.setattr(machine_checks, "_CONTAINER", ())
     ((mark, line),) = lines(look(project, env, provider="offline", approve="all"), "sandbox")
     assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")
     assert line.endswith("; clio --sandbox auto, or --approve edits")
@@ -263,7 +263,9 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
 def test_what_holds_commands_in_part_is_said(
     project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clio.sandbox.probe.why_not", lambda level, env: "" if level == "landlock" else "not here")
+    monkeypatch.setattr(
+        "clio.sandbox.backends.explain_unusable_level", lambda level, env: "" if level == "landlock" else "not here"
+    )
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="auto"), "sandbox")
     assert mark == "ok" and line.startswith("sandbox: landlock holds commands to the project, in part: files' modes")
     ((_, line),) = lines(look(project, env, provider="offline"), "sandbox")
@@ -328,8 +330,8 @@ def test_a_pipe_instead_of_a_file_is_one_line(project: Path, env: dict[str, str]
 
 def test_a_check_that_hangs_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     gone = threading.Event()
-    monkeypatch.setattr(bounded, "LIMIT_S", 0.5)
-    monkeypatch.setattr(stores, "read_regular", lambda *_, **__: gone.wait(60))
+    monkeypatch.setattr(finding, "LIMIT_S", 0.5)
+    monkeypatch.setattr(data_checks, "read_regular", lambda *_, **__: gone.wait(60))
     (project / ".clio" / "ltm.json").write_text("{}", encoding="utf-8")
     found = look(project, env)
     gone.set()
@@ -353,7 +355,7 @@ def test_a_configuration_that_hangs_is_the_only_line(
 ) -> None:
     gone = threading.Event()
     monkeypatch.setattr(report, "load", lambda *_: gone.wait(60))
-    monkeypatch.setattr(bounded, "LIMIT_S", 0.1)
+    monkeypatch.setattr(finding, "LIMIT_S", 0.1)
     found = look(project, env)
     gone.set()
     assert [(finding.mark, finding.about) for finding in found] == [("fix", "configuration")]
@@ -364,7 +366,7 @@ def test_a_bug_in_a_check_is_no_finding(project: Path, env: dict[str, str], monk
     def wrong(_: Ground) -> list[Finding]:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(report, "FIRST", (bounded.Named(about="wrong", check=wrong),))
+    monkeypatch.setattr(report, "FIRST", (finding.Named(about="wrong", check=wrong),))
     with pytest.raises(ZeroDivisionError):
         look(project, env)
 

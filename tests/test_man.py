@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.doors import DOORS
-from clio.config.environment import VARIABLES
-from clio.config.flags import COMMANDS, FLAGS
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
+from clio.config.fields import VARIABLES
 
 PAGE = Path(__file__).parent.parent / "share" / "man" / "man1" / "clio.1"
 
@@ -30,7 +29,7 @@ def test_it_names_everything() -> None:
         *(flag.usage for flag in FLAGS),
         *(" ".join(flag.summary.replace("`", "").split()) for flag in FLAGS),
         *(f"clio {' '.join(words)}" for words in COMMANDS),
-        *(f"clio {door.name}" for door in DOORS),
+        *(f"clio {door.name}" for door in SUBCOMMANDS),
         *(variable.name for variable in VARIABLES),
         "clio sessions export ID PATH [--format html|md|json] [--force]",
         "clio memory forget ID... [--yes]",

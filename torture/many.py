@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from clio.storage.filelock import holder
+from clio.storage.locks import holder
 from torture.job import Fact
 from torture.jobs import any_job, settling
 from torture.kill import Costs

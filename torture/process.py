@@ -84,7 +84,7 @@ def preload() -> None:
     time.time = lambda: _real_time() + _ahead_s
     time.time_ns = lambda: _real_time_ns() + int(_ahead_s * 1e9)
     import clio.cli  # as the child does
-    from clio.security.shell.syntax import parse
+    from clio.security.shell.parser import parse_command_line
 
     read_end, write_end = os.pipe()
     child = os.fork()
@@ -103,7 +103,7 @@ def preload() -> None:
     for module in pkgutil.walk_packages(clio.__path__, "clio."):
         if not module.name.startswith("clio.entrypoints"):
             importlib.import_module(module.name)
-    parse("true")  # and with it the grammar
+    parse_command_line("true")  # and with it the grammar
     gc.collect()
     gc.freeze()
 

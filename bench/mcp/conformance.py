@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from clio.config.server import Server
+from clio.config.loaded import Server
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from clio.config.server import Server
+from clio.config.loaded import Server
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 

@@ -18,11 +18,17 @@ from clio.agent.turn_hooks import TurnHooks
 from clio.agent.user_interface import UserInterface
 from clio.checks.edit_checks import EditChecks
 from clio.config.schema import CHECKS_OFF, Config
-from clio.context.background_fetch import BackgroundFetch
-from clio.context.builder import ContextBuilder, Prefix, is_compact, make_prefix
-from clio.context.calibrate import Calibration, prefix_texts
-from clio.context.encodings import encoding_folders, encoding_for, find_encoding, is_hosted_openai
-from clio.context.folder_instructions import FolderInstructions
+from clio.context.encodings import (
+    BackgroundFetch,
+    Calibration,
+    encoding_folders,
+    encoding_for,
+    find_encoding,
+    is_hosted_openai,
+    prefix_texts,
+)
+from clio.context.instructions import FolderInstructions
+from clio.context.request_builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.fragments import Fragment
@@ -30,7 +36,7 @@ from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
 from clio.providers.base import OFFLINE, Limits, Provider
 from clio.providers.http_provider import HttpProvider
-from clio.providers.pictures import takes_images
+from clio.providers.limits import takes_images
 from clio.security.approval import describe_approvals
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
@@ -38,13 +44,9 @@ from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.shelf import skills_fragment
 from clio.skills.skill import Skill
 from clio.tokens import TokenEstimator
-from clio.tools.base import Tool
-from clio.tools.file_tools import file_tools
-from clio.tools.files.read_log import ReadLog
-from clio.tools.left_out import LeftOut
-from clio.tools.page_size import PageSize
-from clio.tools.schema import tool_spec
-from clio.tools.work_tools import run_command_tool, server_tools, use_skill_tool, work_tools
+from clio.tools.base import LeftOut, PageSize, ReadLog, Tool
+from clio.tools.schemas import tool_spec
+from clio.tools.toolbox import file_tools, run_command_tool, server_tools, use_skill_tool, work_tools
 
 if TYPE_CHECKING:
     from clio.agent.mention_lookup import MentionLookup

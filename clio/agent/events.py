@@ -8,8 +8,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.money import Cost
 from clio.messages import Message, Usage
+from clio.text.formatting import Cost
 
 Status = Literal[
     "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.states import Change, FileState
+from clio.checkpoints.timeline import Change, FileState
 from clio.tools.files.diff import diff_texts
 from clio.tools.files.text_file import NotText, decode, shown, size_text
 

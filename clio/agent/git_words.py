@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
+from clio.git.commits import format_count, is_conventional
+from clio.git.diffs import Difference, FittedDiff, fit_diff
 from clio.messages import Message, UserMessage
-from clio.repository.diffs import Difference
-from clio.repository.shares import Fitted, fit
-from clio.repository.wording import count_words, is_conventional
 
 MAX_DIFF_CHARS = 30_000
 _MOST_FILES = 100
@@ -50,7 +49,7 @@ def commit_prompt(
         *([f"The repository's template for messages:\n{template}"] if template else []),
         *([f"Asked for in the conversation, last things last:\n{_listed(task)}"] if task else []),
         _files(difference),
-        shown(fit(clean(difference.text), max_chars)),
+        shown(fit_diff(clean(difference.text), max_chars)),
     ]
     return clean("\n\n".join(parts))
 
@@ -68,19 +67,19 @@ def pr_prompt(
         f"The commits, oldest first:\n{_listed(commits)}",
         *([f"Asked for in the conversation, last things last:\n{_listed(task)}"] if task else []),
         _files(difference),
-        shown(fit(clean(difference.text), max_chars)),
+        shown(fit_diff(clean(difference.text), max_chars)),
     ]
     return clean("\n\n".join(parts))
 
 
-def shown(fitted: Fitted) -> str:
+def shown(fitted: FittedDiff) -> str:
     """A diff with a sentence on what is missing of it."""
     missing = "" if fitted.whole else f", of which {fitted.left_out}"
     return f"The diff{missing}:\n{fitted.text}"
 
 
 def _files(difference: Difference) -> str:
-    lines = [f"{count.path} {count_words(count)}" for count in difference.counts[:_MOST_FILES]]
+    lines = [f"{count.path} {format_count(count)}" for count in difference.counts[:_MOST_FILES]]
     more = len(difference.counts) - len(lines)
     return "Files:\n" + "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
 

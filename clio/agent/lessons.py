@@ -9,8 +9,8 @@ from clio.memory.noticing import describe_held, look_for_notices, question, reme
 from clio.memory.preferences.notice_parts import Noticed
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
-from clio.storage.damage import take_damage_notes
-from clio.storage.reasons import sentence
+from clio.storage.jsonl import take_damage_notes
+from clio.storage.locks import sentence
 
 Doubt = tuple[str, Callable[[], None]]
 """A question about what may have been meant for this work alone, and what a yes does."""

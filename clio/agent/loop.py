@@ -26,12 +26,8 @@ from clio.agent.runtime import Runtime
 from clio.agent.spending import TooDear
 from clio.agent.tool_runner import Outcome, ToolRunner
 from clio.agent.turn_hooks import TurnHooks
-from clio.algorithms.hidden_letters import unhidden
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.money import Cost
 from clio.checks.edit_checks import EditChecks, find_place
-from clio.context.long_words import Words, fit_words
+from clio.context.request_builder import Words, fit_words
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, ProviderError, ProviderRefused
 from clio.messages import (
@@ -49,6 +45,10 @@ from clio.providers.base import Provider
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
+from clio.text.formatting import Cost
+from clio.text.hidden_text import unhidden
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 _RECENT = 200
 """Messages that hold the calls of the newest step."""
@@ -144,9 +144,9 @@ UNCHANGED_HINT_AT = 3
 UNCHANGED_STOP_AT = 12
 """Identical successful calls with an unchanged result: told, and ended."""
 
-_TIMING = LatePattern(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
+_TIMING = LazyRegex(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
 """How long a command, a compiler or a test run took, as they print it: not a different result."""
-_WAITS = LatePattern(
+_WAITS = LazyRegex(
     r"(?:^|[;&|({\n`]|\b(?:do|then|else|kubectl|docker|podman|run)\b)\s*"
     r"(?:sleep|usleep|wait|watch|until|Start-Sleep)\b|\.sleep\(|--(?:wait|watch|follow)\b"
 )

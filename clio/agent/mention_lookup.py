@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.agent.user_interface import UserInterface
-from clio.context.mentions import Lines, Mention, readings
+from clio.context.message_parts import Lines, Mention, readings
 from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
@@ -18,15 +18,13 @@ from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, ImagePart, Message, UserMessage, begins_turn
-from clio.security.actions import ReadFiles
+from clio.security.actions import ReadFiles, Workspace
 from clio.security.approval import ApprovalRequest, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
 from clio.sessions.session import Session
 from clio.tokens import TokenEstimator
-from clio.tools.files.read_log import ReadLog
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, shown, size_text
-from clio.tools.files.text_lines import numbered
-from clio.tools.search.listing import list_folder
+from clio.tools.base import ReadLog
+from clio.tools.files.read_file import list_folder
+from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, numbered, shown, size_text
 
 
 def resource_of(mention: Mention, servers: Servers | None) -> tuple[str, str] | None:

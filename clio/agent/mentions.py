@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from clio.agent.events import Emit, Notice
-from clio.context.mentions import MAX_MENTIONS, find_mentions, mention_fragment
+from clio.context.message_parts import MAX_MENTIONS, find_mentions, mention_fragment
 from clio.errors import ClioError
 from clio.fragments import Fragment
 from clio.messages import ImagePart

@@ -13,8 +13,8 @@ from clio.errors import (
     ServerFailed,
     StreamBroken,
 )
-from clio.providers.aliases import find_settings
 from clio.providers.base import Provider
+from clio.providers.registry import find_settings
 from clio.sessions.session import Session
 
 

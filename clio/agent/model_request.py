@@ -20,8 +20,7 @@ from clio.agent.events import (
 from clio.agent.model_choice import make_cache_key, may_pass_on
 from clio.agent.runtime import Runtime
 from clio.agent.spending import Reservation
-from clio.algorithms.hidden_letters import unhidden
-from clio.context.builder import Built
+from clio.context.request_builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import (
     ConfigError,
@@ -34,10 +33,11 @@ from clio.errors import (
 )
 from clio.messages import AssistantMessage, ReasoningItem, ToolCall, Usage
 from clio.providers.base import ChatRequest, Chunk, Provider
-from clio.providers.retry import MAX_RETRIES, away_delay, retry_delay
+from clio.providers.failure import MAX_RETRIES, away_delay, retry_delay
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
+from clio.text.hidden_text import unhidden
 
 
 class _PartialCall(Struct):

@@ -9,11 +9,10 @@ from clio.config.schema import ApprovalMode
 from clio.fragments import Fragment
 from clio.messages import UserMessage
 from clio.prompt_files import load_prompt
-from clio.security.approval import Policy
-from clio.security.modes import next_mode
+from clio.security.approval import Policy, get_next_mode
 from clio.sessions.session import Session
 from clio.sessions.state import Planned, Todo
-from clio.tools.todo import render
+from clio.tools.session_tools import render
 
 CARRY_OUT = "Carry out the plan."
 """What is said for the person who approves."""
@@ -57,7 +56,7 @@ class Planning:
 
     def cycle(self) -> ApprovalMode:
         """Go to the next mode, which is returned. The modes passed through count for nothing afterwards."""
-        mode = next_mode(self._policy.mode)
+        mode = get_next_mode(self._policy.mode)
         if mode == "plan":
             self.before = "ask" if self._turn_mode == "all" else self._turn_mode
         self._policy.mode = mode

@@ -9,7 +9,7 @@ from clio.errors import StorageError
 from clio.memory.system import MemorySystem
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 from clio.tokens import TokenEstimator
 
 
@@ -35,8 +35,7 @@ class ProgressPage:
 
     def write(self, summary: ThreadSummary, task: str) -> None:
         """Note how the work stands; where that fails, the trim goes on all the same."""
-        from clio.context.checkpoint import checkpoint_text
-        from clio.context.recovery_notes import git_activity
+        from clio.context.recovery_notes import checkpoint_text, git_activity
 
         self._memory.window_trimmed()
         git = git_activity(self._project)

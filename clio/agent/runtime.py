@@ -22,29 +22,25 @@ from clio.config.loaded import Loaded
 from clio.config.paths import user_home
 from clio.config.schema import Config
 from clio.config.trust import remember_rule
-from clio.context.asked_by_files import AskedByFiles
-from clio.context.found_windows import WindowBook
-from clio.context.ratios import RatioBook
-from clio.context.shelf import Shelf
+from clio.context.instructions import AskedByFiles
+from clio.context.learned_limits import RatioBook, WindowBook
+from clio.context.message_parts import Shelf
 from clio.errors import ClioError, ConfigError
 from clio.hooks.hooks import Hooks
-from clio.mcp.opening import open_servers
+from clio.mcp.servers import open_servers
 from clio.memory.opening import open_memory
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
-from clio.providers.aliases import resolve_alias
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
-from clio.providers.opened import OpenedProviders
-from clio.sandbox.confinement import open_confinement
-from clio.sandbox.sandbox import open_sandbox
-from clio.security.opening import open_policy
-from clio.security.path_policy import Workspace
-from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.settings import redactor_for
-from clio.sessions.opening import open_store
+from clio.providers.registry import OpenedProviders, resolve_alias
+from clio.sandbox.sandbox import open_confinement, open_sandbox
+from clio.security.actions import Workspace
+from clio.security.approval import open_policy
+from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
+from clio.sessions.store import open_store
 from clio.skills.shelf import SkillShelf
 from clio.subagents.definitions import DefinitionFolders
 from clio.tools.shell.jobs import JobTable
@@ -76,7 +72,7 @@ class Runtime:
         self.config = config = resolve_alias(loaded.config)
         self.project = loaded.project
         self.home = loaded.home
-        self.redactor = redactor or redactor_for(config, env)
+        self.redactor = redactor or build_redactor(config, env)
         self.providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
         self.workspace = Workspace(loaded.project)
         self.store = open_store(loaded)
@@ -234,7 +230,7 @@ def _open_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:
     config = loaded.config
 
     def list_files(root: Path) -> list[str]:
-        from clio.tools.search.file_index import walk  # a turn that changes no file needs no list of them
+        from clio.tools.files.file_index import walk  # a turn that changes no file needs no list of them
 
         return sorted(walk(root, root, hidden=True, links=True))
 

@@ -54,7 +54,7 @@ class SideQuestion:
 
     async def answer(self, prompt: str, *, system: str = _SYSTEM, max_tokens: int = MAX_TOKENS) -> str:
         """The same on the event loop itself, for as long as the caller waits. system: what kind of answer is wanted."""
-        from clio.providers.known_efforts import choose_side_effort, usable_efforts
+        from clio.providers.model_facts import choose_side_effort, usable_efforts
 
         provider = self._provider_of()
         request = ChatRequest(

@@ -5,18 +5,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clio.algorithms.money import MICROS, Cost, format_money
 from clio.config.loaded import Loaded
 from clio.errors import ConfigError, StorageError
 from clio.messages import Usage
 from clio.providers.base import Provider
-from clio.providers.price_book import PriceBook
-from clio.providers.price_words import day_of, states_cost, unknown_price
-from clio.providers.prices import Price
+from clio.providers.prices import Price, PriceBook, day_of, states_cost, unknown_price
 from clio.sessions.ledger import FILE_NAME, Ledger, Spent, spent_of
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
+from clio.text.formatting import MICROS, Cost, format_money
 
 LEAST_ANSWER = 256
 """Tokens: for less no request is worth its price."""

@@ -18,8 +18,8 @@ from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.runtime import Runtime
 from clio.agent.user_interface import SubagentInterface
-from clio.context.builder import ContextBuilder, Prefix, make_prefix
-from clio.context.shrink import cut_text
+from clio.context.message_views import cut_text
+from clio.context.request_builder import ContextBuilder, Prefix, make_prefix
 from clio.context.window import ContextWindow
 from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN
@@ -29,11 +29,10 @@ from clio.security.actions import FileChange
 from clio.sessions.session import Session
 from clio.subagents.definitions import Definition
 from clio.tokens import TokenEstimator
-from clio.tools.base import Progress, Tool, ToolOutput
-from clio.tools.delegate import DelegateTool, Task
-from clio.tools.left_out import LeftOut
-from clio.tools.schema import tool_spec
-from clio.tools.work_tools import server_tools
+from clio.tools.base import LeftOut, Progress, Tool, ToolOutput
+from clio.tools.schemas import tool_spec
+from clio.tools.session_tools import DelegateTool, Task
+from clio.tools.toolbox import server_tools
 
 MAX_AT_ONCE = 4
 MAX_REPORT_CHARS = 6_000

@@ -7,19 +7,19 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json, is_nested_deeply, is_too_deep
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ToolRetry
 from clio.messages import Commit, Deeds, FileDeed
 from clio.security.actions import Action, ChangeFiles, FileChange
 from clio.security.approval import Answer, Declined
+from clio.text.json_data import decode_json, is_nested_deeply, is_too_deep
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.base import FreeArguments, ToolOutput
 from clio.tools.files.diff import changed_lines, diff_texts
-from clio.tools.schema import signature
+from clio.tools.schemas import signature
 
 _MAX_REPAIRED = 2_000_000
 """Characters; a repair of more takes longer than a new answer."""
-_WORD = LatePattern(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
+_WORD = LazyRegex(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
 
 
 def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> Struct:

@@ -22,8 +22,7 @@ from clio.messages import ImagePart, ToolCall, ToolMessage
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Deny, Verdict
 from clio.sessions.session import Session
-from clio.tools.base import Prepared, Tool, ToolOutput, Unasked
-from clio.tools.page_size import PageSize
+from clio.tools.base import PageSize, Prepared, Tool, ToolOutput, Unasked
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8
@@ -312,7 +311,7 @@ class ToolRunner:
     ) -> Outcome:
         from clio.agent.tool_calls import note_deeds
         from clio.tools.files.diff import diff_change
-        from clio.tools.truncate import preview
+        from clio.tools.output import preview
 
         images = self._stored(output.images) if self._takes_images else ()
         unseen = f"{output.text}\n{_UNSEEN}" if output.images and not images else output.text

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from clio.agent.events import Emit, Notice
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.states import Change, FileState, Record, TurnRef
+from clio.checkpoints.timeline import Change, FileState, Record, TurnRef
 from clio.errors import ClioError
 from clio.fragments import Fragment
 from clio.messages import begins_turn
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 if TYPE_CHECKING:  # diffs are shown when somebody wants to see one
     from clio.agent.file_diffs import ShownChange

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from clio.context.fragments import render_fragment
+from clio.context.request_builder import render_fragment
 from clio.errors import ToolFailed
 from clio.hooks.hooks import MAX_CONTINUATIONS, Heard, Hooks
 from clio.messages import ToolCall

@@ -6,10 +6,10 @@ from typing import Protocol
 from msgspec import structs
 
 from clio.agent.events import Emit, Event, Notice
-from clio.sandbox.confinement import Confinement
+from clio.sandbox.sandbox import Confinement
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
-from clio.tools.ask import Asker
+from clio.tools.session_tools import Asker
 
 
 class UserInterface(Protocol):

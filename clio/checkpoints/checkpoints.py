@@ -1,7 +1,7 @@
-"""The one door to what is kept of files: what turns did to them, and the ways back and forth."""
+"""Record what turns do to files, and undo or redo it."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -9,23 +9,294 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
-from clio.checkpoints.intents import DiskIntents, NoIntents
-from clio.checkpoints.journal import Journal
-from clio.checkpoints.log import DiskLog, MemoryLog, project_folder
-from clio.checkpoints.objects import DiskObjects, MemoryObjects
-from clio.checkpoints.recorder import Recorder
-from clio.checkpoints.restore import Restored, is_blocked, path_of
-from clio.checkpoints.scan import Lister, Scanner, state_of
-from clio.checkpoints.seen_file import SeenFile
-from clio.checkpoints.states import Change, FileState, Kind, Record, TurnRef
-from clio.checkpoints.timeline import REFUSED, Step, TurnFiles, judge, redoable, taken_back, turns_of, way_back
+from clio.checkpoints.checkpoint_store import (
+    DiskIntents,
+    DiskLog,
+    DiskObjects,
+    Intent,
+    Intents,
+    Log,
+    MemoryLog,
+    MemoryObjects,
+    NoIntents,
+    Objects,
+    project_folder,
+)
+from clio.checkpoints.restore import Journal, Restored, is_blocked, missing_folders, resolve_path
+from clio.checkpoints.timeline import (
+    NOT_KEPT,
+    REFUSED,
+    Change,
+    FileState,
+    Kind,
+    Record,
+    Step,
+    TurnFiles,
+    TurnRef,
+    find_redoable,
+    judge_step,
+    list_turns,
+    list_undone_turns,
+    plan_undo,
+)
+from clio.checkpoints.workspace_scan import (
+    COPYING_S,
+    MAX_FILES,
+    Lister,
+    Scanner,
+    SeenFile,
+    Snapshot,
+    list_changed_paths,
+    read_file_state,
+)
 from clio.errors import ClioError, UserError
 from clio.ids import new_id
-from clio.storage.leftovers import drop_unfinished
-from clio.storage.reasons import cause
+from clio.storage.locks import cause, drop_unfinished
 
 if TYPE_CHECKING:
-    from clio.checkpoints.space import Usage
+    from clio.checkpoints.store_limits import Usage
+
+
+_BEHIND_S = 5.0
+"""How long copies may be made when nobody waits for them, in seconds."""
+_FRESH_S = 0.5
+"""A look this recent, after a call, is also the look before the next one."""
+_NAMED = 3
+
+
+class _Open(Struct, kw_only=True):
+    """A call that runs."""
+
+    turn: TurnRef
+    files: dict[str, FileState | None] = {}
+    made: tuple[str, ...] = ()
+    base: Snapshot | None = None
+
+
+class Recorder:
+    """Keeps what the calls of one clio change in one workspace.
+
+    job_runs: whether a background command is alive, whose changes come at any time.
+    Methods raise StorageError, OSError, TimeoutError; then the call is not covered, and nothing else is wrong.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        objects: Objects,
+        log: Log,
+        intents: Intents,
+        scanner: Scanner,
+        seen: SeenFile,
+        job_runs: Callable[[], bool],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._root = root
+        self._objects = objects
+        self._log = log
+        self._intents = intents
+        self._scanner = scanner
+        self._seen = seen
+        self._job_runs = job_runs
+        self._now = now
+        self._open: _Open | None = None
+        self._last: Snapshot | None = None
+        self._last_at = float("-inf")
+        self._job_turn: TurnRef | None = None  # a job ran when the workspace was last looked at
+        self._loaded = False
+        self._told: set[str] = set()
+        self.news: list[str] = []
+
+    def get_ready(self) -> None:
+        """Do ahead what the first look at the workspace begins with."""
+        self._load()
+        self._scanner.probe()
+
+    def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> None:
+        """A call is about to write these files; their paths are absolute, with links resolved."""
+        self._job_changes(turn)
+        if self._job_turn is not None:
+            self._before_command(turn, paths)
+            return
+        named = {self._name(path): path for path in paths}
+        files = {name: read_file_state(path, self._objects, keep=True) for name, path in named.items()}
+        self._open = _Open(turn=turn, files=files, made=missing_folders(self._root, list(named.values())))
+        self._begin(self._open, "")
+
+    def before_command(self, turn: TurnRef) -> None:
+        """A call is about to do who knows what in the workspace."""
+        self._job_changes(turn)
+        self._before_command(turn, ())
+
+    def _before_command(self, turn: TurnRef, paths: Sequence[Path]) -> None:
+        """paths: files it is known to write, in the workspace or not; those ignored are covered by being named."""
+        base = self._last if time.monotonic() - self._last_at < _FRESH_S else None
+        base = base or self._look()
+        files = {
+            name: read_file_state(path, self._objects, keep=True)
+            for path in paths
+            if base.of(name := self._name(path)) is None
+        }
+        made = missing_folders(self._root, [resolve_path(self._root, name) for name in files])
+        self._open = _Open(turn=turn, files=files, made=made, base=base)
+        self._begin(self._open, self._seen.save(self._scanner.seen))
+
+    def after(self, ended_ns: int) -> None:
+        """The call has ended, well or not, at this time; what was written later is somebody else's work."""
+        call, self._open = self._open, None
+        if call is None:
+            return
+        changes = self._named_changes(call)
+        made = [folder for folder in call.made if resolve_path(self._root, folder).is_dir()]
+        if call.base is not None:
+            looked = self._look(_BEHIND_S)
+            self._last_at = time.monotonic()
+            known = {change.path for change in changes} | set(call.files)
+            changes += [change for change in self._compared(call.base, looked) if change.path not in known]
+            made += [folder for folder in self._new_folders(call.base, changes) if folder not in made]
+            if self._job_runs():
+                self._job_turn = call.turn
+        if self._job_turn is None:
+            changes = [self._doubted(change, ended_ns) for change in changes]
+        self._write(call.turn, changes, tuple(sorted(made)), scanned=call.base is not None)
+        self._intents.end()
+
+    def settle(self, turn: TurnRef | None = None) -> None:
+        """Take in what background commands have done meanwhile, as a part of `turn`, else of the turn they belong to.
+
+        Without a turn nobody can say whether it was they, or the person.
+        """
+        self._job_changes(turn)
+
+    def take_over(self, intents: Iterable[Intent]) -> None:
+        """Write down what calls of killed clios have changed, as well as it can be told."""
+        for intent in intents:
+            call = _Open(turn=intent.turn, files=intent.files, made=intent.made)
+            changes = self._named_changes(call, unsure=True)
+            if intent.seen:
+                stored, seen = self._seen.load()
+                if stored != intent.seen:
+                    self.news.append("a command was cut off when clio was killed; what it changed cannot be told")
+                    continue
+                self._loaded, self._scanner.seen = True, seen
+                base = Snapshot(seen.clean, seen.rows, seen.gone)
+                changes += self._compared(base, self._look(), unsure=True)
+            if changes:
+                self._write(intent.turn, changes, intent.made, scanned=bool(intent.seen))
+                names = _listed([change.path for change in changes])
+                self.news.append(f"clio was killed while a call ran; changed since then: {names} (/diff shows it)")
+
+    def _job_changes(self, turn: TurnRef | None) -> None:
+        job_turn, base = self._job_turn, self._last
+        if job_turn is None or base is None:
+            return
+        unsure = turn is None or turn != job_turn
+        looked = self._look()
+        self._last_at = time.monotonic()
+        changes = self._compared(base, looked, unsure=unsure)
+        self._write(job_turn, changes, tuple(self._new_folders(base, changes)), scanned=True)
+        self._job_turn = (job_turn if turn is None else turn) if self._job_runs() else None
+
+    def _look(self, copying_s: float = COPYING_S) -> Snapshot:
+        self._load()
+        if self._seen.vanished():
+            self._scanner.forget_copies()
+        self._last = looked = self._scanner.look(copying_s)
+        self._tell_what_is_left_out(looked)
+        return looked
+
+    def _load(self) -> None:
+        if not self._loaded:
+            self._loaded, (_, self._scanner.seen) = True, self._seen.load()
+
+    def _doubted(self, change: Change, ended_ns: int) -> Change:
+        try:
+            status = resolve_path(self._root, change.path).lstat()
+        except OSError:  # a deleted file does not say when
+            return change
+        late = max(status.st_mtime_ns, status.st_ctime_ns) > ended_ns
+        return msgspec.structs.replace(change, unsure=True) if late else change
+
+    def _named_changes(self, call: _Open, *, unsure: bool = False) -> list[Change]:
+        after = {name: read_file_state(resolve_path(self._root, name), self._objects, keep=True) for name in call.files}
+        return [
+            Change(path=name, before=before, after=after[name], unsure=unsure)
+            for name, before in sorted(call.files.items())
+            if before != after[name]
+        ]
+
+    def _compared(self, base: Snapshot, looked: Snapshot, *, unsure: bool = False) -> list[Change]:
+        paths = list_changed_paths(base, looked)
+        states = self._scanner.states([base.of(path) for path in paths] + [looked.of(path) for path in paths])
+        pairs = zip(states[: len(paths)], states[len(paths) :], strict=True)
+        changes = [
+            Change(path=path, before=before, after=after, unsure=unsure)
+            for path, (before, after) in zip(paths, pairs, strict=True)
+        ]
+        return [change for change in changes if change.before != change.after]
+
+    def _new_folders(self, base: Snapshot, changes: Iterable[Change]) -> list[str]:
+        """Folders that hold files now and held none before."""
+        created = {change.path.rpartition("/")[0] for change in changes if change.before is None} - {""}
+        if not created:
+            return []
+        known = base.folders()
+        new: set[str] = set()
+        for folder in created:
+            while folder and folder not in known:
+                new.add(folder)
+                folder = folder.rpartition("/")[0]
+        return sorted(new)
+
+    def _write(self, turn: TurnRef, changes: Sequence[Change], made: tuple[str, ...], *, scanned: bool) -> None:
+        if not changes and not made:
+            return
+        record = Record(
+            id=new_id(),
+            kind="turn",
+            at=self._now(),
+            session=turn.session,
+            message=turn.message,
+            changes=tuple(changes),
+            made=made,
+            scanned=scanned,
+        )
+        self._objects.make_durable(
+            state.id for change in changes for state in (change.before, change.after) if state is not None
+        )
+        self._log.append(record)
+
+    def _begin(self, call: _Open, seen: str) -> None:
+        self._intents.begin(Intent(turn=call.turn, at=self._now(), files=call.files, seen=seen, made=call.made))
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self._root).as_posix() if self._root in path.parents else str(path)
+
+    def _tell_what_is_left_out(self, looked: Snapshot) -> None:
+        """Once for each cause: undo is only trusted when its limits are known."""
+        missing = {path: row.size for path, row in looked.rows.items() if row.id.startswith(NOT_KEPT)}
+        self._tell([path for path, size in missing.items() if self._scanner.is_too_large(size)], "too large to keep")
+        later = sum(not self._scanner.is_too_large(size) for size in missing.values())
+        if later and "later" not in self._told:
+            self._told.add("later")
+            self.news.append(f"/undo does not cover {later:,} files of this folder yet; they are copied by and by")
+        self._tell([*looked.repositories], "repositories of their own")
+        if looked.beyond and "beyond" not in self._told:
+            self._told.add("beyond")
+            self.news.append(f"/undo covers the first {MAX_FILES:,} files here; {looked.beyond:,} more are left out")
+
+    def _tell(self, paths: Sequence[str], why: str) -> None:
+        new = [path for path in paths if path not in self._told]
+        self._told.update(new)
+        if new:
+            self.news.append(f"/undo does not cover what commands do to {_listed(new)}: {why}")
+
+
+def _listed(paths: Sequence[str]) -> str:
+    more = len(paths) - _NAMED
+    return ", ".join(paths[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
 
 MEMORY_BYTES = 64_000_000
 """What an incognito clio keeps in memory."""
@@ -155,11 +426,11 @@ class Checkpoints:
 
     def turns(self) -> list[TurnFiles]:
         """The turns that changed files in this workspace, oldest first."""
-        return turns_of(self._do(self._settled))
+        return list_turns(self._do(self._settled))
 
     def taken_back(self) -> set[str]:
         """The messages of the turns whose changes are taken back."""
-        return taken_back(self._do(self._settled))
+        return list_undone_turns(self._do(self._settled))
 
     def plan_back(self, messages: Collection[str], kind: Kind) -> Plan:
         """How to take back the turns that began with these messages, but for those taken back already."""
@@ -181,7 +452,7 @@ class Checkpoints:
 
     def keep_current(self, path: str) -> FileState | None:
         """The file as it is now, its bytes kept, so that `content` has them."""
-        return self._do(lambda: state_of(path_of(self.root, path), self._objects, keep=True))
+        return self._do(lambda: read_file_state(resolve_path(self.root, path), self._objects, keep=True))
 
     def restored_since(self, time: float) -> list[Record]:
         """What was put back, or forth, after that time."""
@@ -189,10 +460,10 @@ class Checkpoints:
 
     def usage(self) -> "Usage | None":
         """What the whole store holds; None where everything is in memory."""
-        from clio.checkpoints.space import usage
+        from clio.checkpoints.store_limits import measure_usage
 
         store = self.store
-        return self._do(lambda: usage(store)) if store else None
+        return self._do(lambda: measure_usage(store)) if store else None
 
     def close(self) -> None:
         """Wait until everything is written down, what background commands did to their end included."""
@@ -215,7 +486,7 @@ class Checkpoints:
     def _after(self, ended_ns: int) -> None:
         self._recorder.after(ended_ns)
         if self.store is not None and self._calls % _ROOM_EVERY == 0:
-            from clio.checkpoints.space import make_room
+            from clio.checkpoints.store_limits import make_room
 
             make_room(self.store, max_bytes=self._limits.max_bytes, max_age_s=self._limits.max_age_s, now=self._now())
         self._calls += 1
@@ -227,26 +498,26 @@ class Checkpoints:
     def _recover(self) -> None:
         self._recorder.news += self._journal.finish()
         abandoned = self._intents.abandoned()
-        drop_unfinished([path_of(self.root, path) for intent in abandoned for path in intent.files], time.time())
+        drop_unfinished([resolve_path(self.root, path) for intent in abandoned for path in intent.files], time.time())
         self._recorder.take_over(abandoned)
 
     def _plan_back(self, messages: Collection[str], kind: Kind) -> Plan:
         records = self._settled()
-        back = taken_back(records)
-        turns = [turn for turn in turns_of(records) if turn.message in messages and turn.message not in back]
+        back = list_undone_turns(records)
+        turns = [turn for turn in list_turns(records) if turn.message in messages and turn.message not in back]
         return self._plan(kind, tuple(turn.message for turn in turns), [one for turn in turns for one in turn.records])
 
     def _plan_redo(self, sessions: Collection[str]) -> Plan | None:
-        record = redoable(self._settled(), sessions)
+        record = find_redoable(self._settled(), sessions)
         return self._plan("redo", (record.id,), [record]) if record else None
 
     def _plan(self, kind: Kind, of: tuple[str, ...], records: Sequence[Record]) -> Plan:
         steps: list[Step] = []
-        for wanted in way_back(records):
+        for wanted in plan_undo(records):
             if wanted.target == wanted.expected and not wanted.between:
                 continue
-            current = state_of(path_of(self.root, wanted.path), self._objects, keep=False)
-            step = judge(wanted, current, blocked=is_blocked(self.root, wanted.path))
+            current = read_file_state(resolve_path(self.root, wanted.path), self._objects, keep=False)
+            step = judge_step(wanted, current, blocked=is_blocked(self.root, wanted.path))
             if step.verdict != "same" and not self._can_make(wanted.target):
                 step = msgspec.structs.replace(step, verdict="lost")
             steps.append(step)
@@ -266,7 +537,7 @@ class Checkpoints:
         changes: list[Change] = []
         for step in chosen:
             path = step.wanted.path
-            now = state_of(path_of(self.root, path), self._objects, keep=True)
+            now = read_file_state(resolve_path(self.root, path), self._objects, keep=True)
             if now != step.current:
                 raise UserError(f"{path!r} changed this moment, so nothing was put back; look at it and ask again")
             changes.append(Change(path=path, before=now, after=step.wanted.target))

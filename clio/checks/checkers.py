@@ -29,12 +29,10 @@ from clio.checks.diagnostics import (
 from clio.checks.trust import is_trusted
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
 from clio.errors import ToolFailed
-from clio.sandbox.confinement import Confinement
 from clio.sandbox.fence import Enclosed
-from clio.sandbox.sandbox import Sandbox
-from clio.tools.shell.held import remove_tmp, run_held
+from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.tools.shell.processes import run
-from clio.tools.shell.unasked_environment import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_unasked_environment, remove_tmp, run_held
 
 RUN_LIMIT_S = 30.0
 """After which a checker that goes on in the background is ended."""

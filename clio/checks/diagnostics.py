@@ -8,20 +8,20 @@ from typing import Any, Protocol, cast
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 # ruff, mypy, go, cargo: "path:line:column: text". tsc: "path(line,column): text". bash: "path: line 3: text".
-_LINE = LatePattern(r"(?P<path>[^\s:(][^:(]*?)(?::| ?\(|: line )(?P<line>\d+)(?:[:,]\d+)?(?:\)?: ?|\) )(?P<text>\S.*)")
-_SEVERITY = LatePattern(r"(?i)(?P<word>fatal error|error|warning|note|info|help)(?:\[(?P<code>[\w-]+)\])?(?::\s*|\s+)")
-_CODE_FIRST = LatePattern(r"(?P<code>[A-Z]{1,6}\d{1,5}|invalid-syntax)(?::|\s)\s*(?P<rest>\S.*)")
-_CODE_LAST = LatePattern(r"(?P<rest>.*\S)\s+\[(?P<code>[\w@/-]+)\]")
-_FIXABLE = LatePattern(r"\[\*\]\s*")
+_LINE = LazyRegex(r"(?P<path>[^\s:(][^:(]*?)(?::| ?\(|: line )(?P<line>\d+)(?:[:,]\d+)?(?:\)?: ?|\) )(?P<text>\S.*)")
+_SEVERITY = LazyRegex(r"(?i)(?P<word>fatal error|error|warning|note|info|help)(?:\[(?P<code>[\w-]+)\])?(?::\s*|\s+)")
+_CODE_FIRST = LazyRegex(r"(?P<code>[A-Z]{1,6}\d{1,5}|invalid-syntax)(?::|\s)\s*(?P<rest>\S.*)")
+_CODE_LAST = LazyRegex(r"(?P<rest>.*\S)\s+\[(?P<code>[\w@/-]+)\]")
+_FIXABLE = LazyRegex(r"\[\*\]\s*")
 # A message that names a place says the same thing after lines above it were added or removed.
-_PLACES = LatePattern(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
-_STYLE = LatePattern(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
+_PLACES = LazyRegex(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
+_STYLE = LazyRegex(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
 """Codes of style rules; F (pyflakes), E9, PLE and TS are errors."""
-_IS_MODULE = LatePattern(r"outside a module|Unexpected token 'export'|await is only valid")
-_NODE = LatePattern(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
+_IS_MODULE = LazyRegex(r"outside a module|Unexpected token 'export'|await is only valid")
+_NODE = LazyRegex(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
 
 
 class CheckFailed(Exception):

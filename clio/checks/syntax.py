@@ -10,17 +10,17 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.checks.diagnostics import Diagnostic, relative
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _MAX_BYTES = 1_000_000
 _MAX_SHOWN = 40
-_COMMENTED = LatePattern(r"(?m)^\s*(//|/\*)")
-_TEMPLATE = LatePattern(r"\{\{|\{%")
-_JSON_WITH_COMMENTS = LatePattern(r"(ts|js)config.*\.json|\.eslintrc\.json|api-extractor\.json|devcontainer\.json")
+_COMMENTED = LazyRegex(r"(?m)^\s*(//|/\*)")
+_TEMPLATE = LazyRegex(r"\{\{|\{%")
+_JSON_WITH_COMMENTS = LazyRegex(r"(ts|js)config.*\.json|\.eslintrc\.json|api-extractor\.json|devcontainer\.json")
 _GRAMMARS: Mapping[str, tuple[str, str]] = {
     ".bash": ("tree_sitter_bash", "language"),
     ".c": ("tree_sitter_c", "language"),

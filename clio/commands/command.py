@@ -1,18 +1,16 @@
-"""What a slash command is, and what it may see.
+"""What a slash command is, what it may see, and what it returns: text, tables, and work still to be done."""
 
-Both in one room, as each is said in terms of the other: a handler is given the shell, and the shell knows the commands
-that were added, for help to list.
-"""
-
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from clio.commands.result import CommandResult
-from clio.config.schema import Config
+from clio.commands.typed_line import MakePrompt
+from clio.config.schema import ApprovalMode, Config
+from clio.text.formatting import span
+from clio.text.listeners import Tell, never, to_nobody
 
-if TYPE_CHECKING:  # the commands' names must be known before these rooms are needed
+if TYPE_CHECKING:
     from clio.agent.model_choice import EffortChoices
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
@@ -26,8 +24,258 @@ if TYPE_CHECKING:  # the commands' names must be known before these rooms are ne
     from clio.security.approval import Policy
     from clio.security.redaction.redactor import Redactor
     from clio.sessions.session import Session
+    from clio.sessions.state import Todo
     from clio.sessions.store import SessionStore
     from clio.skills.shelf import SkillShelf
+
+
+class Track(Struct, frozen=True, kw_only=True):
+    """The two ends of a line to work in a thread.
+
+    stop: whether it is to end; asked often, so it is quick. tell: told of how much is done, and of how much there is.
+    """
+
+    stop: Callable[[], bool] = never
+    tell: Tell = to_nobody
+
+
+def code(text: str) -> str:
+    """The text as Markdown code, so that nothing in it is taken for markup; newlines become spaces."""
+    return span(" ".join(text.split()))
+
+
+class Table(Struct, frozen=True, kw_only=True):
+    """Rows of plain text under headings.
+
+    wide: the column that gives way when the terminal is narrow. cut: it is shortened then, instead of wrapped.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    wide: int = 0
+    cut: bool = False
+
+
+class BarPart(Struct, frozen=True, kw_only=True):
+    """One amount of a bar, its name, and the character it is drawn with."""
+
+    name: str
+    amount: int
+    mark: str
+
+
+class Bar(Struct, frozen=True, kw_only=True):
+    """Amounts that make a whole, drawn beside each other and listed below. What is zero or less takes no room."""
+
+    title: str
+    parts: tuple[BarPart, ...]
+
+
+ExportForm = Literal["html", "md", "json"]
+
+
+class Quit(Struct, frozen=True, kw_only=True, tag="quit"):
+    """Leave clio."""
+
+
+class ClearScreen(Struct, frozen=True, kw_only=True, tag="clear_screen"):
+    """Empty the terminal; the conversation stays."""
+
+
+class SwitchSession(Struct, frozen=True, kw_only=True, tag="switch_session"):
+    """Go on with another stored session."""
+
+    session_id: str
+
+
+class NewSession(Struct, frozen=True, kw_only=True, tag="new_session"):
+    """Start an empty session; the one before stays on disk."""
+
+    name: str | None = None
+
+
+class SetModel(Struct, frozen=True, kw_only=True, tag="set_model"):
+    """Talk to another model from the next turn on."""
+
+    name: str
+
+
+class SetApproval(Struct, frozen=True, kw_only=True, tag="set_approval"):
+    """Decide anew who says yes to writes and commands."""
+
+    mode: ApprovalMode
+
+
+class ReviewPlan(Struct, frozen=True, kw_only=True, tag="review_plan"):
+    """Show the plan and let the person approve, edit or decline it."""
+
+
+class RunPrompt(Struct, frozen=True, kw_only=True, tag="run_prompt"):
+    """Send this text as if the person had typed it."""
+
+    text: str
+
+
+class GrantTrust(Struct, frozen=True, kw_only=True, tag="grant_trust"):
+    """Let the project's withheld settings count from now on."""
+
+
+class LoadWindow(Struct, frozen=True, kw_only=True, tag="load_window"):
+    """Find out how large the model's window is, which may mean to ask its server; then run `then`, a command line."""
+
+    then: str
+
+
+class Prefill(Struct, frozen=True, kw_only=True, tag="prefill"):
+    """Put this text on the next prompt line, where Enter runs it and everything else edits it."""
+
+    text: str
+
+
+class ExportSession(Struct, frozen=True, kw_only=True, tag="export_session"):
+    """Write a stored session as one text to hand on.
+
+    path: as the person gave it; "-" is standard output. form: None goes by the path's ending.
+    force: what is there already is replaced.
+    """
+
+    session_id: str
+    path: str
+    form: ExportForm | None = None
+    force: bool = False
+
+
+class SleepNow(Struct, frozen=True, kw_only=True, tag="sleep_now"):
+    """Learn from earlier sessions; dry_run: only find out what would be done."""
+
+    dry_run: bool = False
+
+
+class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
+    """Draw everything in the colours of this theme from now on, and remember it; "" shows what there is."""
+
+    name: str
+
+
+class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
+    """Commit with the person's yes to message and files, or put into words what a branch holds; nothing is pushed.
+
+    words: for a commit what its message is to say, for "pr" the branch to compare with; "" leaves it to be found out.
+    file: where the text of a pull request is written; "" shows it.
+    """
+
+    kind: Literal["commit", "pr"]
+    words: str = ""
+    file: str = ""
+
+
+class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
+    """Ask yes or no; on yes, run `then`, itself a command line with its slash.
+
+    word: what must be typed to agree, for what nobody should do by one key; empty where a "y" will do.
+    """
+
+    question: str
+    then: str
+    word: str = ""
+
+
+class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
+    """Let the user choose a row of a table; run the command `then` with its value behind it.
+
+    values: one for each row. start: the row to begin on. Where no list can be drawn, the result's own text and table
+    say how to choose.
+    """
+
+    title: str
+    table: Table
+    values: tuple[str, ...]
+    then: str
+    start: int = 0
+
+
+class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):
+    """Open the text in the person's editor; hand what they saved to `then`, unless they changed nothing.
+
+    suffix: of the file they see, such as ".md", for the editor's colours.
+    """
+
+    text: str
+    then: Callable[[str], "CommandResult"]
+    suffix: str = ".md"
+
+
+class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
+    """Await this, then show what it gave. saying: what is waited for, for the person; may be stopped with Ctrl-C.
+
+    work: raises ClioError.
+    """
+
+    saying: str
+    work: Callable[[], Awaitable["CommandResult"]]
+
+
+class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
+    """Carry this out in a thread, with a bar where it takes long, until it is done or a person stops it.
+
+    label: what is done, such as "reading documents". work: keeps what is done when it is stopped; raises ClioError.
+    """
+
+    label: str
+    work: Callable[[Track], "CommandResult"]
+
+
+FollowUp = (
+    Quit
+    | ClearScreen
+    | SwitchSession
+    | NewSession
+    | SetModel
+    | SetApproval
+    | ReviewPlan
+    | RunPrompt
+    | MakePrompt
+    | GrantTrust
+    | LoadWindow
+    | Prefill
+    | EditText
+    | ExportSession
+    | SleepNow
+    | WaitFor
+    | LongWork
+    | SetTheme
+    | GitWork
+    | Confirm
+    | Choose
+)
+
+
+class CommandResult(Struct, frozen=True, kw_only=True):
+    """What a command gave, shown in the order of the fields, and what is still to be done.
+
+    text: Markdown. verbatim: shown as it is, without markup. diff: a unified diff, for the screen to colour.
+    todos: a list of work, drawn as one; todos_whole: nothing of it is folded.
+    ok: False where the command was not understood or refused; `text` then is one plain sentence.
+    data: the same in JSON's own types, for `--json`; None where a command has only words to give.
+    copy: put on the clipboard too, where the screen is a terminal.
+    """
+
+    bar: Bar | None = None
+    text: str = ""
+    verbatim: str = ""
+    diff: str = ""
+    table: Table | None = None
+    todos: "tuple[Todo, ...]" = ()
+    todos_whole: bool = False
+    ok: bool = True
+    follow_up: FollowUp | None = None
+    data: object = None
+    copy: str = ""
+
+
+def refuse(sentence: str) -> CommandResult:
+    """A result that says why nothing was done, and what would work."""
+    return CommandResult(text=sentence, ok=False)
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
@@ -38,7 +286,7 @@ class Suggestion(Struct, frozen=True, kw_only=True):
 
 
 class Additions(Protocol):
-    """Where commands that are not built in come from; see `clio.commands.extensions.added`."""
+    """Where commands that are not built in come from; see `clio.commands.custom_commands`."""
 
     def all(self) -> "tuple[Command, ...]":
         """Every one there is now."""

@@ -1,16 +1,251 @@
-"""Commands about what was spent."""
+"""/cost: what was spent by turn, by day and by project, and the prices it was counted with."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from clio.commands.command import Command, Shell
-from clio.commands.cost_looks import days, prices, projects, show, suggest_all
-from clio.commands.result import CommandResult, refuse
-from clio.errors import ClioError
-from clio.providers.price_words import day_of
-from clio.sessions.turn_costs import sum_of
+from clio.commands.arguments import read
+from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, code, refuse
+from clio.errors import ClioError, ConfigError
+from clio.providers.prices import OLD_DAYS, SHOWN, day_of, states_cost, unknown_price
+from clio.sessions.ledger import Sum, sum_of, turn_costs
+from clio.text.formatting import Cost, format_money, format_tokens
 
 if TYPE_CHECKING:
+    from clio.providers.prices import Price, PriceBook, Rate
+    from clio.sessions.ledger import Spent
     from clio.sessions.state import Bill
+
+
+TURNS, DAYS = 10, 30
+"""How many turns, and how many days with anything in them, a table shows."""
+UNKNOWN = "unknown"
+
+
+def show(shell: Shell, argument: str) -> CommandResult:
+    """The running session: its last turns, all of it, and the days it is part of."""
+    if argument:
+        return refuse(f"/cost does not know {argument!r}; see /help cost")
+    if not shell.session.id:
+        return days(shell, "")
+    turns = turn_costs(shell.session.messages, shell.session.bills)
+    total = sum_of(shell.session.bills)
+    rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
+    rows += [(f"session ({_turns(len(turns))})", total)]
+    spent = _spent(shell)
+    recent = {name: _added(_since(shell, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
+    rows += [(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
+    said = [_price_words(shell)]
+    if total.requests:
+        said += [_thinking_words(total), _limit_words(shell)]
+    return CommandResult(
+        text=" ".join(filter(None, said)),
+        table=_table("turn", rows),
+        data={
+            "session": shell.session.id,
+            "turns": [{"number": turn.number, "words": turn.words, **_data(turn.sum)} for turn in turns],
+            "total": _data(total),
+            **{name.replace(" ", "_"): _data(sum_) for name, sum_ in recent.items()},
+        },
+    )
+
+
+def days(shell: Shell, argument: str) -> CommandResult:
+    """What this project cost on each of the last days; with --all every project."""
+    given = read(argument, switches=("--all",))
+    if given.words:
+        return refuse(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
+    everything = "--all" in given.options
+    spent = _spent(shell, everything=everything)
+    title = "all projects" if everything else "this project"
+    return _grouped(shell, spent, "day", lambda one: one.date, f"Nothing was spent in {title} so far.", newest=DAYS)
+
+
+def projects(shell: Shell, argument: str) -> CommandResult:
+    """What each project cost in the last thirty days, the dearest first."""
+    if argument:
+        return refuse("/cost projects takes nothing; /cost days --all shows the days")
+    spent = _since(shell, _spent(shell, everything=True), DAYS - 1)
+    return _grouped(shell, spent, "project, 30 days", lambda one: one.project, "Nothing was spent in the last 30 days.")
+
+
+def prices(shell: Shell, argument: str) -> CommandResult:
+    """The prices of the running model's server, a million tokens each."""
+    book = shell.spending.book
+    server = argument.strip().lower() or (shell.provider.name if shell.session.id else "")
+    listed = [price for price in book.all_prices() if not server or price.server in (server, "*")]
+    rows = tuple(row for price in listed for row in _price_rows(book, price))
+    if not rows:
+        return CommandResult(text=f"No prices are known for {code(server)}; write them into {code(SHOWN)}.", data=[])
+    return CommandResult(
+        text=f"US dollars a million tokens. Your own go into {code(SHOWN)} and win.",
+        table=Table(columns=("model", "in", "cached", "write", "out", "as of"), rows=rows, wide=0),
+        data=[_price_data(price) for price in listed],
+    )
+
+
+def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The option of the days."""
+    return (Suggestion(text="--all", note="every project, not only this one"),)
+
+
+def _grouped(
+    shell: Shell,
+    spent: "Sequence[Spent]",
+    heading: str,
+    key: "Callable[[Spent], str]",
+    nothing: str,
+    *,
+    newest: int | None = None,
+) -> CommandResult:
+    """One row for each key; the newest keys first, or without `newest` the dearest."""
+    groups: dict[str, list[Spent]] = {}
+    for one in spent:
+        groups.setdefault(key(one), []).append(one)
+    if not groups:
+        return CommandResult(text=nothing, data=[])
+    sums = {name: _added(group) for name, group in groups.items()}
+    order = sorted(sums, reverse=True) if newest else sorted(sums, key=lambda name: -sums[name].cost.micro_dollars)
+    shown = order[:newest]
+    rows = [(name, sums[name]) for name in shown]
+    rows += [("together", _added([one for name in shown for one in groups[name]]))] if len(shown) > 1 else []
+    return CommandResult(
+        text=_damage_words(shell),
+        table=_table(heading, rows),
+        data=[{heading.split(",")[0]: name, **_data(sums[name])} for name in shown],
+    )
+
+
+def _spent(shell: Shell, *, everything: bool = False) -> "list[Spent]":
+    project = str(shell.loaded.owner)
+    return [one for one in shell.spending.ledger.read().spent if everything or one.project == project]
+
+
+def _since(shell: Shell, spent: "Iterable[Spent]", ago: int) -> "list[Spent]":
+    first = shell.spending.book.day(ago)
+    return [one for one in spent if one.date >= first]
+
+
+def _added(spent: "Sequence[Spent]") -> Sum:
+    return Sum(
+        requests=sum(one.requests for one in spent),
+        prompt_tokens=sum(one.prompt_tokens for one in spent),
+        cached_tokens=sum(one.cached_tokens for one in spent),
+        cache_write_tokens=sum(one.cache_write_tokens for one in spent),
+        reasoning_tokens=sum(one.reasoning_tokens for one in spent),
+        completion_tokens=sum(one.completion_tokens for one in spent),
+        cost=sum((one.cost for one in spent), Cost()),
+    )
+
+
+def _table(heading: str, rows: Sequence[tuple[str, Sum]]) -> Table:
+    """The sums by name; tokens written to a cache only where there are any."""
+    amounts: list[tuple[str, Callable[[Sum], int]]] = [
+        ("in", lambda sum_: sum_.prompt_tokens),
+        ("cached", lambda sum_: sum_.cached_tokens),
+    ]
+    if any(sum_.cache_write_tokens for _, sum_ in rows):
+        amounts.append(("written", lambda sum_: sum_.cache_write_tokens))
+    amounts.append(("out", lambda sum_: sum_.completion_tokens))
+    return Table(
+        columns=(heading, *("" for _ in amounts), "cost"),
+        rows=tuple(
+            (name, *(f"{format_tokens(count(sum_))} {word}" for word, count in amounts), sum_.cost.text or UNKNOWN)
+            for name, sum_ in rows
+        ),
+        wide=0,
+        cut=True,
+    )
+
+
+def _data(sum_: Sum) -> dict[str, object]:
+    return {
+        "requests": sum_.requests,
+        "prompt_tokens": sum_.prompt_tokens,
+        "cached_tokens": sum_.cached_tokens,
+        "cache_write_tokens": sum_.cache_write_tokens,
+        "reasoning_tokens": sum_.reasoning_tokens,
+        "completion_tokens": sum_.completion_tokens,
+        "micro_dollars": sum_.cost.micro_dollars,
+        "unpriced_tokens": sum_.cost.unpriced_tokens,
+    }
+
+
+def _price_words(shell: Shell) -> str:
+    """What the running model costs, and how well that is known."""
+    server, model, book = shell.provider.name, shell.provider.model, shell.spending.book
+    try:
+        price = book.price_of(server, model)
+    except ConfigError as error:
+        return f"Costs are not counted: {error}."
+    if price is None and states_cost(server):
+        return f"{server} says with each answer what it cost."
+    if price is None:
+        return unknown_price(server, model)[0].upper() + unknown_price(server, model)[1:] + "."
+    if price.is_free:
+        return f"{code(model)} at {server} costs nothing."
+    rate = price.rate
+    amounts = ", ".join(
+        f"{format_money(amount)} {name}"
+        for name, amount in (
+            ("input", rate.input),
+            ("cached", rate.cached),
+            ("written", rate.write),
+            ("written for an hour", rate.write_1h),
+            ("output", rate.output),
+        )
+        if amount is not None
+    )
+    day = f", as of {price.as_of}" if price.as_of else ""
+    old = f" That is more than {OLD_DAYS} days ago: correct it in {code(SHOWN)}." if book.is_old(price) else ""
+    return f"{code(model)} at {server}: {amounts} a million tokens{day}.{old}"
+
+
+def _thinking_words(total: Sum) -> str:
+    thinking = total.reasoning_tokens
+    return f"{format_tokens(thinking)} tokens of this session's output are thinking." if thinking else ""
+
+
+def _limit_words(shell: Shell) -> str:
+    spending = shell.spending
+    if spending.cap is None:
+        return ""
+    return f"This run may spend {format_money(spending.cap)}; {format_money(spending.run.micro_dollars)} is spent."
+
+
+def _damage_words(shell: Shell) -> str:
+    damaged = len(shell.spending.ledger.read().damaged)
+    return f"{damaged} lines of {shell.spending.ledger.path} cannot be read and are left out." if damaged else ""
+
+
+def _price_rows(book: "PriceBook", price: "Price") -> Iterator[tuple[str, ...]]:
+    rate, day = price.rate, f"{price.as_of or '–'}{' (old)' if book.is_old(price) else ''}"
+    yield (price.model, *_amounts(rate), day)
+    if price.long is not None:
+        yield (f"– above {format_tokens(price.above)}", *_amounts(price.long), "")
+
+
+def _amounts(rate: "Rate") -> tuple[str, ...]:
+    write = rate.input if rate.write is None else rate.write
+    return tuple(map(format_money, (rate.input, rate.cached, write, rate.output)))
+
+
+def _price_data(price: "Price") -> dict[str, object]:
+    return {
+        "server": price.server,
+        "model": price.model,
+        "input": price.rate.input,
+        "cached": price.rate.cached,
+        "write": price.rate.write,
+        "write_1h": price.rate.write_1h,
+        "output": price.rate.output,
+        "as_of": price.as_of,
+        "until": price.until,
+        "where": price.where,
+    }
+
+
+def _turns(count: int) -> str:
+    return f"{count} turn" if count == 1 else f"{count} turns"
 
 
 def rebuild(shell: Shell, argument: str) -> CommandResult:

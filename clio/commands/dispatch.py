@@ -1,10 +1,9 @@
 """From a command's record and what follows its name to its result; for the shell's line and the command line alike."""
 
-from clio.commands.command import Command, Shell
-from clio.commands.matching import nearest
-from clio.commands.result import CommandResult, refuse
+from clio.commands.arguments import nearest
+from clio.commands.command import Command, CommandResult, Shell, refuse
 from clio.errors import ClioError, UsageError
-from clio.storage.reasons import sentence
+from clio.storage.locks import sentence
 
 
 def carry_out(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:

@@ -1,16 +1,54 @@
-"""Commands about clio itself: leaving, the screen, approvals, trust."""
+"""Commands about clio itself: leaving, the screen, themes, approvals, trust."""
 
 from collections.abc import Iterable
 
-from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.extensions.brought import brought, brought_to_git
-from clio.commands.follow_ups import ClearScreen, Confirm, GrantTrust, Quit, SetApproval
-from clio.commands.markdown_code import code
-from clio.commands.matching import nearest
-from clio.commands.result import CommandResult, refuse
-from clio.commands.tables import Table
+from clio.commands.arguments import nearest
+from clio.commands.command import (
+    ClearScreen,
+    Command,
+    CommandResult,
+    Confirm,
+    GrantTrust,
+    Quit,
+    SetApproval,
+    SetTheme,
+    Shell,
+    Suggestion,
+    Table,
+    code,
+    refuse,
+)
+from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
 from clio.config.schema import ApprovalMode
+from clio.config.theme_names import THEMES, theme_names
 from clio.config.trust import Trust
+
+
+def theme(shell: Shell, argument: str) -> CommandResult:
+    """Show the themes, or use one from now on."""
+    names = theme_names(shell.loaded.home)
+    if argument and argument not in names:
+        return refuse(f"There is no theme {argument!r}; {nearest(argument, names)}")
+    return CommandResult(follow_up=SetTheme(name=argument))
+
+
+def suggest_themes(shell: Shell) -> Iterable[Suggestion]:
+    """The names, each with what it is for."""
+    for name in theme_names(shell.loaded.home):
+        yield Suggestion(text=name, note=THEMES.get(name, "your own"))
+
+
+THEME = (
+    Command(
+        name="theme",
+        aliases=("themes", "colors"),
+        argument="[NAME]",
+        summary="the colours: dark, light, high contrast, none, your own",
+        handler=theme,
+        suggest=suggest_themes,
+    ),
+)
+
 
 MODES: dict[ApprovalMode, str] = {
     "ask": "reads run, writes and commands ask",
@@ -48,7 +86,7 @@ def modes(shell: Shell) -> Iterable[Suggestion]:
 
 def trust(shell: Shell, argument: str) -> CommandResult:
     """Show what this project may not set or bring yet, and let it."""
-    brings = (*brought(shell.loaded), *brought_to_git(shell.loaded))
+    brings = (*list_waiting_for_trust(shell.loaded), *list_waiting_programs(shell.loaded))
     withheld = (*shell.loaded.withheld, *brings)
     if not withheld:
         return CommandResult(text="Nothing of this project is withheld.")

@@ -6,22 +6,27 @@ from typing import get_args
 
 from msgspec import Struct, structs
 
-from clio.algorithms.counts import format_tokens
-from clio.algorithms.money import MICROS, format_money
-from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.follow_ups import Choose, SetModel
-from clio.commands.markdown_code import code
-from clio.commands.matching import nearest
-from clio.commands.result import CommandResult, WaitFor, refuse
-from clio.commands.tables import Table
+from clio.commands.arguments import nearest
+from clio.commands.command import (
+    Choose,
+    Command,
+    CommandResult,
+    SetModel,
+    Shell,
+    Suggestion,
+    Table,
+    WaitFor,
+    code,
+    refuse,
+)
 from clio.config.schema import Effort
 from clio.errors import ClioError
 from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, Offered
-from clio.providers.known_efforts import describe_efforts, usable_efforts
-from clio.providers.limits import configured
-from clio.providers.pictures import takes_images
+from clio.providers.limits import configured, takes_images
+from clio.providers.model_facts import describe_efforts, usable_efforts
 from clio.providers.profiles import profile_of
 from clio.providers.urls import host_of
+from clio.text.formatting import MICROS, format_money, format_tokens
 
 MAX_SHOWN = 100
 _CONNECT = (

@@ -1,42 +1,153 @@
-"""The table of all slash commands, and the three things read from it: dispatch, help and completion."""
+"""The table of all slash commands, and what is read from it: help, keys, completion."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from clio.commands.called import MakePrompt
-from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.context_commands import CONTEXT
+from msgspec import Struct
+
+from clio.commands.arguments import ELSEWHERE, nearest
+from clio.commands.command import Command, CommandResult, RunPrompt, Shell, Suggestion, Table, code, refuse
+from clio.commands.context_commands import CONTEXT, LAST
 from clio.commands.cost_commands import COST
 from clio.commands.dispatch import among, carry_out, forms, split, usage
-from clio.commands.extensions.agents import AGENTS
-from clio.commands.extensions.hooks import HOOKS
-from clio.commands.extensions.mcp import MCP
-from clio.commands.extensions.skills import SKILLS
-from clio.commands.follow_ups import RunPrompt
-from clio.commands.general import APPROVE, GENERAL
-from clio.commands.git.commands import GIT
-from clio.commands.help_page import NEXT, help_table
-from clio.commands.key_table import key_table
-from clio.commands.last_commands import LAST
-from clio.commands.markdown_code import code
-from clio.commands.matching import ELSEWHERE, nearest
+from clio.commands.extension_commands import AGENTS, HOOKS, SKILLS
+from clio.commands.feedback_commands import FEEDBACK
+from clio.commands.general import APPROVE, GENERAL, THEME
+from clio.commands.git_commands import GIT
+from clio.commands.mcp_commands import MCP
 from clio.commands.memory.commands import MEMORY
 from clio.commands.memory.documents import DOCS
 from clio.commands.memory.notes import NOTE
 from clio.commands.memory.recall import RECALL
 from clio.commands.model_commands import MODEL
-from clio.commands.preferences.commands import PREFS
-from clio.commands.preferences.scenarios import SCENARIO
-from clio.commands.result import CommandResult, refuse
-from clio.commands.sessions.commands import SESSION
-from clio.commands.slash import is_command
-from clio.commands.styles.commands import STYLE
-from clio.commands.styles.feedback import FEEDBACK
-from clio.commands.tables import Table
-from clio.commands.theme_commands import THEME
-from clio.commands.undo.commands import CHECKPOINT
-from clio.commands.work.plan import PLAN
-from clio.commands.work.todo import TODO
+from clio.commands.plan_commands import PLAN, TODO
+from clio.commands.preference_commands import PREFS, SCENARIO
+from clio.commands.session_commands import SESSION
+from clio.commands.style_commands import STYLE
+from clio.commands.typed_line import MakePrompt, is_command
+from clio.commands.undo_commands import CHECKPOINT
 from clio.errors import UsageError
+
+_WANTS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "who answers",
+        (
+            ("model", "the model"),
+            ("style", "wording"),
+            ("skills", "instructions"),
+            ("agents", "helpers"),
+            ("effort", "how hard it thinks"),
+            ("scenario", "kind of work"),
+        ),
+    ),
+    (
+        "who decides",
+        (("plan", "look first"), ("approve", "what asks"), ("hooks", "your checks"), ("trust", "this project")),
+    ),
+    ("what goes on", (("todo", "list"), ("last", "results"), ("context", "window"), ("cost", "money"))),
+    ("take it back", (("undo", "a turn"), ("redo", "it"), ("diff", "changes"), ("rewind", "further back"))),
+    ("git", (("commit", "with a message"), ("review", "a change"), ("pr", "its text"))),
+    (
+        "remember",
+        (
+            ("memory", "this project"),
+            ("prefs", "you"),
+            ("note", "texts"),
+            ("docs", "files"),
+            ("recall", "all"),
+            ("feedback", "+ or -"),
+        ),
+    ),
+    ("earlier talk", (("session", "list, search, switch, name, fork, export"),)),
+    (
+        "clio itself",
+        (("theme", "colours"), ("mcp", "servers"), ("clear", "the screen"), ("help", "this"), ("exit", "leaves")),
+    ),
+)
+_SIGNS = "text to the model · @path names a file · !command runs one · #words are remembered"
+_MAX_ADDED = 8
+NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc stops what runs, Ctrl-D leaves."
+
+
+def help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
+    """These commands, grouped; those no group knows, and those that were added, have a row each."""
+    rows = [("say", _SIGNS)]
+    known: set[str] = set()
+    for want, commands in _WANTS:
+        there = [(name, words) for name, words in commands if name in names]
+        known |= {name for name, _ in there}
+        if there:
+            rows.append((want, " · ".join(f"/{name} {words}" for name, words in there)))
+    if rest := [name for name in names if name not in known]:
+        rows.append(("also", " · ".join(f"/{name}" for name in rest)))
+    if added:
+        more = [f"{len(added) - _MAX_ADDED} more"] if len(added) > _MAX_ADDED else []
+        rows.append(("added", " · ".join([*(f"/{name}" for name in added[:_MAX_ADDED]), *more])))
+    return Table(columns=("to", "type"), rows=tuple(rows), wide=1)
+
+
+class Key(Struct, frozen=True, kw_only=True):
+    """Keys that do one thing. bound: their names as the line editor binds them, where clio itself does."""
+
+    keys: str
+    what: str
+    bound: tuple[str, ...] = ()
+
+
+KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
+    (
+        "on the line",
+        (
+            Key(keys="Enter", what="sends; goes on after an open bracket, an open ``` or a \\", bound=("enter",)),
+            Key(keys="Enter", what="on an empty line, with --screen-reader: says how things are"),
+            Key(keys="Alt-Enter", what="starts a new line", bound=("escape enter",)),
+            Key(keys="Tab", what="completes commands, their options, @paths, @session: and @note:"),
+            Key(keys="↑ ↓", what="earlier lines; ↑ on an empty one takes back what waits", bound=("up",)),
+            Key(keys="Ctrl-R", what="searches earlier lines, of other projects too", bound=("c-r", "escape", "c-g")),
+            Key(keys="Ctrl-X Ctrl-E", what="edits the line in $EDITOR; v in vi's normal mode", bound=("c-x c-e", "v")),
+            Key(keys="Ctrl-V", what="puts in the picture from the clipboard", bound=("c-v",)),
+            Key(keys="Backspace", what="takes a pasted text away as a whole", bound=("backspace",)),
+            Key(keys="Ctrl-C", what="empties the line; Ctrl-_ brings it back", bound=("c-c",)),
+            Key(keys="Ctrl-D", what="leaves, on an empty line"),
+        ),
+    ),
+    (
+        "at any time",
+        (
+            Key(keys="Ctrl-O", what="opens the last results whole, as /last does", bound=("c-o",)),
+            Key(keys="Ctrl-T", what="unfolds what the model thinks aloud, or folds it"),
+            Key(keys="Shift-Tab", what="who decides: ask, edits, plan", bound=("s-tab",)),
+        ),
+    ),
+    (
+        "while a turn runs",
+        (
+            Key(keys="Esc Ctrl-C", what="stops the step and what it started"),
+            Key(keys="Enter", what="what was typed waits for the end of the turn"),
+            Key(keys="Enter Enter", what="lets it steer the next step; so does a ! before it"),
+            Key(keys="↑", what="edits what waits"),
+        ),
+    ),
+    (
+        "at a question",
+        (
+            Key(keys="y s a n", what="once, for this session, always, no"),
+            Key(keys="e h", what="edit the change, decide hunk by hunk"),
+            Key(keys="any other", what="with --screen-reader: says the keys again"),
+            Key(keys="j k g G Space b", what="move in a long change, as the arrows and pages do"),
+        ),
+    ),
+)
+
+
+def key_table() -> Table:
+    """All of them, each under where it works."""
+    rows = [
+        (place if number == 0 else "", key.keys, key.what)
+        for place, keys in KEYS
+        for number, key in enumerate(keys)
+    ]  # fmt: skip
+    return Table(columns=("where", "key", "what it does"), rows=tuple(rows), wide=2)
+
 
 _MAX_PROBLEMS = 3
 
@@ -224,3 +335,35 @@ def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = ""
     for name, command in named:
         if name.lower().startswith(typed.lower()):
             yield Suggestion(text=prefix + name, note=command.summary), len(prefix + typed)
+
+
+# Command → the first words of its argument with which it only looks; "" is the bare command, None any argument.
+_LOOKS: dict[str, frozenset[str] | None] = {
+    "help": None,
+    "last": None,
+    "cost": frozenset({"", "days", "projects", "prices"}),
+    "context": frozenset({""}),
+    "todo": frozenset({"", "all"}),
+    "model": frozenset({""}),
+    "approve": frozenset({""}),
+    "scenario": frozenset({""}),
+    "session": frozenset({"", "show", "list"}),
+    "memory": frozenset({"", "list", "show", "count", "stats", "why", "history", "changes", "log"}),
+    "note": frozenset({"", "list", "show"}),
+    "docs": frozenset({"", "list"}),
+    "prefs": frozenset({"", "top", "show", "keywords", "scenarios", "info"}),
+    "skills": frozenset({"", "list", "show"}),
+    "style": frozenset({"", "list", "why", "show"}),
+}
+
+
+def only_looks(line: str) -> bool:
+    """Whether the line is such a command."""
+    if not is_command(line):
+        return False
+    name, argument = split(line.strip()[1:])
+    command = find(name) if name else None
+    if command is None or command.name not in _LOOKS:
+        return not name
+    words = _LOOKS[command.name]
+    return words is None or split(argument)[0].lower() in words

@@ -10,8 +10,7 @@ from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
 from clio.errors import UserError
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import IGNORE_ALL, make_ignored_folder
+from clio.storage.files import IGNORE_ALL, make_ignored_folder, write_atomic
 
 _PACKAGE = Path(__file__).parent.parent
 _INSTRUCTIONS = "instructions.md"

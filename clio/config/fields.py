@@ -1,21 +1,42 @@
-"""The fields of the schema as the layers need them: what kind of value each takes, and how text and YAML become one."""
+"""The fields of the schema as layers need them: kinds of values, environment variables, text and YAML as settings."""
 
 import types
 import typing
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.config.nearest import did_you_mean
+from clio.config.command_line import did_you_mean
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF, Config, ModelSettings
-from clio.config.yaml_file import TRUE, Items, Node, Scalar, describe
+from clio.config.yaml_file import TRUE, Entry, Items, Node, Scalar, Table, describe, parse, read_bytes
+from clio.errors import ConfigError
+from clio.text.lazy_regex import LazyRegex
+from clio.text.regex_limits import BoundedPattern, PatternRefused
+
+
+class Setting(Struct, frozen=True, kw_only=True):
+    """A value for a field: `("approve",)`, or `("models", "gpt-5", "context_window")`.
+
+    A list gives one Setting for each of its entries. origin: what `clio config show` prints.
+    """
+
+    key: tuple[str, ...]
+    value: str | int | float | bool | None
+    origin: str
+
+    @property
+    def name(self) -> str:
+        """The key with dots."""
+        return ".".join(self.key)
+
 
 FieldKind = Literal["text", "choice", "count", "number", "switch", "texts", "models"]
 Value = str | int | float | bool | None
-_COUNT = LatePattern(r"[0-9]{1,12}")
-_NUMBER = LatePattern(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
+_COUNT = LazyRegex(r"[0-9]{1,12}")
+_NUMBER = LazyRegex(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
 LIST_WORDS = {"checks": (CHECKS_AUTO, CHECKS_OFF)}
 """The words that may stand in place of a list."""
 _TRUE_WORDS = TRUE | {"1"}
@@ -179,3 +200,165 @@ def _kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
 
 CONFIG_FIELDS = fields_of(Config)
 MODEL_FIELDS = fields_of(ModelSettings)
+
+
+class Variable(Struct, frozen=True, kw_only=True):
+    """One variable and the setting it gives.
+
+    openai_only: read only while no other server is named, see `layers`; the provider reads it again for itself.
+    switches_off: any value at all turns the setting off.
+    """
+
+    name: str
+    field: str
+    openai_only: bool = False
+    switches_off: bool = False
+
+
+# Lowest first: a CLIO_ variable beats the general one for the same setting.
+VARIABLES: tuple[Variable, ...] = (
+    Variable(name="OPENAI_BASE_URL", field="base_url", openai_only=True),
+    Variable(name="OPENAI_API_KEY", field="api_key", openai_only=True),
+    Variable(name="CLIO_MODEL", field="model"),
+    Variable(name="CLIO_PROVIDER", field="provider"),
+    Variable(name="CLIO_BASE_URL", field="base_url"),
+    Variable(name="CLIO_API_KEY", field="api_key"),
+    Variable(name="CLIO_API", field="api"),
+    Variable(name="CLIO_EFFORT", field="effort"),
+    Variable(name="CLIO_APPROVE", field="approve"),
+    Variable(name="CLIO_SANDBOX", field="sandbox"),
+    Variable(name="CLIO_MAX_STEPS", field="max_steps"),
+    Variable(name="CLIO_CONTEXT_WINDOW", field="context_window"),
+    Variable(name="CLIO_MAX_OUTPUT_TOKENS", field="max_output_tokens"),
+    Variable(name="CLIO_LTM", field="ltm"),
+    Variable(name="CLIO_INCOGNITO", field="incognito"),
+    Variable(name="CLIO_DEBUG", field="debug"),
+    Variable(name="CLIO_SCREEN_READER", field="screen_reader"),
+    Variable(name="CLIO_THEME", field="theme"),
+    Variable(name="NO_COLOR", field="color", switches_off=True),
+)
+
+SERVER_KEYS = (
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "ANTHROPIC_AUTH_TOKEN",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "OPENROUTER_API_KEY",
+    "DEEPSEEK_API_KEY",
+    "MISTRAL_API_KEY",
+    "GROQ_API_KEY",
+    "XAI_API_KEY",
+    "MOONSHOT_API_KEY",
+    "ZAI_API_KEY",
+    "Z_AI_API_KEY",
+    "MINIMAX_API_KEY",
+    "AZURE_OPENAI_API_KEY",
+    "AWS_BEARER_TOKEN_BEDROCK",
+    "CLOUDSDK_AUTH_ACCESS_TOKEN",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "OLLAMA_API_KEY",
+    "LMSTUDIO_API_KEY",
+    "LLAMA_API_KEY",
+    "VLLM_API_KEY",
+)
+"""Variables with keys of single servers: their values are secrets, whatever their names look like."""
+
+OPENAI = tuple(variable.name for variable in VARIABLES if variable.openai_only)
+
+
+def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -> tuple[Setting, ...]:
+    """The settings the environment gives; empty variables count as not set. Raises ConfigError naming the variable.
+
+    without: variables that do not apply.
+    """
+    found: list[Setting] = []
+    for variable in VARIABLES:
+        text = env.get(variable.name, "").strip()
+        if not text or variable.name in without:
+            continue
+        try:
+            value = False if variable.switches_off else from_text(CONFIG_FIELDS[variable.field], text)
+        except ValueError as error:
+            raise ConfigError(f"the environment variable {variable.name} {error}") from None
+        found.append(Setting(key=(variable.field,), value=value, origin=f"environment {variable.name}"))
+    return tuple(found)
+
+
+T = TypeVar("T")
+
+
+def read_settings(
+    path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
+) -> tuple[Setting, ...] | None:
+    """The settings of a file; None where there is no file.
+
+    shown: the file's name in messages and origins. root, trusted: see `read_bytes`.
+    Raises ConfigError with file and line.
+    """
+    data = read_bytes(path, shown, root=root, trusted=trusted)
+    return None if data is None else tuple(settings_of(parse(data, shown), shown))
+
+
+def settings_of(table: Table, shown: str) -> Iterator[Setting]:
+    """The settings a file's mapping holds. Raises ConfigError with file and line."""
+    for name, entry in table.entries.items():
+        field = _known(name, CONFIG_FIELDS, f"{shown}:{entry.line}")
+        if field.kind == "models":
+            yield from _models(field, entry, shown)
+        elif field.kind == "texts":
+            for item in _converted(text_items, field, name, entry, shown):
+                if name == "redact_patterns":
+                    _check_pattern(item.text.strip(), f"{shown}:{item.start[0] + 1}")
+                yield Setting(key=(name,), value=item.text.strip(), origin=f"{shown}:{item.start[0] + 1}")
+        else:
+            value = _converted(from_node, field, name, entry, shown)
+            yield Setting(key=(name,), value=value, origin=f"{shown}:{entry.line}")
+
+
+def _models(field: Field, entry: Entry, shown: str) -> Iterator[Setting]:
+    for model, own in _table(entry, field.name, field.wanted, shown).entries.items():
+        prefix = f"{field.name}.{model}"
+        for name, value in _table(own, prefix, "a mapping such as 'context_window: 32000'", shown).entries.items():
+            known = _known(name, MODEL_FIELDS, f"{shown}:{value.line}", f"{prefix}: ")
+            yield Setting(
+                key=(field.name, model, name),
+                value=_converted(from_node, known, f"{prefix}.{name}", value, shown),
+                origin=f"{shown}:{value.line}",
+            )
+
+
+def _table(entry: Entry, name: str, wanted: str, shown: str) -> Table:
+    node = entry.node
+    if isinstance(node, Scalar) and node.kind == "null":
+        return Table(entries={}, flow=False, start=node.start, end=node.end)
+    if not isinstance(node, Table):
+        raise ConfigError(f"{shown}:{entry.line}: {name} must be {wanted}, not {describe(node)}")
+    return node
+
+
+def _known(name: str, fields: dict[str, Field], where: str, prefix: str = "") -> Field:
+    if name in fields:
+        return fields[name]
+    hint = did_you_mean(name, fields) or "; known are " + ", ".join(fields)
+    raise ConfigError(f"{where}: {prefix}unknown key {name!r}{hint}")
+
+
+def _check_pattern(pattern: str, where: str) -> None:
+    try:
+        BoundedPattern(pattern)
+    except PatternRefused as error:
+        raise ConfigError(f"{where}: the pattern {_named(pattern)} is not used: {error}; change or remove it") from None
+
+
+def _named(pattern: str) -> str:
+    short = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+    return f"'{short}'" if short.isprintable() else repr(short)
+
+
+def _converted(convert: Callable[[Field, Node], T], field: Field, name: str, entry: Entry, shown: str) -> T:
+    try:
+        return convert(field, entry.node)
+    except ValueError as error:
+        raise ConfigError(f"{shown}:{entry.line}: {name} {error}") from None

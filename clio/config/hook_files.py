@@ -15,11 +15,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.config.hook import DEFAULT_TIMEOUT_S, EVENTS, MAX_TIMEOUT_S, OF_TOOLS, Hook
-from clio.config.loaded import Widening
-from clio.config.nearest import did_you_mean
+from clio.config.command_line import did_you_mean
+from clio.config.loaded import EVENTS, HOOK_TIMEOUT_S, MAX_TIMEOUT_S, OF_TOOLS, Hook, Widening
 from clio.config.paths import FOLDER_NAME
-from clio.config.secrets import shown_value
+from clio.config.trust import shown_value
 from clio.config.yaml_file import Items, Node, PassedOver, Scalar, Table, describe, parse, read_bytes
 from clio.errors import ConfigError
 
@@ -117,7 +116,7 @@ def _text(table: Table, key: str, where: str) -> str:
 def _seconds(table: Table, where: str) -> float:
     text = _text(table, "timeout_s", where)
     try:
-        seconds = float(text) if text else DEFAULT_TIMEOUT_S
+        seconds = float(text) if text else HOOK_TIMEOUT_S
     except ValueError:
         seconds = 0.0
     if not 0 < seconds <= MAX_TIMEOUT_S:

@@ -12,23 +12,17 @@ from typing import Any
 import msgspec
 
 from clio.config import paths
-from clio.config.environment import OPENAI, read_environment
-from clio.config.fields import CONFIG_FIELDS, from_text
-from clio.config.flags import flag_name
+from clio.config.command_line import flag_name
+from clio.config.fields import CONFIG_FIELDS, OPENAI, Setting, from_text, read_environment, read_settings
 from clio.config.hook_files import find_hooks
 from clio.config.loaded import Loaded, Widening
-from clio.config.mcp_trust import configured
+from clio.config.mcp_files import configured
 from clio.config.options import Options
 from clio.config.own_memory import came_with_project, describe_seal_damage, memory_widening
-from clio.config.project_links import find_links, link_widening
-from clio.config.project_rules import is_users_alone
+from clio.config.project_links import find_links, is_trusted, link_of, link_widening, team_widening
 from clio.config.schema import Config
-from clio.config.setting import Setting
-from clio.config.team_folder import is_trusted, team_widening
-from clio.config.trust import Trust, widening
-from clio.config.worktree_link import link_of
+from clio.config.trust import Trust, is_users_alone, widening
 from clio.config.yaml_file import PassedOver
-from clio.config.yaml_settings import read_settings
 from clio.errors import ConfigError, UsageError
 from clio.git_looking import describe_unreadable
 

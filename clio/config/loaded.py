@@ -1,12 +1,62 @@
-"""What loading the configuration gives: the values, where each comes from, and what a project may not set yet."""
+"""What loading the configuration gives: values and where each comes from, hooks, servers, what waits for trust."""
 
+import fnmatch
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
-from clio.config.hook import Hook
 from clio.config.schema import Config
-from clio.config.server import Server
+
+EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_trim", "stop", "session_end")
+"""In the order in which they come."""
+OF_TOOLS = frozenset(("before_tool", "after_tool"))
+HOOK_TIMEOUT_S = 10.0
+MAX_TIMEOUT_S = 600.0
+
+
+class Hook(Struct, frozen=True, kw_only=True):
+    """One command for one event. match: names of tools, "*" as in a shell; empty: all. where: file and line."""
+
+    event: str
+    run: str
+    where: str
+    match: tuple[str, ...] = ()
+    timeout_s: float = HOOK_TIMEOUT_S
+
+    def concerns(self, tool: str) -> bool:
+        """Whether it is for calls of this tool; an event without one concerns every hook of its name."""
+        return not self.match or any(fnmatch.fnmatchcase(tool, pattern) for pattern in self.match)
+
+
+SERVER_TIMEOUT_S = 120.0
+HANDED = "the editor"
+"""`where` of a server that no file names: an editor handed it over for one session."""
+
+
+class Server(Struct, frozen=True, kw_only=True):
+    """How a server is reached, and what of it may be used. `${NAME}` in its texts is not yet replaced.
+
+    where: file and line. own: from the user's file and not from a project's.
+    cwd: of its process, relative to the project; "" for the project itself.
+    timeout_s: how long a call may be silent. tools: those that are offered; None for all.
+    read_only: tools that change nothing, by the user's own word; plan mode lets them run.
+    """
+
+    name: str
+    where: str
+    own: bool
+    kind: Literal["stdio", "http", "sse"] = "stdio"
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str = ""
+    url: str = ""
+    headers: dict[str, str] = {}
+    enabled: bool = True
+    timeout_s: float = SERVER_TIMEOUT_S
+    tools: tuple[str, ...] | None = None
+    read_only: tuple[str, ...] = ()
 
 
 class Widening(Struct, frozen=True, kw_only=True):

@@ -1,9 +1,4 @@
-"""Which servers of the Model Context Protocol are configured: `~/.clio/mcp.yaml`, `.mcp.json`, `.clio/mcp.yaml`.
-
-All three hold `mcpServers:` with one entry per server. Where one name stands in several files the last of them counts.
-An entry without `command` and `url` changes the server of that name from a lower file: the user's may switch a
-project's server off or say which of its tools only read.
-"""
+"""Which MCP servers are configured, in `~/.clio/mcp.yaml`, `.mcp.json` and `.clio/mcp.yaml`, and which are trusted."""
 
 import hashlib
 import json
@@ -17,24 +12,23 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
-from clio.config.loaded import Widening
-from clio.config.nearest import did_you_mean
+from clio.config.command_line import did_you_mean
+from clio.config.loaded import SERVER_TIMEOUT_S, Server, Widening
 from clio.config.paths import FOLDER_NAME
-from clio.config.secrets import masked, shown_value
-from clio.config.server import DEFAULT_TIMEOUT_S, Server
+from clio.config.trust import Trust, masked, shown_value
 from clio.config.yaml_file import Node, Scalar, Table, parse, read_bytes
 from clio.errors import ConfigError
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 KEY = "mcpServers"
 YAML_NAME = "mcp.yaml"
 JSON_NAME = ".mcp.json"
-_NAME = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _TAKEN = frozenset(("session", "note", "clipboard"))
 """What already means something before the colon of an "@"."""
-_SECRET_NAME = LatePattern(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
-_VARIABLE = LatePattern(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
+_SECRET_NAME = LazyRegex(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+_VARIABLE = LazyRegex(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
 _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
     "stdio": "stdio",
     "http": "http",
@@ -208,7 +202,7 @@ def _server(name: str, entry: Entry, where: str, *, own: bool) -> Server:
         url=entry.url or "",
         headers=entry.headers or {},
         enabled=_enabled(entry),
-        timeout_s=entry.timeout_s or DEFAULT_TIMEOUT_S,
+        timeout_s=entry.timeout_s or SERVER_TIMEOUT_S,
         tools=entry.tools,
         read_only=(entry.read_only or ()) if own else (),
     )
@@ -331,3 +325,15 @@ def _texts(value: Any) -> Any:
     if isinstance(value, list):
         return [_texts(one) for one in cast("list[Any]", value)]
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def configured(home: Path, project: Path, links: Sequence[Path] = ()) -> Found:
+    """Every server there is now; a project's only where it is trusted with it. links: see `read_servers`."""
+    return read_servers(home, project, lambda value: Trust(home).covers(project, (value,)), links)
+
+
+def trust_added(home: Path, project: Path, name: str) -> None:
+    """Trust the project with the server somebody has just written there. Raises ConfigError."""
+    for value in configured(home, project).withheld:
+        if value.key == f"{KEY}.{name}":
+            Trust(home).add(project, value)

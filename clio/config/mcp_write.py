@@ -5,15 +5,15 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.config.loaded import Server
 from clio.config.mcp_files import KEY, read_entries
-from clio.config.server import Server
+from clio.config.yaml_edit import lines_of, rewrite, split_bom
 from clio.config.yaml_file import Entry, Items, Node, Table, parse
-from clio.config.yaml_write import lines_of, rewrite, split_bom
 from clio.errors import ConfigError
-from clio.storage.reasons import next_step, reason
+from clio.storage.locks import next_step, reason
+from clio.text.lazy_regex import LazyRegex
 
-_PLAIN = LatePattern(r"[A-Za-z./][\w./@~-]*")
+_PLAIN = LazyRegex(r"[A-Za-z./][\w./@~-]*")
 _WORDS = frozenset("y n yes no on off true false null".split())
 
 

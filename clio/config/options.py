@@ -7,10 +7,12 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.config.flags import Arguments, overrides, readable
+from clio.config.command_line import Arguments, overrides, readable
 from clio.errors import UsageError
 
 InputFormat = Literal["text", "stream-json"]
+
+
 OutputFormat = Literal["text", "json", "stream-json"]
 
 

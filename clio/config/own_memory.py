@@ -25,15 +25,14 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import JsonDecoder
 from clio.config.loaded import Widening
 from clio.config.paths import FOLDER_NAME
 from clio.errors import ClioError, NewerDocument
 from clio.git_looking import answer
-from clio.storage.atomic import write_atomic
-from clio.storage.document import Format, decode, update
-from clio.storage.reading import read_regular
-from clio.storage.reasons import reason
+from clio.storage.documents import Format, decode, update
+from clio.storage.files import read_regular, write_atomic
+from clio.storage.locks import reason
+from clio.text.json_data import JsonDecoder
 
 KEY = "project memory"
 SEAL_NAME = "written-here"

@@ -1,8 +1,4 @@
-"""Links by which a project's `.clio`, or a file that tells agents how to work, leads out of the project.
-
-What lies behind such a link is the user's, or another project's: it is not read before the user agrees to this link
-with this target. A link that stays in the project is an ordinary file of it.
-"""
+"""What a project's `.clio` leads to outside it: links, team memory that came through git, a worktree's checkout."""
 
 import hashlib
 import json
@@ -14,7 +10,43 @@ from msgspec import Struct
 
 from clio.config.loaded import Widening
 from clio.config.paths import FOLDER_NAME
-from clio.config.secrets import shown_value
+from clio.config.trust import Trust, shown_value
+
+SHARED_NAME = "ltm"
+FORMAT_NAME = "format.json"
+KEY = "team memory"
+_FINGERPRINT = hashlib.sha256(b'["team memory"]').hexdigest()
+
+
+def shared_folder(project: Path) -> Path:
+    """Where the knowledge lies that a project's people share; it need not exist."""
+    return project / FOLDER_NAME / SHARED_NAME
+
+
+def team_widening(project: Path) -> Widening | None:
+    """What is asked before others' entries count; None where a project has none."""
+    return widening_of("what others wrote there") if is_shared(shared_folder(project)) else None
+
+
+def is_shared(folder: Path) -> bool:
+    """Whether shared knowledge lies in this folder; links lead nowhere."""
+    return not folder.is_symlink() and (folder / FORMAT_NAME).is_file()
+
+
+def widening_of(value: str) -> Widening:
+    """The trust in shared knowledge, described in these words."""
+    return Widening(key=KEY, value=value, where=f"{FOLDER_NAME}/{SHARED_NAME}/", fingerprint=_FINGERPRINT)
+
+
+def is_trusted(project: Path, home: Path) -> bool:
+    """Whether the person agreed to read what others write into this project."""
+    return _FINGERPRINT in Trust(home).fingerprints(project)
+
+
+def trust_team(project: Path, home: Path) -> None:
+    """Remember that they did. Raises ConfigError, CorruptDocument, NewerDocument."""
+    Trust(home).add(project, widening_of(""))
+
 
 _FILES = (".mcp.json", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
 _MAX_DEPTH = 8
@@ -66,3 +98,48 @@ def _links_below(folder: Path | str, name: str, depth: int) -> Iterator[str]:
             yield f"{name}/{entry.name}"
         elif depth and entry.is_dir(follow_symlinks=False):
             yield from _links_below(entry.path, f"{name}/{entry.name}", depth - 1)
+
+
+MARK = "clio-worktree"
+"""A file in `.git/worktrees/<id>/`."""
+
+
+class Link(Struct, frozen=True):
+    """A worktree and the checkout it was made from, both with links resolved."""
+
+    worktree: Path
+    main: Path
+
+    def twin(self, folder: Path) -> Path:
+        """The same folder in the main checkout."""
+        return self.main / folder.relative_to(self.worktree)
+
+
+def link_of(folder: Path) -> Link | None:
+    """The worktree of clio's that a folder lies in; None anywhere else, and where git's files do not fit together."""
+    folder = folder.resolve()
+    for place in (folder, *folder.parents):
+        try:
+            if (place / ".git").is_dir():
+                return None
+            if (place / ".git").is_file():
+                return _linked(place)
+        except OSError:
+            return None
+    return None
+
+
+def _linked(place: Path) -> Link | None:
+    try:
+        entry = (place / _text(place / ".git").removeprefix("gitdir:").strip()).resolve()
+        if not (entry / MARK).is_file() or Path(_text(entry / "gitdir")).resolve() != (place / ".git").resolve():
+            return None
+        common = (entry / _text(entry / "commondir")).resolve()
+    except (OSError, UnicodeDecodeError, ValueError):
+        return None
+    main = common.parent
+    return Link(place, main) if common.name == ".git" and main.is_dir() and entry.parent.parent == common else None
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8").strip()

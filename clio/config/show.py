@@ -7,8 +7,7 @@ from msgspec import Struct
 
 from clio.config.loaded import Loaded, Widening
 from clio.config.paths import FOLDER_NAME, home_config, project_config
-from clio.config.secrets import masked, shown_value
-from clio.config.trust import Trust
+from clio.config.trust import Trust, masked, shown_value
 
 
 class Shown(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 THEMES: dict[str, str] = {
     "auto": "dark or light, as the terminal's background is",
@@ -14,7 +14,7 @@ THEMES: dict[str, str] = {
 }
 """Those that are always there."""
 FOLDER = "themes"
-_NAME = LatePattern(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
+_NAME = LazyRegex(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
 _MAX_LISTED = 200
 
 

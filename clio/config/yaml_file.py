@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol, cast
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
-from clio.storage.reading import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
+from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
+from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 8
@@ -25,7 +25,7 @@ Place = tuple[int, int]
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
 TRUE = frozenset(("yes", "on", "true"))
 _BOOL = TRUE | frozenset(("no", "off", "false"))
-_NUMBER = LatePattern(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+")
+_NUMBER = LazyRegex(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+")
 
 
 class Mark(Protocol):

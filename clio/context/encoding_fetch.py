@@ -11,8 +11,7 @@ from pathlib import Path
 from clio import __version__
 from clio.context.encodings import FOLDER_NAME, Encoding
 from clio.errors import ServerFailed
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder, write_atomic
 
 SILENCE_LIMIT_S = 10.0
 TIME_LIMIT_S = 60.0

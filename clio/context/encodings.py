@@ -1,13 +1,19 @@
-"""The tokenisers whose files may lie on this machine: which one counts for a model, and where its file would be."""
+"""Tokenisers whose files are on this machine: finding them, counting a prompt with one, fetching a missing one."""
 
+import asyncio
 import hashlib
 import os
+import sys
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from clio.context.request_builder import Prefix
 from clio.providers.urls import host_of
+from clio.tokens import TokenEstimator, text_units
 
 FOLDER_NAME = "encodings"
 _SERVER = "https://openaipublic.blob.core.windows.net/encodings"
@@ -79,3 +85,168 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except OSError:  # a folder of somebody else's, such as another user's cache in /tmp
         return False
+
+
+COUNT_CHILD = Path(__file__).with_name("calibrate_child.py")
+_COUNT_DELAY_S = 0.2  # a run that is over by then starts no process
+_TIME_LIMIT_S = 30.0
+
+
+def prefix_texts(prefix: Prefix) -> list[str]:
+    """What stands before the conversation in every request, as texts to be weighed and counted."""
+    tools = (f"{spec.name}\n{spec.description}\n{bytes(spec.parameters).decode('utf-8')}" for spec in prefix.tools)
+    return [prefix.system, *tools]
+
+
+class Calibration:
+    """One count in the background, for one estimator.
+
+    path: the encoding's file; where it is not what its hash demands, nothing is counted.
+    """
+
+    def __init__(
+        self, estimator: TokenEstimator, texts: Sequence[str], encoding: Encoding, path: Path, *,
+        delay_s: float = _COUNT_DELAY_S,
+    ) -> None:  # fmt: skip
+        self._estimator = estimator
+        self._texts = texts
+        self._encoding = encoding
+        self._path = path
+        self._delay_s = delay_s
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Start counting unless that was done before or a bill has spoken; returns at once. Needs an event loop."""
+        if self._task is None and not self._estimator.is_taught:
+            self._task = asyncio.create_task(self._run(), name="calibrate")
+
+    async def wait(self) -> None:
+        """Until the count is over, however it ended; at once where it was never begun."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def stop(self) -> None:
+        """Let go of a count that still runs; its process ends with the next rounds of the event loop."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """Stop a count that still runs, and wait for its end."""
+        self.stop()
+        await self.wait()
+
+    async def _run(self) -> None:
+        await asyncio.sleep(self._delay_s)
+        if self._estimator.is_taught:
+            return
+        counted = await count_tokens("\n".join(self._texts), self._encoding, self._path)
+        if counted is not None:
+            self._estimator.start_from(sum(map(text_units, self._texts)), counted)
+
+
+async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
+    """Tokens of a text, counted in a child process; None where that cannot be done. Takes about half a second."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            # By its file and with -P: `-m` would look for modules in the current folder, which is the project's.
+            *(sys.executable, "-P", "-B", str(COUNT_CHILD), str(path), encoding.sha256, encoding.name),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError:
+        return None  # no process to be had: the estimate stays what it was
+    try:
+        async with asyncio.timeout(_TIME_LIMIT_S):
+            output, _ = await process.communicate(text.encode("utf-8", "replace"))
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):  # it ended just now
+                process.kill()
+            await process.wait()
+    return int(output) if process.returncode == 0 else None
+
+
+FETCH_CHILD = Path(__file__).with_name("fetch_child.py")
+LIMIT_S = 10.0
+FAILED_SUFFIX = ".failed"
+"""Of the empty file beside the encoding's whose date tells when the last download failed."""
+_RETRY_AFTER_S = 86_400.0
+_FETCH_DELAY_S = 1.0  # a run that is over by then starts no process
+
+
+class BackgroundFetch:
+    """One download in a child process. It begins after an answer, and is never waited for by a request.
+
+    home: clio's own folder. limit_s: for the download. What cannot be fetched is tried again a day later.
+    """
+
+    def __init__(
+        self, encoding: Encoding, home: Path, *, delay_s: float = _FETCH_DELAY_S, limit_s: float = LIMIT_S
+    ) -> None:
+        self._encoding = encoding
+        self._path = home / FOLDER_NAME / encoding.file_name
+        self._failed = self._path.with_name(encoding.file_name + FAILED_SUFFIX)
+        self._delay_s = delay_s
+        self._limit_s = limit_s
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Start unless that was done before; returns at once. Needs an event loop."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="fetch encoding")
+
+    async def wait(self) -> None:
+        """Until it is over, however it ended; at once where it was never begun."""
+        if self._task is not None:
+            await asyncio.wait([self._task])
+
+    def stop(self) -> None:
+        """Give it up; its process ends with the next rounds of the event loop."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def close(self) -> None:
+        """Give it up, and wait for its end."""
+        self.stop()
+        await self.wait()
+
+    def _has_failed_lately(self) -> bool:
+        try:
+            return 0 <= time.time() - self._failed.stat().st_mtime < _RETRY_AFTER_S
+        except OSError:
+            return False
+
+    def _note_failure(self) -> None:
+        with suppress(OSError):  # then the next clio tries again
+            self._failed.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._failed.touch()
+
+    async def _run(self) -> None:
+        await asyncio.sleep(self._delay_s)
+        if self._has_failed_lately():
+            return
+        encoding = self._encoding
+        try:
+            process = await asyncio.create_subprocess_exec(
+                # By its file and with -P: `-m` would look for modules in the current folder, which is the project's.
+                *(sys.executable, "-P", "-B", str(FETCH_CHILD), encoding.url, encoding.sha256, str(self._path)),
+                str(self._limit_s),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+            )
+        except OSError:
+            return  # no process to be had: estimates stay what they are
+        try:
+            if await process.wait() == 0:
+                self._failed.unlink(missing_ok=True)
+            else:
+                self._note_failure()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):  # it ended just now
+                    process.kill()
+                await process.wait()

@@ -6,8 +6,8 @@ Used where words of the user, of a tool or of a file name are put into text that
 import re
 from functools import lru_cache
 
-from clio.algorithms.hidden_letters import unhidden
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.hidden_text import unhidden
+from clio.text.lazy_regex import LazyRegex
 
 _TAGS = ("thread_summary", "context")
 _SAID_BELOW = ("hook_note", "folder_instructions")
@@ -24,8 +24,8 @@ def _tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
 
 
 # Control characters, direction overrides and the invisible "tag" letters; the joiners of emoji and Persian stay.
-_NOISE = LatePattern("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
-_BREAKS = LatePattern("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
+_NOISE = LazyRegex("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_BREAKS = LazyRegex("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
 _TWO_ENDS = 160  # characters; below, the beginning alone says more
 _LEAST_WORDS, _LONGEST_WORD = 8, 32
 """Characters. Of less, whole words would leave nothing; what is longer is no word, and is cut."""

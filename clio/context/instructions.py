@@ -1,18 +1,176 @@
-"""What a person and a project ask of every agent, as fragments of the prompt."""
+"""What the user's and the project's instruction files ask of every agent, for the prompt and for single folders."""
 
-from collections.abc import Callable, Sequence
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from pathlib import Path
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clio.context.instruction_files import (
-    OWN_FILE,
-    InstructionFile,
-    Reader,
-    folders_between,
-    repository_above,
-)
+from clio.config.paths import display
+from clio.config.schema import Config
+from clio.context.message_parts import find_mentions, readings
+from clio.context.request_builder import render_fragment
 from clio.fragments import Fragment
+from clio.git_looking import answer
+from clio.prompt_files import fill_prompt
+from clio.providers.base import Limits
+from clio.security.actions import Action, ChangeFiles, ReadFiles
+from clio.storage.files import LeavesProject, NotAFile, read_project_file
+from clio.text.lazy_regex import LazyRegex
+from clio.tokens import TokenEstimator
+
+OWN_FILE = Path(".clio/instructions.md")
+_FOLDER_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+"""The first that a folder has speaks for it; the others usually repeat it."""
+MAX_BYTES = 64_000
+MAX_DEPTH = 5
+"""Imports of imports of imports."""
+MAX_FILES = 30
+_OWN_COMMENT = LazyRegex(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
+_INLINE_CODE = LazyRegex(r"(?<!`)`[^`\n]+`(?!`)")
+
+
+class InstructionFile(Struct, frozen=True, kw_only=True):
+    """One file that says something. source: its path as people write it. imported_by: the source of another, or "".
+
+    personal: it is the person's own, or imported by such a file.
+    """
+
+    path: Path
+    source: str
+    text: str
+    imported_by: str = ""
+    personal: bool = False
+
+
+class Reader:
+    """Reads instruction files and what they import, each file once.
+
+    root: files found here, and what they import, lie in this folder; None: anywhere, as the user's own may.
+    links: the places outside of `root` that links may lead to, because the user trusts the project with them.
+    project: sources below it are shown relative to it. person: the home folder. problems: sentences about imports that
+    were not read.
+    """
+
+    def __init__(self, root: Path | None, project: Path, person: Path, links: Sequence[Path] = ()) -> None:
+        self._root = root.resolve() if root else None
+        self._links = tuple(links)
+        self._project = project
+        self._person = person
+        self._seen: set[Path] = set()
+        self.problems: list[str] = []
+
+    def own(self, path: Path) -> Iterator[InstructionFile]:
+        """A file of clio's own name and its imports. The comment at its top speaks to the person and is left out."""
+        if (text := self._read(path)) is not None:
+            yield from self._with_imports(path, _OWN_COMMENT.sub("", text).strip(), "", 0)
+
+    def of_folder(self, folder: Path) -> Iterator[InstructionFile]:
+        """The file that speaks for a folder, and its imports; nothing where none does."""
+        for name in _FOLDER_FILES:
+            path = folder / name
+            if text := (self._read(path) or "").strip():
+                yield from self._with_imports(path, text, "", 0)
+                return
+
+    def _read(self, path: Path) -> str | None:
+        """The text of at most 64 kB of a file; None where it is absent, not text, or passed over with a sentence."""
+        try:
+            data = read_project_file(path, self._root or Path(path.anchor), MAX_BYTES, trusted=self._links, cut=True)
+        except LeavesProject:
+            target = display(Path(os.path.realpath(path)), project=None, user_home=self._person)
+            self.problems.append(
+                f"{self._shown(path)} was not read: it leads out of the project, to {target}; import it in "
+                "~/.clio/instructions.md, or trust it with: clio config trust"
+            )
+            return None
+        except NotAFile:
+            if not path.is_dir():
+                self.problems.append(f"{self._shown(path)} was not read: it is a pipe or a device, not a file")
+            return None
+        except (OSError, ValueError):
+            return None
+        return None if b"\0" in data else data.decode("utf-8-sig", "replace")
+
+    def _with_imports(self, path: Path, text: str, importer: str, depth: int) -> Iterator[InstructionFile]:
+        real = path.resolve()
+        if not text or real in self._seen:
+            return
+        if len(self._seen) >= MAX_FILES:
+            self.problems.append(f"{self._shown(path)} was not read: {MAX_FILES} files of instructions are the most")
+            return
+        self._seen.add(real)
+        source = self._shown(path)
+        personal = self._root is None
+        yield InstructionFile(path=path, source=source, text=text, imported_by=importer, personal=personal)
+        for imported in self._imports(real, text, source):
+            if depth == MAX_DEPTH:
+                self.problems.append(f"{source} imports {imported.name} at a depth of more than {MAX_DEPTH}: not read")
+            elif (inner := self._read(imported)) is None:
+                self.problems.append(f"{source} imports {self._shown(imported)}, which is not text: not read")
+            else:
+                yield from self._with_imports(imported, inner.strip(), source, depth + 1)
+
+    def _imports(self, importer: Path, text: str, source: str) -> Iterator[Path]:
+        """The files a text names with "@" that are there; what names none, as `@types/node` does, is only words."""
+        for mention in find_mentions(_INLINE_CODE.sub("", text)):
+            if mention.kind != "path" or mention.lines is not None:
+                continue
+            for reading in readings(mention):
+                path = self._resolved(importer.parent, reading.name)
+                if path is None or not _is_file(path):
+                    continue
+                if self._root is not None and not self._may_read(path):
+                    where = "import it in ~/.clio/instructions.md instead"
+                    self.problems.append(f"{source} imports {reading.name}, which is outside of the project; {where}")
+                else:
+                    yield path
+                break
+
+    def _resolved(self, folder: Path, name: str) -> Path | None:
+        try:
+            if name.startswith("~/"):
+                return (self._person / name[2:]).resolve()
+            return (folder / name).resolve()
+        except (OSError, ValueError, RuntimeError):  # a loop of links, a name no disk knows
+            return None
+
+    def _may_read(self, path: Path) -> bool:
+        return any(path.is_relative_to(place) for place in (self._root, *self._links) if place is not None)
+
+    def _shown(self, path: Path) -> str:
+        if self._root is not None and path.is_relative_to(self._root):
+            return Path(os.path.relpath(path, self._project)).as_posix()
+        return display(path, project=None, user_home=self._person)
+
+
+def folders_between(top: Path, bottom: Path) -> Sequence[Path]:
+    """Both folders and those between, from the top down; only `bottom` where it is not below `top`."""
+    if not bottom.is_relative_to(top):
+        return (bottom,)
+    return (*(folder for folder in reversed(bottom.parents) if folder.is_relative_to(top)), bottom)
+
+
+def repository_above(folder: Path) -> Path:
+    """The nearest folder from `folder` upwards that holds `.git`, else `folder` itself."""
+    for one in (folder, *folder.parents):
+        try:
+            if (one / ".git").exists():
+                return one
+        except OSError:
+            break  # a folder that may not be entered is not part of this
+    return folder
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
 
 CAP_TOKENS = 4_000
 """Of one file."""
@@ -97,3 +255,148 @@ def _fragment(file: InstructionFile, cap_tokens: int) -> Fragment:
         reason=f"imported by {file.imported_by}" if file.imported_by else reason,
         cap_tokens=cap_tokens,
     )
+
+
+FOLDER_CAP_TOKENS = 2_000
+"""Of what one call tells, all folders together."""
+_OTHERS = frozenset("node_modules site-packages .venv venv .git .clio".split())
+"""Folders of other people's work, whose instructions are not meant for this."""
+_ANY_FILE = "clio-any-file"
+"""Stands for whatever else may be in a folder: where git ignores it, git ignores the folder's files."""
+_GIT_TIMEOUT_S = 5
+_TAG = "folder_instructions"
+_REASON = "the folder's instructions to agents"
+
+
+class FolderInstructions:
+    """Tells each folder's instructions once, but for those from the project down to `start`, which the prompt holds.
+
+    Of a folder that git ignores and of a dependency's nothing is told. clean: replaces secrets.
+    links: the places outside of the project that its links may lead to.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        person: Path,
+        estimator: TokenEstimator,
+        *,
+        start: Path | None = None,
+        clean: Callable[[str], str] = str,
+        window_tokens: int = WINDOW_SHARE * FOLDER_CAP_TOKENS,
+        links: Sequence[Path] = (),
+    ) -> None:
+        self._links = links
+        self._project = project
+        self._top = repository_above(project)
+        self._person = person
+        self._estimator = estimator
+        self._known = set(folders_between(project, start or project))
+        self._clean = clean
+        self._cap_tokens = min(FOLDER_CAP_TOKENS, window_tokens // WINDOW_SHARE)
+        self._lock = threading.Lock()
+        self._told: set[Path] = set()
+        self._silent: set[Path] = set()
+
+    def forget(self) -> None:
+        """After a trim: what was told may have left the window."""
+        self._told.clear()
+
+    def note(self, action: Action) -> str:
+        """What is to be said below the result of this action; "" for nearly all. Reads files."""
+        paths = _paths(action)
+        folders = {folder for path in paths for folder in self._folders_of(path)} - self._known - self._silent
+        if not folders:
+            return ""
+        with self._lock:  # calls that only read run side by side
+            files = [file for folder in sorted(folders - self._told) for file in self._new_in(folder)]
+        told = self._rendered([file for file in files if file.path not in paths])
+        return "\n".join([fill_prompt("context/folder_instructions"), *told]) if told else ""
+
+    def _new_in(self, folder: Path) -> list[InstructionFile]:
+        files = list(Reader(self._top, self._project, self._person, self._links).of_folder(folder))
+        if not files or self._is_in_ignored_folder(files[0].path):
+            self._silent.add(folder)
+            return []
+        self._told.add(folder)
+        return files
+
+    def _rendered(self, files: Sequence[InstructionFile]) -> list[str]:
+        """From the farthest to the nearest, of which the nearest have the room."""
+        rendered: list[str] = []
+        left = self._cap_tokens
+        for file in reversed(files):
+            if left > 0:
+                text = self._clean(file.text)
+                part = Fragment(name=_TAG, text=text, source=file.source, reason=_REASON, cap_tokens=left)
+                rendered.append(render_fragment(part, self._estimator))
+                left -= self._estimator.text(text)
+            else:
+                rendered.append(f"There was no room for {file.source}; read it before you work there.")
+        return rendered[::-1]
+
+    def _folders_of(self, path: Path) -> Iterator[Path]:
+        """The folders below the project's that hold the path, and the path itself, which may be one."""
+        if path.is_relative_to(self._project) and not _OTHERS & set(path.relative_to(self._project).parts):
+            yield from takewhile(lambda folder: folder != self._project, (path, *path.parents))
+
+    def _is_in_ignored_folder(self, path: Path) -> bool:
+        """Whether git ignores the file together with all else of its folder.
+
+        A file that is ignored by its own name in a folder that is not is the user's own instruction, kept out of the
+        repository. Without git nothing is ignored.
+        """
+        if not (self._top / ".git").exists():
+            return False
+        paths = (str(path), str(path.with_name(_ANY_FILE)))
+        asked = "".join(f"{one}\0" for one in paths)
+        listed = answer(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=asked) or ""
+        return listed.count("\0") == len(paths)
+
+
+def _paths(action: Action) -> tuple[Path, ...]:
+    match action:
+        case ReadFiles(paths=paths):
+            return paths
+        case ChangeFiles(changes=changes):
+            return tuple(change.path for change in changes)
+        case _:
+            return ()
+
+
+class AskedByFiles(Struct, frozen=True, kw_only=True):
+    """The files of one running clio, read anew for each loop; none where the setting `instructions` is off.
+
+    start: the folder in the project where clio was started. home: clio's own folder. person: the user's home folder.
+    clean: replaces secrets. links: the places outside of the project that its links may lead to.
+    """
+
+    project: Path
+    start: Path
+    home: Path
+    person: Path
+    clean: Callable[[str], str]
+    links: tuple[Path, ...] = ()
+
+    def for_prompt(self, config: Config, limits: Limits, estimator: TokenEstimator) -> tuple[list[Fragment], list[str]]:
+        """What holds in the whole session, and sentences on what was left out."""
+        if not config.instructions:
+            return [], []
+        found = find_instructions(self.project, home=self.home, person=self.person, start=self.start, links=self.links)
+        fragments = instruction_fragments(found, limits.context_window, estimator.text)
+        clean = [structs.replace(part, text=self.clean(part.text)) for part in fragments]
+        return clean, [*found.problems, *left_out(found, fragments)]
+
+    def for_folders(self, config: Config, limits: Limits, estimator: TokenEstimator) -> FolderInstructions | None:
+        """What single folders ask, to be told when work reaches them; None where nothing of it is told."""
+        if not config.instructions:
+            return None
+        return FolderInstructions(
+            self.project,
+            self.person,
+            estimator,
+            start=self.start,
+            clean=self.clean,
+            window_tokens=limits.context_window,
+            links=self.links,
+        )

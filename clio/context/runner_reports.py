@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.context.inert import shorten_line
+from clio.text.lazy_regex import LazyRegex
 
 _NAME_CHARS, _LINE_CHARS, _MOST = 200, 240, 200
-_COLOURS = LatePattern(r"\x1b\[[0-9;]*m", needs="\x1b")
-_ERROR = LatePattern(
-    r"^(?:[\w.$]+\.)?\w*(?:Error|Exception|Failure|Failed|Warning|Interrupt|Exit)\b|^assert\b|^Failed:"
-)
+_COLOURS = LazyRegex(r"\x1b\[[0-9;]*m", needs="\x1b")
+_ERROR = LazyRegex(r"^(?:[\w.$]+\.)?\w*(?:Error|Exception|Failure|Failed|Warning|Interrupt|Exit)\b|^assert\b|^Failed:")
 
 
 class FailedTest(Struct, frozen=True, kw_only=True):
@@ -41,8 +39,8 @@ class _Runner(Struct, frozen=True, kw_only=True):
     """closing: the line every run of this runner ends with; `bad` in it means that tests failed."""
 
     name: str
-    closing: LatePattern
-    bad: LatePattern
+    closing: LazyRegex
+    bad: LazyRegex
     find: Callable[[str], Iterator[tuple[str, str]]]
 
 
@@ -67,11 +65,11 @@ def read_report(output: str) -> TestRun | None:
 
 # pytest
 
-_PY_LISTED = LatePattern(r"^(?:FAILED|ERROR) (?P<name>\S+?\.py(?:::\S.*?)?)(?: - (?P<error>.*))?$", re.M)
-_PY_VERBOSE = LatePattern(r"^(?P<name>\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", re.M)
-_PY_HEAD = LatePattern(r"^_{3,} (?:ERROR (?:at \w+ of |collecting ))?(?P<name>\S.*?) _{3,}$", re.M)
-_PY_PLACE = LatePattern(r"^(?P<file>\S+\.py):\d+: ", re.M)
-_PY_ERROR = LatePattern(r"^E +(?P<error>\S.*)$", re.M)
+_PY_LISTED = LazyRegex(r"^(?:FAILED|ERROR) (?P<name>\S+?\.py(?:::\S.*?)?)(?: - (?P<error>.*))?$", re.M)
+_PY_VERBOSE = LazyRegex(r"^(?P<name>\S+\.py::\S.*?) (?:FAILED|ERROR)(?: +\[ *\d+%\])?$", re.M)
+_PY_HEAD = LazyRegex(r"^_{3,} (?:ERROR (?:at \w+ of |collecting ))?(?P<name>\S.*?) _{3,}$", re.M)
+_PY_PLACE = LazyRegex(r"^(?P<file>\S+\.py):\d+: ", re.M)
+_PY_ERROR = LazyRegex(r"^E +(?P<error>\S.*)$", re.M)
 
 
 def _pytest(text: str) -> Iterator[tuple[str, str]]:
@@ -95,7 +93,7 @@ def _pytest(text: str) -> Iterator[tuple[str, str]]:
 
 # unittest, Django
 
-_UNIT_HEAD = LatePattern(r"^(?:FAIL|ERROR): (?P<name>\S.*)$", re.M)
+_UNIT_HEAD = LazyRegex(r"^(?:FAIL|ERROR): (?P<name>\S.*)$", re.M)
 
 
 def _unittest(text: str) -> Iterator[tuple[str, str]]:
@@ -110,10 +108,10 @@ def _unittest(text: str) -> Iterator[tuple[str, str]]:
 
 # jest, vitest, mocha
 
-_JEST_HEAD = LatePattern(r"^\s*● (?P<name>\S.*)$", re.M)
-_VITEST_HEAD = LatePattern(r"^\s*FAIL\s+(?P<name>\S+(?: \[[^\]\n]*\])?(?: > .+)?)$", re.M)
-_MOCHA_HEAD = LatePattern(r"^ +\d+\) (?P<name>\S.*(?:\n +(?!\d+\))\S.*?:?)*?):\n", re.M)
-_COMPARED = LatePattern(r"^\s*(Expected|Received)\b[^:\n]*:\s*(\S.*)$", re.M)
+_JEST_HEAD = LazyRegex(r"^\s*● (?P<name>\S.*)$", re.M)
+_VITEST_HEAD = LazyRegex(r"^\s*FAIL\s+(?P<name>\S+(?: \[[^\]\n]*\])?(?: > .+)?)$", re.M)
+_MOCHA_HEAD = LazyRegex(r"^ +\d+\) (?P<name>\S.*(?:\n +(?!\d+\))\S.*?:?)*?):\n", re.M)
+_COMPARED = LazyRegex(r"^\s*(Expected|Received)\b[^:\n]*:\s*(\S.*)$", re.M)
 
 
 def _jest(text: str) -> Iterator[tuple[str, str]]:
@@ -138,10 +136,10 @@ def _mocha(text: str) -> Iterator[tuple[str, str]]:
         yield " ".join(head["name"].split()), next((line for line in lines if _ERROR.search(line)), (lines or [""])[0])
 
 
-_TAP_HEAD = LatePattern(r"^ *not ok \d+ *-? *(?P<name>\S.*)$", re.M)
-_TAP_ERROR = LatePattern(r"^ *(?:error|message): *(?P<error>[^|>\s].*|[|>]-?\n(?: +(?! |\w+:).*\n|\n)+)", re.M)
-_NODE_HEAD = LatePattern(r"^✖ (?P<name>\S.*?) \([\d.]+ms\)$", re.M)
-_PARENT = LatePattern(r"^\d+ subtests? failed$")
+_TAP_HEAD = LazyRegex(r"^ *not ok \d+ *-? *(?P<name>\S.*)$", re.M)
+_TAP_ERROR = LazyRegex(r"^ *(?:error|message): *(?P<error>[^|>\s].*|[|>]-?\n(?: +(?! |\w+:).*\n|\n)+)", re.M)
+_NODE_HEAD = LazyRegex(r"^✖ (?P<name>\S.*?) \([\d.]+ms\)$", re.M)
+_PARENT = LazyRegex(r"^\d+ subtests? failed$")
 
 
 def _tap(text: str) -> Iterator[tuple[str, str]]:
@@ -161,7 +159,7 @@ def _node(text: str) -> Iterator[tuple[str, str]]:
 
 # go
 
-_GO_MARK = LatePattern(
+_GO_MARK = LazyRegex(
     r"^ *(?:--- (?P<state>FAIL|PASS|SKIP): (?P<name>\S+).*|=== (?:RUN|CONT|NAME) +(?P<run>\S+)"
     r"|(?P<log>\S+\.go:\d+: .*)|(?P<panic>panic: .*)|FAIL\t(?P<build>\S+ \[[^\]]+\]))$",
     re.M,
@@ -189,9 +187,9 @@ def _go(text: str) -> Iterator[tuple[str, str]]:
 
 # cargo
 
-_RUST_FAILED = LatePattern(r"^test (?P<name>\S.*?) \.\.\. FAILED$", re.M)
-_RUST_HEAD = LatePattern(r"^---- (?P<name>\S.*?) stdout ----$", re.M)
-_RUST_PANIC = LatePattern(r"panicked at (?:'(?P<old>.*)', \S+|\S+:\n(?P<new>.*(?:\n +(?:left|right): .*)*))")
+_RUST_FAILED = LazyRegex(r"^test (?P<name>\S.*?) \.\.\. FAILED$", re.M)
+_RUST_HEAD = LazyRegex(r"^---- (?P<name>\S.*?) stdout ----$", re.M)
+_RUST_PANIC = LazyRegex(r"panicked at (?:'(?P<old>.*)', \S+|\S+:\n(?P<new>.*(?:\n +(?:left|right): .*)*))")
 
 
 def _cargo(text: str) -> Iterator[tuple[str, str]]:
@@ -205,9 +203,9 @@ def _cargo(text: str) -> Iterator[tuple[str, str]]:
 
 # RSpec
 
-_RSPEC_LISTED = LatePattern(r"^rspec (?P<place>\S+) # (?P<name>.*)$", re.M)
-_RSPEC_HEAD = LatePattern(r"^ +\d+\) (?P<name>\S.*)$", re.M)
-_RSPEC_TRACE = LatePattern(r"^ *(?:# |Shared Example|\(compared using|Diff:|rspec \./|Failed examples)")
+_RSPEC_LISTED = LazyRegex(r"^rspec (?P<place>\S+) # (?P<name>.*)$", re.M)
+_RSPEC_HEAD = LazyRegex(r"^ +\d+\) (?P<name>\S.*)$", re.M)
+_RSPEC_TRACE = LazyRegex(r"^ *(?:# |Shared Example|\(compared using|Diff:|rspec \./|Failed examples)")
 
 
 def _rspec(text: str) -> Iterator[tuple[str, str]]:
@@ -230,7 +228,7 @@ def _rspec(text: str) -> Iterator[tuple[str, str]]:
 
 # PHPUnit
 
-_PHP_HEAD = LatePattern(r"^\d+\) (?P<name>\S+::\S.*)$", re.M)
+_PHP_HEAD = LazyRegex(r"^\d+\) (?P<name>\S+::\S.*)$", re.M)
 
 
 def _phpunit(text: str) -> Iterator[tuple[str, str]]:
@@ -241,10 +239,10 @@ def _phpunit(text: str) -> Iterator[tuple[str, str]]:
 
 # JUnit under Maven and Gradle; dotnet
 
-_MAVEN_LISTED = LatePattern(r"^\[ERROR\] {2,}(?P<name>[\w$.]+\.[\w$\[\]() ]+?):\d+ (?P<error>\S.*)$", re.M)
-_MAVEN_HEAD = LatePattern(r"^\[ERROR\] +(?P<name>\S+?)(?:  |\().*(?:<<< (?:FAILURE|ERROR)!)\s*$", re.M)
-_GRADLE_HEAD = LatePattern(r"^(?P<name>\S.* > \S.*?) FAILED$", re.M)
-_DOTNET_HEAD = LatePattern(r"^ +Failed (?P<name>\S.*?) \[[^\]]*\]$", re.M)
+_MAVEN_LISTED = LazyRegex(r"^\[ERROR\] {2,}(?P<name>[\w$.]+\.[\w$\[\]() ]+?):\d+ (?P<error>\S.*)$", re.M)
+_MAVEN_HEAD = LazyRegex(r"^\[ERROR\] +(?P<name>\S+?)(?:  |\().*(?:<<< (?:FAILURE|ERROR)!)\s*$", re.M)
+_GRADLE_HEAD = LazyRegex(r"^(?P<name>\S.* > \S.*?) FAILED$", re.M)
+_DOTNET_HEAD = LazyRegex(r"^ +Failed (?P<name>\S.*?) \[[^\]]*\]$", re.M)
 
 
 def _maven(text: str) -> Iterator[tuple[str, str]]:
@@ -268,7 +266,7 @@ def _dotnet(text: str) -> Iterator[tuple[str, str]]:
         yield head["name"], told[0] if told else ""
 
 
-def _sections(head: LatePattern, text: str) -> Iterator[tuple[re.Match[str], str]]:
+def _sections(head: LazyRegex, text: str) -> Iterator[tuple[re.Match[str], str]]:
     """Each head with the text up to the next one."""
     heads = list(head.finditer(text))
     for place, match in enumerate(heads):
@@ -279,86 +277,86 @@ _OUTCOME = r"\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|war
 _RUNNERS: Sequence[_Runner] = (
     _Runner(
         name="pytest",
-        closing=LatePattern(rf"^(?:=+ )?(?:{_OUTCOME}(?:, )?)+ in [\d.]+ ?s(?: \([\d:]+\))?(?: =+)?$", re.M),
-        bad=LatePattern(r"\d+ (?:failed|error)"),
+        closing=LazyRegex(rf"^(?:=+ )?(?:{_OUTCOME}(?:, )?)+ in [\d.]+ ?s(?: \([\d:]+\))?(?: =+)?$", re.M),
+        bad=LazyRegex(r"\d+ (?:failed|error)"),
         find=_pytest,
     ),
     _Runner(
         name="unittest",
-        closing=LatePattern(r"^Ran \d+ tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \(.*\))?$", re.M),
-        bad=LatePattern(r"^FAILED", re.M),
+        closing=LazyRegex(r"^Ran \d+ tests? in [\d.]+s\n+(?:OK|FAILED|NO TESTS RAN)(?: \(.*\))?$", re.M),
+        bad=LazyRegex(r"^FAILED", re.M),
         find=_unittest,
     ),
     _Runner(
         name="vitest",
-        closing=LatePattern(r"^ *Tests  +(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$", re.M),
-        bad=LatePattern(r"\d+ failed"),
+        closing=LazyRegex(r"^ *Tests  +(?:\d+ \w+(?: \| )?)+(?: \(\d+\))?$", re.M),
+        bad=LazyRegex(r"\d+ failed"),
         find=_vitest,
     ),
     _Runner(
         name="jest",
-        closing=LatePattern(r"^Tests: +(?:\d+ \w+, )*\d+ total$", re.M),
-        bad=LatePattern(r"\d+ failed"),
+        closing=LazyRegex(r"^Tests: +(?:\d+ \w+, )*\d+ total$", re.M),
+        bad=LazyRegex(r"\d+ failed"),
         find=_jest,
     ),
     _Runner(
         name="mocha",
-        closing=LatePattern(r"^ +\d+ passing(?: \(.*\))?(?:\n +\d+ (?:pending|failing))*$", re.M),
-        bad=LatePattern(r"\d+ failing"),
+        closing=LazyRegex(r"^ +\d+ passing(?: \(.*\))?(?:\n +\d+ (?:pending|failing))*$", re.M),
+        bad=LazyRegex(r"\d+ failing"),
         find=_mocha,
     ),
     _Runner(
         name="cargo test",
-        closing=LatePattern(r"^test result: (?:ok|FAILED)\. .*$", re.M),
-        bad=LatePattern(r"FAILED"),
+        closing=LazyRegex(r"^test result: (?:ok|FAILED)\. .*$", re.M),
+        bad=LazyRegex(r"FAILED"),
         find=_cargo,
     ),
     _Runner(
         name="go test",
-        closing=LatePattern(r"^(?:ok|FAIL)[ \t]+\S+[ \t]+(?:[\d.]+s|\(cached\)|\[[^\]\n]+\]).*$", re.M),
-        bad=LatePattern(r"^FAIL"),
+        closing=LazyRegex(r"^(?:ok|FAIL)[ \t]+\S+[ \t]+(?:[\d.]+s|\(cached\)|\[[^\]\n]+\]).*$", re.M),
+        bad=LazyRegex(r"^FAIL"),
         find=_go,
     ),
     _Runner(
         name="RSpec",
-        closing=LatePattern(r"^\d+ examples?, \d+ failures?.*$", re.M),
-        bad=LatePattern(r", [1-9]\d* failures?|[1-9]\d* errors? occurred"),
+        closing=LazyRegex(r"^\d+ examples?, \d+ failures?.*$", re.M),
+        bad=LazyRegex(r", [1-9]\d* failures?|[1-9]\d* errors? occurred"),
         find=_rspec,
     ),
     _Runner(
         name="PHPUnit",
-        closing=LatePattern(r"^(?:OK \(\d+ tests?, \d+ assertions?\)|Tests: \d+, Assertions: \d+.*)$", re.M),
-        bad=LatePattern(r"(?:Failures|Errors): [1-9]"),
+        closing=LazyRegex(r"^(?:OK \(\d+ tests?, \d+ assertions?\)|Tests: \d+, Assertions: \d+.*)$", re.M),
+        bad=LazyRegex(r"(?:Failures|Errors): [1-9]"),
         find=_phpunit,
     ),
     _Runner(
         name="JUnit",
-        closing=LatePattern(r"^(?:\[\w+\] )?Tests run: \d+, Failures: \d+, Errors: \d+.*$", re.M),
-        bad=LatePattern(r"(?:Failures|Errors): [1-9]"),
+        closing=LazyRegex(r"^(?:\[\w+\] )?Tests run: \d+, Failures: \d+, Errors: \d+.*$", re.M),
+        bad=LazyRegex(r"(?:Failures|Errors): [1-9]"),
         find=_maven,
     ),
     _Runner(
         name="Gradle",
-        closing=LatePattern(r"^(?:\d+ tests? completed.*|BUILD SUCCESSFUL in \S.*)$", re.M),
-        bad=LatePattern(r"[1-9]\d* failed"),
+        closing=LazyRegex(r"^(?:\d+ tests? completed.*|BUILD SUCCESSFUL in \S.*)$", re.M),
+        bad=LazyRegex(r"[1-9]\d* failed"),
         find=_gradle,
     ),
     _Runner(
         name="dotnet test",
-        closing=LatePattern(r"^(?:Passed|Failed)! +- Failed: +\d+, Passed: +\d+.*$", re.M),
-        bad=LatePattern(r"^Failed!"),
+        closing=LazyRegex(r"^(?:Passed|Failed)! +- Failed: +\d+, Passed: +\d+.*$", re.M),
+        bad=LazyRegex(r"^Failed!"),
         find=_dotnet,
     ),
     _Runner(
         name="node --test",
-        closing=LatePattern(r"^ℹ (?:fail|pass) \d+$", re.M),
-        bad=LatePattern(r"fail [1-9]"),
+        closing=LazyRegex(r"^ℹ (?:fail|pass) \d+$", re.M),
+        bad=LazyRegex(r"fail [1-9]"),
         find=_node,
     ),
     _Runner(
         name="TAP",
-        closing=LatePattern(r"^(?:# fail +\d+|(?:not )?ok \d+ .*)$", re.M),
-        bad=LatePattern(r"# fail +[1-9]|^not ok(?!.*# (?:TODO|SKIP))"),
+        closing=LazyRegex(r"^(?:# fail +\d+|(?:not )?ok \d+ .*)$", re.M),
+        bad=LazyRegex(r"# fail +[1-9]|^not ok(?!.*# (?:TODO|SKIP))"),
         find=_tap,
     ),
 )

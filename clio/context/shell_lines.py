@@ -10,15 +10,15 @@ from posixpath import join, normpath
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 _SEARCHERS = frozenset("grep egrep fgrep rg ag ack find fd fdfind ls tree dir locate".split())
 _FILTERS = frozenset("head tail sort uniq wc cut tr column less more cat nl".split())
 _BETWEEN = frozenset({"&&", ";", "||"})
 _PRINTERS = frozenset({"cat", "nl", "bat", "batcat"})
-_SED_LINES = LatePattern(r"(\d+)(?:,(\d+|\$))?p")
-_COUNT = LatePattern(r"-(?:n\s*)?(\d+)")
-_FROM = LatePattern(r"-n?\s*\+(\d+)")
+_SED_LINES = LazyRegex(r"(\d+)(?:,(\d+|\$))?p")
+_COUNT = LazyRegex(r"-(?:n\s*)?(\d+)")
+_FROM = LazyRegex(r"-n?\s*\+(\d+)")
 _ENDLESS = 10**9
 _EVERYTHING = "."
 _MAX_LINE = 20_000

@@ -14,10 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.context.inert import shorten, shorten_line
-from clio.context.line_ranges import LineRange, is_whole_file, join_ranges, shown_ranges
-from clio.context.units import is_substantive
+from clio.context.message_views import LineRange, is_substantive, is_whole_file, join_ranges, shown_ranges
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.deeds import EDITORS, call_arguments, deeds_of, path_of, tool_of
+from clio.sessions.side_effects import EDITORS, call_arguments, deeds_of, patched_paths, path_of, tool_of
 
 if TYPE_CHECKING:
     from clio.context.runner_reports import TestRun
@@ -298,9 +297,10 @@ class _Gathered:
     def _take_attempt(self, call: ToolCall, message: ToolMessage, deeds: Deeds, *, has_worked: bool) -> None:
         """Note a call that failed, one that may make an earlier failure good, and what it changed."""
         arguments = call_arguments(call)
+        patched = patched_paths(arguments)
         target = path_of(arguments) or next((each for each in arguments.values() if isinstance(each, str)), "")
-        if target or not has_worked:
-            key = shorten_line(f"{call.name} {target}", _LINE_CHARS)
+        for each in patched or ([target] if target or not has_worked else []):
+            key = shorten_line(f"{call.name} {each}", _LINE_CHARS)
             _put_last(self._attempts, key, "" if has_worked else _reason(message))
         edit = None
         if len(deeds.changed) == 1 and tool_of(call.name, arguments) in EDITORS:

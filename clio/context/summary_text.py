@@ -1,23 +1,38 @@
-"""A thread summary as the text the model reads: the same bytes for the same data, never more than its budget.
-
-What must be said shares the budget first: the requests, the answers, what was decided, committed and changed, what
-fails and what was tried, the commands, the open todos. Spans, tool counts and files only read get the rest.
-"""
+"""A thread summary as the text the model reads: the same bytes for the same data, never more than its budget."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from clio.context.fitting import within
 from clio.context.inert import cut, one_line, quoted, shorten_line, weight
-from clio.context.line_ranges import describe_ranges
+from clio.context.message_views import describe_ranges
 from clio.context.runner_reports import FailedTest, TestRun
 from clio.context.shell_lines import selectors
-from clio.context.summary import Ask, Decision, FileState, Outcome, Said, SpanInfo, ThreadSummary
+from clio.context.summary import Ask, Decision, FileState, Outcome, Said, SpanInfo, ThreadSummary, merge
 from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
 from clio.tokens import TokenEstimator
+
+_TRIES, _MARGIN = 8, 0.98
+
+
+def within(budget_tokens: int, estimator: TokenEstimator, make: Callable[[float], str]) -> str:
+    """What `make` gives, of at most `budget_tokens` by the estimator; empty where it never gets that small.
+
+    make: called with the most the text may weigh, in units (see clio.tokens); "" where nothing fits.
+    """
+    room = budget_tokens * estimator.ratio
+    for _ in range(_TRIES):
+        text = make(room)
+        tokens = estimator.text(text) if text else 0
+        if tokens <= budget_tokens:
+            return text
+        # The estimator finds the whole denser than prose, for its hashes and paths: so much less of it fits.
+        room *= _MARGIN * budget_tokens / tokens
+    return ""
+
 
 ASKS_TOKENS = 1_500
 """The most that all requests together may take, whatever the window."""
@@ -55,11 +70,13 @@ def render_summary(
     spans: Sequence[SpanInfo] = (),
     shown: Collection[str] = (),
     archived: int | None = None,
+    later: ThreadSummary | None = None,
 ) -> str:
     """The summary between its tags, at most `budget_tokens` by the estimator; empty if not even the frame fits.
 
     shown: ids of messages the reader sees whole behind the summary; their words are not repeated. archived: how many
-    messages are not shown, where those are fewer than it sums up.
+    messages are not shown, where those are fewer than it sums up. later: what happened behind it; a test or an attempt
+    that succeeded there is not listed as failing.
     """
     if archived is None:
         extent = f"It sums up {_count(summary.messages, 'message')}."
@@ -67,7 +84,20 @@ def render_summary(
         extent = f"{_count(archived, 'message')} left for the archive; the current request is below."
     asks = tuple(ask for ask in summary.asks if ask.id not in shown)
     most = ASKS_TOKENS * estimator.ratio
-    return within(budget_tokens, estimator, lambda room: _render(summary, asks, extent, room, most, todos, spans))
+    current = summary if later is None else _without_resolved(summary, later)
+    return within(budget_tokens, estimator, lambda room: _render(current, asks, extent, room, most, todos, spans))
+
+
+def _without_resolved(summary: ThreadSummary, later: ThreadSummary) -> ThreadSummary:
+    """The summary without the failing tests and the failed attempts that succeeded later."""
+    whole = merge(ThreadSummary(attempts=summary.attempts, runs=summary.runs), later)
+    failing = {test.name for test in _still_failing(whole.runs)}
+    runs = {
+        command: replace(run, failing=tuple(test for test in run.failing if test.name in failing))
+        for command, run in summary.runs.items()
+    }
+    attempts = {key: why for key, why in summary.attempts.items() if whole.attempts.get(key, why)}
+    return replace(summary, attempts=attempts, runs=runs)
 
 
 def _render(
@@ -315,8 +345,12 @@ def _failed_test(test: FailedTest) -> str:
 
 
 def _attempts(attempts: dict[str, str], units: float) -> str:
-    failed = [(what, why) for what, why in attempts.items() if why]
-    lines = (f"- {one_line(what)}: {one_line(why)}" for what, why in reversed(failed))
+    by_reason: dict[str, list[str]] = {}  # a patch that failed is one attempt for each of its files
+    for what, why in attempts.items():
+        if why:
+            by_reason.setdefault(why, []).append(one_line(what))
+    failed = list(by_reason.items())
+    lines = (f"- {'; '.join(what)}: {one_line(why)}" for why, what in reversed(failed))
     return _newest("Failed and not made good in this part:", lines, len(failed), units)
 
 
@@ -326,24 +360,29 @@ def _commands(summary: ThreadSummary, units: float) -> str:
     if outcome is None:
         return ""
     head = f"Last command: exit {outcome.exit_code}: "
-    command = cut(one_line(outcome.command), (units - len(head)) * (0.7 if outcome.last_line else 1.0))
+    run = summary.runs.get(outcome.command)
+    last_line = run.counts if run is not None else outcome.last_line
+    command = cut(one_line(outcome.command), (units - len(head)) * (0.7 if last_line else 1.0))
     if not command:
         return ""
     text = head + command
-    if outcome.last_line:
-        said = cut(one_line(outcome.last_line), units - weight(text) - 5)
+    if last_line:
+        said = cut(one_line(last_line), units - weight(text) - 5)
         text += f"\n  | {said}" if said else ""
     before = list(summary.commands.values())[:-1]
-    earlier = _earlier_commands(before, units - weight(text) - 1) if before else ""
+    earlier = _earlier_commands(before, summary.runs, units - weight(text) - 1) if before else ""
     return f"{earlier}\n{text}" if earlier else text
 
 
-def _earlier_commands(commands: Sequence[Outcome], units: float) -> str:
+def _earlier_commands(commands: Sequence[Outcome], runs: dict[str, TestRun], units: float) -> str:
+    """Exit codes, and what each failed command or test run said; a pipe can hide the exit code of a test run."""
     title = "Earlier commands:"
     room = units - len(title)
     lines: list[str] = []
     for outcome in reversed(commands):
-        said = f": {one_line(outcome.last_line)}" if outcome.last_line and outcome.exit_code else ""
+        run = runs.get(outcome.command)
+        result = run.counts if run is not None else outcome.last_line if outcome.exit_code else ""
+        said = f": {one_line(result)}" if result else ""
         line = f"- exit {outcome.exit_code}: {shorten_line(one_line(outcome.command), _COMMAND)}{said}"
         room -= weight(line) + 1
         if room < 0:

@@ -1,39 +1,278 @@
-"""The window of a session: what the next request holds, and how it gets smaller without anything being lost.
-
-Stage 1, proactive: above 75 % of the room worthless results become one line each, then the oldest units leave, down to
-50 %; the results of the last three steps stay while they fit. Stage 2, validation: calls and results pair up, and what
-is still too large is cut inside tool outputs. Stage 3, reactive: a server that refuses a request gets a smaller one,
-three times. Every trim is a record in the session; the views and the summary follow from those
-records and the messages, so that a resumed session goes on with the window it had.
-"""
+"""The window of a session: what the next request holds, and how it gets smaller without anything being lost."""
 
 import math
 import time
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec import structs
+from msgspec.structs import replace
 
-from clio.context.budget import REACTIVE, nothing_smaller
-from clio.context.builder import Built, ContextBuilder, Stage, Trimmed
-from clio.context.sent_messages import SentMessages
-from clio.context.summary import ThreadSummary
-from clio.context.thread_head import ThreadHead
-from clio.context.trim import Goal, Plan, make_smaller, must_weigh
-from clio.context.units import Unit, split_units, tail_start, task_index
-from clio.context.window_room import RECENT_STEPS, WindowRoom
+from clio.context.compaction import (
+    REACTIVE,
+    RECENT_STEPS,
+    Goal,
+    Plan,
+    WindowRoom,
+    make_smaller,
+    must_weigh,
+    nothing_smaller,
+)
+from clio.context.message_views import Unit, apply_cuts, is_substantive, split_units, tail_start, task_index
+from clio.context.request_builder import Built, ContextBuilder, Stage, Trimmed
+from clio.context.summary import SpanInfo, ThreadSummary, merge, summarise
 from clio.errors import ContextOverflow, UserError
 from clio.memory.short_term import ShortTerm
-from clio.messages import UserMessage
+from clio.messages import Message, UserMessage
 from clio.providers.base import Limits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
-from clio.tokens import Compared, message_units
+from clio.tokens import Compared, TokenEstimator, message_units
 
 if TYPE_CHECKING:
-    from clio.context.foresight import NextTrim
-    from clio.context.window_use import WindowUse
+    from clio.context.window_report import NextTrim, WindowUse
+
+
+class SentMessages:
+    """Shortens and weighs each message of one session once, for as long as it is the same message and in the window."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._views: dict[str, tuple[Message, Message]] = {}
+        self._weights: dict[str, tuple[Message, float]] = {}
+        self.start_over()
+
+    @property
+    def shrunk(self) -> Mapping[str, int]:
+        """How far outputs are cut, by the ids of their messages, as `Trim.shrunk` has it."""
+        return self._shrunk
+
+    def start_over(self) -> None:
+        """Forget all that was derived, and read from the session what is cut; for messages that came back."""
+        self._shrunk = {id: chars for trim in self._session.trims for id, chars in trim.shrunk.items()}
+        self._cut = {id.partition("#")[0] for id in self._shrunk} | self._shrunk.keys()
+        self._views.clear()
+        self._weights.clear()
+
+    def view(self, message: Message) -> Message:
+        """The message as it is sent; the same object each time."""
+        if message.id not in self._cut:
+            return message
+        known = self._views.get(message.id)
+        if known is None or known[0] is not message:
+            known = self._views[message.id] = (message, apply_cuts(message, self._shrunk))
+        return known[1]
+
+    def whole(self, view: Message) -> Message:
+        """The message of which this is the view."""
+        known = self._views.get(view.id)
+        return known[0] if known is not None and known[1] is view else view
+
+    def weigh(self, message: Message) -> float:
+        """Weight of a message that is sent as it is given here, in units (see clio.tokens)."""
+        known = self._weights.get(message.id)
+        if known is None or known[0] is not message:
+            known = self._weights[message.id] = (message, message_units(message))
+        return known[1]
+
+    def trimmed(self, shrunk: Mapping[str, int]) -> None:
+        """Take in a trim that is in the session already, with what it cut; forget messages that left the window."""
+        self._shrunk |= shrunk
+        cut = {id.partition("#")[0] for id in shrunk} | shrunk.keys()
+        self._cut |= cut
+        window = set(self._session.stm)
+        self._weights = {id: entry for id, entry in self._weights.items() if id in window}
+        self._views = {id: view for id, view in self._views.items() if id in window and id not in cut}
+
+
+_HEAD_NOTE_SHARE = 0.5  # of the tokens for both
+_SMALLER = 0.7  # how much less it is given where it is too long
+_GROWTH, _GROWN_UNITS, _FEW_MESSAGES = 1.1, 300.0, 300
+_LEAST_TOKENS = 60
+"""A shorter summary would be a frame around nothing."""
+
+
+class ThreadHead:
+    """The summary of a session up to its window, kept trim by trim; nothing of it is stored.
+
+    It covers every message before the newest that left, the task's message too, which then stands in the window as
+    well: so the summary of one trim more is always a merge, never a new beginning.
+    """
+
+    def __init__(self, session: Session, short_term: ShortTerm, estimator: TokenEstimator) -> None:
+        self._session = session
+        self._short_term = short_term
+        self._estimator = estimator
+        self._note = ""
+        self.start_over()
+
+    @property
+    def note(self) -> str:
+        """What stands below the summary."""
+        return self._note
+
+    @note.setter
+    def note(self, text: str) -> None:
+        if text != self._note:
+            self._note, self._message = text, None
+
+    def start_over(self) -> None:
+        """Forget all that was derived; for messages that came back into the window."""
+        self._covered = 0
+        self._summary = ThreadSummary()
+        self._spans: list[SpanInfo] = []
+        self._listed: set[str] = set()
+        self._message: UserMessage | None = None
+        self._is_stale = True
+
+    def extend(self) -> None:
+        """Take in the newest trim. Costs what the messages it dropped cost, however many trims there were before."""
+        if not self._is_stale:
+            self._take(self._session.trims[-1], len(self._session.messages))
+        self._message = None
+
+    def message(self, cap_tokens: int, most_tokens: int) -> UserMessage | None:
+        """The summary as a message of at most `cap_tokens`; None where nothing left the window, or nothing fits.
+
+        most_tokens: what a summary may take where there is room for it. It is written once after each trim; a later cap
+        makes it shorter only if it has become too long for that.
+        """
+        self._catch_up()
+        if (self._covered == 0 and not self._note) or cap_tokens < _LEAST_TOKENS:
+            return None
+        known = self._message
+        if known is None or self._tokens(known) > cap_tokens:
+            known = self._message = self._write(cap_tokens, most_tokens)
+        return known if known.content else None
+
+    def weight(self, cap_tokens: int, most_tokens: int) -> float:
+        """Weight of that message; the cap counts only where it is not written yet."""
+        self._catch_up()
+        known = self._message
+        if known is None or self._tokens(known) > most_tokens:
+            known = self.message(cap_tokens, most_tokens)
+        return message_units(known) if known and known.content else 0.0
+
+    def foresee_weight(self, most_tokens: int, first_id: str) -> float:
+        """Weight of the summary if everything before this message left the window now, but for the task; about.
+
+        Rendered only where it is the first and sums up little: what is there already tells how long the next one gets.
+        """
+        known, most = self._message, most_tokens * self._estimator.ratio
+        if known is not None and known.content:
+            return min(message_units(known) * _GROWTH + _GROWN_UNITS, most)
+        self._catch_up()
+        end = max(self._short_term.place_of(first_id) or 0, self._covered)
+        if end - self._covered > _FEW_MESSAGES:
+            return most
+        whole = merge(self._summary, self._summarise_until(end))
+        kept = [place for place in self._short_term.places() if place < end][:1]
+        return message_units(self._as_message(self._render(whole, most_tokens, kept)))
+
+    def _write(self, cap_tokens: int, most_tokens: int) -> UserMessage:
+        """Summary and note within the cap; where they are too long for both, the summary alone.
+
+        The budget goes down in fixed steps until the text fits, so that one that fits a later, smaller cap is the one
+        that was written before.
+        """
+        budget = max(most_tokens, _LEAST_TOKENS)
+        while budget >= _LEAST_TOKENS:
+            message = self._as_message(self._written(budget))
+            if self._tokens(message) <= cap_tokens:
+                return message
+            budget = int(budget * _SMALLER)
+        return self._as_message("")
+
+    def _written(self, budget_tokens: int) -> str:
+        note = f"\n\n{self._note}" if self._note else ""
+        if note and self._tokens(self._as_message(note)) > budget_tokens * _HEAD_NOTE_SHARE and self._covered:
+            note = ""
+        left = budget_tokens - self._tokens(self._as_message(note))
+        if not self._covered or left < _LEAST_TOKENS:
+            return note.strip()
+        kept = [place for place in self._short_term.places() if place < self._covered]
+        later = self._summarise_until(len(self._session.messages))
+        return (self._render(self._summary, left, kept, later) + note).strip()
+
+    def _render(
+        self, summary: ThreadSummary, budget_tokens: int, kept: Sequence[int], later: ThreadSummary | None = None
+    ) -> str:
+        """kept: places of messages that it sums up and that are in the window as well. later: what the window holds."""
+        from clio.context.summary_text import render_summary
+
+        return render_summary(
+            summary,
+            budget_tokens=budget_tokens,
+            estimator=self._estimator,
+            todos=self._session.todos,
+            spans=self._spans,
+            shown={self._session.messages[place].id for place in kept},
+            archived=max(summary.messages - len(kept), 0),
+            later=later,
+        )
+
+    def _as_message(self, text: str) -> UserMessage:
+        return UserMessage(content=text, origin="recovery", id=f"{self._session.id}-summary")
+
+    def _tokens(self, message: UserMessage) -> int:
+        return self._estimator.tokens(message_units(message))
+
+    def whole(self, coming: Trim) -> ThreadSummary:
+        """The summary of the session so far, the window included; what the coming trim drops is looked at once."""
+        self._catch_up()
+        self._cover(self._end_of(coming))
+        return merge(self._summary, self._summarise_until(len(self._session.messages)))
+
+    def task(self) -> str:
+        """The newest words that say what is being worked on."""
+        for message in reversed(self._session.messages[self._session.own_from :]):
+            if isinstance(message, UserMessage) and message.origin == "user" and is_substantive(message.content):
+                return message.content
+        return ""
+
+    def _catch_up(self) -> None:
+        """Sum up what left the window in earlier runs, in the pieces it left in."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        window = set(self._short_term.places())
+        covered = max((place for place in range(len(self._session.messages)) if place not in window), default=-1) + 1
+        ends = accumulate((self._end_of(trim) for trim in self._session.trims), max)
+        for trim, end in zip(self._session.trims, ends, strict=True):
+            self._take(trim, min(end, covered))
+        self._cover(covered)
+
+    def _take(self, trim: Trim, limit: int) -> None:
+        self._cover(min(self._end_of(trim), limit))
+        if trim.dropped:
+            from clio.memory.threads import first_user_words
+
+            places = (self._short_term.place_of(id) for id in trim.dropped)
+            own = [self._session.messages[one] for one in places if one is not None and one >= self._session.own_from]
+            words = first_user_words(own)
+            again = sum(id in self._listed for id in trim.dropped)
+            self._listed.update(trim.dropped)
+            span = SpanInfo(handle=trim.handle, messages=len(trim.dropped), again=again, first_words=words)
+            self._spans.append(span)
+
+    def _end_of(self, trim: Trim) -> int:
+        places = map(self._short_term.place_of, trim.dropped)
+        return max((place + 1 for place in places if place is not None), default=0)
+
+    def _cover(self, end: int) -> None:
+        if end > self._covered:
+            self._summary = merge(self._summary, self._summarise_until(end))
+            self._covered = end
+
+    def _summarise_until(self, end: int) -> ThreadSummary:
+        """From what is covered so far. What came with the project holds nothing that the user asked or decided."""
+        messages = self._session.messages
+        own_from = max(self._covered, min(self._session.own_from, end))
+        theirs = summarise(messages[self._covered : own_from])
+        return merge(replace(theirs, asks=(), decisions=(), answers=(), notes=()), summarise(messages[own_from:end]))
+
 
 _NOTE_SHARE = 0.4  # of the summary's tokens
 _LARGE = 0.2  # of the window; local servers often run with a quarter of what a model could take
@@ -227,7 +466,7 @@ class ContextWindow:
 
     def usage(self) -> "WindowUse":
         """What fills the window now."""
-        from clio.context.window_use import PartUse, WindowUse
+        from clio.context.window_report import PartUse, WindowUse
 
         tokens, prefix, units = self._estimator.tokens, self._builder.prefix, self._units()
         return WindowUse(
@@ -248,7 +487,7 @@ class ContextWindow:
 
     def next_trim(self) -> "NextTrim":
         """What the next trim will let go of what is here now, and when. Changes nothing."""
-        from clio.context.foresight import NextTrim, foresee
+        from clio.context.window_report import NextTrim, foresee
 
         units, room = self._units(), self._room.size
         above, keep = self._trigger(units), self._room.target

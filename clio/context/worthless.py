@@ -10,13 +10,26 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.context.line_ranges import LineRange, common_ranges, count_lines, is_whole_file, join_ranges, shown_ranges
+from clio.context.message_views import (
+    MENDED,
+    OLD_RECALL,
+    OLD_SEARCH,
+    ROUTINE,
+    STALE,
+    WORTHWHILE,
+    LineRange,
+    Unit,
+    call_key,
+    common_ranges,
+    count_lines,
+    is_whole_file,
+    join_ranges,
+    shown_ranges,
+)
 from clio.context.shell_lines import is_search, read_lines
-from clio.context.shrink import MENDED, OLD_RECALL, OLD_SEARCH, ROUTINE, STALE, WORTHWHILE, call_key
-from clio.context.units import Unit
 from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
-from clio.sessions.deeds import EDITORS, READERS, RUNNERS, call_arguments, path_of, tool_of
+from clio.sessions.side_effects import EDITORS, READERS, RUNNERS, call_arguments, patched_paths, path_of, tool_of
+from clio.text.lazy_regex import LazyRegex
 
 _SEARCHERS = frozenset(
     "search_text search_files search grep rg find_files find_file search_file search_dir glob list_files list_dir ls "
@@ -35,12 +48,11 @@ _REPEATED = (
 _IRRELEVANT = ("timeout_s", "timeout", "description", "background")
 _COVERED = 0.9  # share of an earlier reading's lines that later ones must repeat to make it stale
 _ENDLESS = 10**9
-_PATCHED = LatePattern(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", 8)  # re.MULTILINE
 _ROUTINE_SHARE = 0.6  # of the lines
-_TROUBLE = LatePattern(r"\b(?:error|warning|warn|fatal|failed|failure|exception|traceback|denied|deprecated)\b", 2)
-_NO_TROUBLE = LatePattern(r"\b(?:0|no) (?:error|warning|failure|failed|vulnerabilit)", 2)
+_TROUBLE = LazyRegex(r"\b(?:error|warning|warn|fatal|failed|failure|exception|traceback|denied|deprecated)\b", 2)
+_NO_TROUBLE = LazyRegex(r"\b(?:0|no) (?:error|warning|failure|failed|vulnerabilit)", 2)
 # How installers, compilers, downloads and test runners say that they go on; one alternative a family.
-_ROUTINE = LatePattern(
+_ROUTINE = LazyRegex(
     r"^\s*(?:"
     r"(?:.*[\s(\[])?\d{1,3}(?:\.\d+)?%(?: *$|\]| *[|\[(]| +(?:done|complete|of|eta)\b)"
     r"|.*[#=█▏▎▍▌▋▊▉━⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]{8}"
@@ -229,9 +241,7 @@ def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
 def _edited(each: _Exchange) -> set[str]:
     """The paths an edit was to change."""
     paths = {each.path} if each.path else set[str]()
-    for key in ("patch", "input", "diff"):
-        if isinstance(text := each.arguments.get(key), str):
-            paths.update(_PATCHED.findall(text))
+    paths.update(patched_paths(each.arguments))
     if each.result.deeds is not None:
         paths.update(deed.path for deed in each.result.deeds.changed)
     return paths

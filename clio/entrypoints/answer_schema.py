@@ -1,25 +1,29 @@
-"""`--json-schema`: the schema a final answer must fit, and what is wrong with one that does not."""
+"""`--json-schema`: the schema a final answer must fit, and asking again where it does not."""
 
 import json
 import re
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.agent.events import TurnFinished
+from clio.app import App
 from clio.errors import UsageError
 from clio.fragments import Fragment
 from clio.prompt_files import load_prompt
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
+
 
 RETRIES = 2
 """So often a model is told what is wrong and asked again."""
 MAX_BYTES = 1_000_000
 _MAX_ERRORS = 10
-_FENCE = LatePattern(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCE = LazyRegex(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _CAP_TOKENS = 8_000
 
 
@@ -106,3 +110,27 @@ def _problem(error: Any) -> str:
 
 def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
+
+
+MISFIT = 7
+"""The exit code of an answer that does not fit."""
+
+
+async def run_to_schema(
+    app: App, schema: AnswerSchema, run_turn: Callable[[str], Awaitable[TurnFinished]], text: str
+) -> dict[str, Any]:
+    """The fields of the report: `structured` where the answer fits, else a status, an error and an exit code."""
+    app.shelf.lay(schema.fragment())
+    finished = await run_turn(text)
+    fitted = schema.fit(finished.text)
+    for _ in range(RETRIES):
+        if finished.status != "done" or not fitted.problems:
+            break
+        finished = await app.run_turn(schema.complaint(fitted.problems))
+        fitted = schema.fit(finished.text)
+    if finished.status != "done":
+        return {"exit_code": finished.exit_code, "error": finished.error}
+    if not fitted.problems:
+        return {"exit_code": 0, "structured": fitted.value}
+    error = f"the answer does not fit --json-schema after {RETRIES} more tries: {fitted.problems[0]}"
+    return {"exit_code": MISFIT, "status": "misfit", "error": error}

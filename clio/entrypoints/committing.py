@@ -7,21 +7,33 @@ from typing import Any, Literal, Protocol
 from clio.agent.git_words import commit_prompt, task_of
 from clio.agent.side_question import SideQuestion
 from clio.app import App
-from clio.commands.undo.words import session_turns
+from clio.commands.undo_commands import session_turns
 from clio.config.trust import Trust
 from clio.errors import ClioError, ProviderError, UserError
+from clio.git import commits
+from clio.git.commits import (
+    CommitResult,
+    check_trailer,
+    compose_message,
+    extract_message,
+    format_count,
+    format_stat,
+    is_conventional,
+)
+from clio.git.diffs import Difference, diff_staged, diff_unstaged, find_leaks
+from clio.git.repository import (
+    Changed,
+    RepositoryState,
+    check_identity,
+    find_root,
+    list_untrusted_programs,
+    read_state,
+    run_git,
+)
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
-from clio.repository import commits
-from clio.repository.commits import Made
-from clio.repository.diffs import Difference, staged, unstaged
-from clio.repository.leaks import leaks
-from clio.repository.programs import waiting_programs
-from clio.repository.run import git, root_of
-from clio.repository.state import Changed, State, check_identity, read_state
-from clio.repository.wording import check_trailer, count_words, is_conventional, message_of, rule_message, stat_line
-from clio.ui.asking.commit_review import CommitAnswer, FileRow, Proposed
-from clio.ui.editor import edit_text
+from clio.ui.reviews import CommitAnswer, FileRow, Proposed
+from clio.ui.terminal_handoff import edit_text
 
 _ANSWER_TOKENS = 800
 
@@ -60,7 +72,7 @@ class Committing:
             return
         difference = await asyncio.to_thread(_difference, state, files)
         clean = self._clean(difference.text)
-        found = leaks(difference.text, self._app.redactor.spans)
+        found = find_leaks(difference.text, self._app.redactor.spans)
         lines = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
         if lines and not await self._reviewer.accept_leaks(lines):
             self._reviewer.tell("nothing was committed; take the secret out, and /commit again")
@@ -68,7 +80,7 @@ class Committing:
         await self._propose(state, files, difference, clean, words)
 
     async def _propose(
-        self, state: State, files: Sequence[Changed], difference: Difference, clean: str, words: str
+        self, state: RepositoryState, files: Sequence[Changed], difference: Difference, clean: str, words: str
     ) -> None:
         """Show a message until there is a yes or a no, and commit."""
         message = await asyncio.to_thread(self._begun, state) if not words else ""
@@ -77,7 +89,7 @@ class Committing:
             answer = await self._reviewer.decide(self._proposed(state, files, difference, message), lambda: clean)
             match answer.kind:
                 case "no":
-                    await asyncio.to_thread(commits.forget_message, state.root)
+                    await asyncio.to_thread(commits.delete_saved_message, state.root)
                     self._reviewer.tell("nothing was committed")
                     return
                 case "edit":
@@ -93,8 +105,8 @@ class Committing:
         """Whether the person lets git start what this repository itself names; a yes is remembered as trust."""
         loaded = self._app.loaded
         await self._undo_what_jobs_did()
-        root = await asyncio.to_thread(root_of, self._app.project)
-        waiting = await asyncio.to_thread(waiting_programs, root, Trust(loaded.home), loaded.owner)
+        root = await asyncio.to_thread(find_root, self._app.project)
+        waiting = await asyncio.to_thread(list_untrusted_programs, root, Trust(loaded.home), loaded.owner)
         if not waiting:
             return True
         if not await self._reviewer.accept_programs([f"{one.key}: {one.value}" for one in waiting]):
@@ -107,7 +119,7 @@ class Committing:
         for sentence in await asyncio.to_thread(self._app.sandbox.trouble):
             self._reviewer.tell(sentence, bad=True)
 
-    def _look(self) -> State:
+    def _look(self) -> RepositoryState:
         """The working tree, if it can be committed at all. Raises UserError."""
         check_trailer(self._app.config.attribution)
         state = read_state(self._app.project, filters=True)
@@ -120,7 +132,7 @@ class Committing:
         check_identity(state.root)
         return state
 
-    async def _files(self, state: State) -> Sequence[Changed] | None:
+    async def _files(self, state: RepositoryState) -> Sequence[Changed] | None:
         """Which files are committed as they are; none of them stands for what is staged. None: the person said no."""
         if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
             if rest := len(state.open):
@@ -137,7 +149,7 @@ class Committing:
             return None if chosen is None else own if chosen == "own" else tracked
         return own or tracked
 
-    def _own(self, state: State) -> list[Changed]:
+    def _own(self, state: RepositoryState) -> list[Changed]:
         """What of the open changes lies in files that turns of this session changed."""
         try:
             turns = session_turns(self._app)
@@ -151,17 +163,17 @@ class Committing:
         }
         return [file for file in state.open if file.path in paths]
 
-    def _begun(self, state: State) -> str:
+    def _begun(self, state: RepositoryState) -> str:
         """A message that is there already: of the last try, or git's own for a merge."""
-        if kept := commits.kept_message(state.root):
+        if kept := commits.load_saved_message(state.root):
             self._reviewer.tell("this is the message of the last try; r makes another")
             return kept
-        return self._clean(commits.prepared_message(state))
+        return self._clean(commits.read_prepared_message(state))
 
-    async def _message(self, state: State, difference: Difference, words: str, before: str = "") -> str:
+    async def _message(self, state: RepositoryState, difference: Difference, words: str, before: str = "") -> str:
         """A message from the model, or by rule where none is there."""
-        subjects = await asyncio.to_thread(commits.subjects, state.root)
-        by_rule = rule_message(
+        subjects = await asyncio.to_thread(commits.list_subjects, state.root)
+        by_rule = compose_message(
             difference.counts,
             new=all(count.removed == 0 for count in difference.counts) and "\nnew file mode" in difference.text,
             conventional=is_conventional(subjects),
@@ -173,7 +185,7 @@ class Committing:
             task=task_of(self._app.session.messages[self._app.session.own_from :]),
             subjects=subjects,
             words=words,
-            template=await asyncio.to_thread(commits.template, state.root),
+            template=await asyncio.to_thread(commits.read_template, state.root),
             before=before,
             clean=self._clean,
         )
@@ -192,9 +204,11 @@ class Committing:
             return words or by_rule
         if answer is None:
             self._reviewer.tell("stopped; this message is made by rule")
-        return self._clean(message_of(answer or "")) or words or by_rule
+        return self._clean(extract_message(answer or "")) or words or by_rule
 
-    def _proposed(self, state: State, files: Sequence[Changed], difference: Difference, message: str) -> Proposed:
+    def _proposed(
+        self, state: RepositoryState, files: Sequence[Changed], difference: Difference, message: str
+    ) -> Proposed:
         letters = {file.path: file.worked if files else file.staged for file in state.files}
         place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
         doing = f", {state.doing} under way" if state.doing else ""
@@ -203,8 +217,10 @@ class Committing:
         beyond = f" · {outside} of them outside of {state.prefix}" if outside and state.prefix else ""
         return Proposed(
             message=message,
-            files=tuple(FileRow(letters.get(one.path) or "M", one.path, count_words(one)) for one in difference.counts),
-            stat=stat_line(difference.counts) + beyond,
+            files=tuple(
+                FileRow(letters.get(one.path) or "M", one.path, format_count(one)) for one in difference.counts
+            ),
+            stat=format_stat(difference.counts) + beyond,
             where=f"{place}{doing}{first}",
             trailer=self._app.config.attribution or "",
         )
@@ -217,12 +233,12 @@ class Committing:
             return message
         return message if edited is None else edited.strip()
 
-    async def _commit(self, state: State, files: Sequence[Changed], message: str) -> None:
+    async def _commit(self, state: RepositoryState, files: Sequence[Changed], message: str) -> None:
         await self._undo_what_jobs_did()  # one may have made a hook while the message was read
-        work = commits.commit(state, files, self._clean(message), self._app.config.attribution or "")
-        signs = git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
+        work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
+        signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
         # A passphrase may be asked for at this terminal: then its keys are not ours.
-        made: Made | None = await work if signs else await self._wait("committing", work)
+        made: CommitResult | None = await work if signs else await self._wait("committing", work)
         if made is None:
             self._reviewer.tell("stopped before there was a commit; the message is kept for the next /commit", bad=True)
             return
@@ -236,11 +252,11 @@ class Committing:
         return self._app.redactor.redact(text).text
 
 
-def _difference(state: State, files: Sequence[Changed]) -> Difference:
-    return unstaged(state, files) if files else staged(state)
+def _difference(state: RepositoryState, files: Sequence[Changed]) -> Difference:
+    return diff_unstaged(state, files) if files else diff_staged(state)
 
 
-def _nothing(state: State) -> str:
+def _nothing(state: RepositoryState) -> str:
     new = [file.path for file in state.open if not file.tracked]
     inside = [file.path for file in state.files if file.inside]
     if new:

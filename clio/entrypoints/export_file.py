@@ -4,13 +4,10 @@ import os
 import time
 from pathlib import Path
 
-from clio.commands.command import Shell
-from clio.commands.follow_ups import ExportForm, ExportSession
-from clio.commands.markdown_code import code
-from clio.commands.result import CommandResult
-from clio.commands.sessions.table import count_messages, file_stem, title_of
+from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, code
+from clio.commands.session_table import count_messages, file_stem, title_of
 from clio.errors import UserError
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 
 STANDARD_OUTPUT = "-"
 
@@ -21,7 +18,7 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
     A folder as path gets a file named after the session. What is there already is replaced only with `step.force`.
     Raises UserError for a path that cannot be written, what `export_session` raises, and OSError.
     """
-    from clio.export.files import SUFFIXES, export_session
+    from clio.export.export_session import SUFFIXES, export_session
 
     info = next((info for info in shell.store.list() if info.id == step.session_id), None)
     title = title_of(info) if info else step.session_id

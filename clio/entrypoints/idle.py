@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from clio.algorithms.listeners import Tell, to_nobody
 from clio.config.schema import Config
 from clio.errors import ClioError
+from clio.text.listeners import Tell, to_nobody
 
 if TYPE_CHECKING:
     from clio.app import App

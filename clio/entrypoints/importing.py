@@ -1,4 +1,4 @@
-"""`clio import`: other agents' sessions come into this project's; the facts they wrote down are offered one by one."""
+"""`clio import`: other agents' sessions become the project's; facts they noted are offered one by one."""
 
 import os
 import signal
@@ -8,30 +8,177 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 from msgspec import structs
 
 from clio.agent.tool_runner import MAX_RESULT_CHARS
 from clio.commands.arguments import join
-from clio.commands.import_door import Wanted, wanted_of
-from clio.commands.long_work import Track
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult, Table, Track
+from clio.commands.memory.memory_text import count
+from clio.commands.subcommands import ImportRequest, parse_import
 from clio.config.loaded import Loaded
-from clio.config.paths import user_home
-from clio.entrypoints.cli_words import in_cli_words
-from clio.entrypoints.import_words import Outcome, facts_result, outcome_result, question, survey_result
-from clio.entrypoints.light_shell import LightShell
+from clio.config.paths import display, user_home
+from clio.entrypoints.export_file import size
 from clio.entrypoints.long_work import bar
-from clio.entrypoints.subcommand_output import ask, print_json, print_result
+from clio.entrypoints.subcommand import LightShell, ask, in_cli_words, print_json, print_result
 from clio.errors import ClioError, UserError
-from clio.importing.facts import Fact, facts_of
-from clio.importing.ledger import Imports, Ledger
-from clio.importing.pieces import AGENTS
-from clio.importing.places import Found, Looker
-from clio.importing.run import Importer
+from clio.importing.intake import Fate
+from clio.importing.places import Fact, Found, Looker, facts_of
+from clio.importing.reading import AGENTS
+from clio.importing.run import Importer, Imports, Ledger, Report, is_read
 from clio.memory.ltm.text import normal
 from clio.memory.records import Entry, Provenance
-from clio.storage.reasons import sentence
-from clio.ui.plain import clean
+from clio.storage.locks import sentence
+from clio.ui.safe_text import clean
+from clio.ui.status_text import format_seconds
+
+_SHOWN = 5
+_FATES: tuple[tuple[Fate, str], ...] = (
+    ("new", "new"),
+    ("grown", "grown since"),
+    ("known", "here already"),
+    ("old", "from before that day"),
+    ("empty", "without a word said"),
+    ("busy", "being written by another clio: run the import again"),
+)
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything an import has to tell. kept: of the facts, as they were added. known: facts that were known before."""
+
+    wanted: ImportRequest
+    found: Found
+    report: Report
+    facts: Sequence[Fact] = ()
+    kept: Sequence[Fact] = ()
+    known: int = 0
+    secrets: int = 0
+
+
+def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int], home: Path) -> CommandResult:
+    """What there is of every agent; nothing was imported."""
+    rows: list[tuple[str, ...]] = []
+    data: list[dict[str, object]] = []
+    for found in founds:
+        ours = [file for file in found.files if file.ours]
+        done = sum(is_read(known, file) for file in ours)
+        where = ", ".join(display(place, project=None, user_home=home) for place in found.where) or "not here"
+        noted = facts.get(found.agent, 0)
+        sizes = sum(file.size for file in ours)
+        told = (f"{len(ours):,}", f"{done:,}", f"{len(found.files) - len(ours):,}", f"{noted:,}")
+        rows.append((found.agent, where, *told, size(sizes) if ours else "–"))
+        data.append(
+            {
+                "agent": found.agent,
+                "where": [str(place) for place in found.where],
+                "files": len(ours),
+                "imported": done,
+                "of_other_projects": len(found.files) - len(ours),
+                "facts": noted,
+                "bytes": sizes,
+            }
+        )
+    columns = ("agent", "where", "files here", "imported", "elsewhere", "facts", "size")
+    waiting = [str(row["agent"]) for row in data if row["files"] != row["imported"] or row["facts"]]
+    text = f"clio import {waiting[0]} takes in what {waiting[0]} has of this project." if waiting else ""
+    if not any(row["files"] or row["facts"] for row in data):
+        text = (
+            "No other agent keeps anything of this project where it usually does; clio import AGENT PATH looks there."
+        )
+    return CommandResult(text=text, table=Table(columns=columns, rows=tuple(rows), wide=1), data=data)
+
+
+def outcome_result(outcome: Outcome) -> CommandResult:
+    """What was taken in, and what was not."""
+    report, wanted = outcome.report, outcome.wanted
+    lines = [_taken(outcome), *_left_out(outcome)]
+    if said := report.tally.sentence():
+        lines.append(said)
+    unreadable = [*outcome.found.unusable, *report.tally.unreadable]
+    lines += [f"Not read: {path} ({reason})." for path, reason in unreadable[:_SHOWN]]
+    if len(unreadable) > _SHOWN:
+        lines.append(f"Not read: {len(unreadable) - _SHOWN:,} further files.")
+    if report.stopped:
+        lines.append(f"Stopped with {count(report.left, 'file', 'files')} left; the same command goes on from there.")
+    elif report.fates["new"] and not wanted.dry_run:
+        lines.append("clio sessions list shows them, clio recall WORDS searches them; clio -r ID goes on in a copy.")
+    return CommandResult(text="\n".join(lines), data=_data(outcome, unreadable))
+
+
+def facts_result(outcome: Outcome) -> CommandResult:
+    """What became of the facts, with those that wait to be looked at."""
+    listed = outcome.facts if len(outcome.kept) < len(outcome.facts) else ()
+    shown = "\n".join(f"- {' '.join(fact.text.split())}" for fact in listed)
+    return CommandResult(text=_facts(outcome), verbatim=shown)
+
+
+def _taken(outcome: Outcome) -> str:
+    report, agent = outcome.report, outcome.found.agent
+    parts = [f"{report.fates[fate]:,} {words}" for fate, words in _FATES if report.fates[fate]]
+    if report.unchanged:
+        parts.append(f"{count(report.unchanged, 'file', 'files')} unchanged since the last import")
+    if not parts:
+        return f"There is nothing of {agent}'s to take in here."
+    would = "It would be, from" if outcome.wanted.dry_run else "From"
+    done = ""
+    if report.messages:
+        secrets = f", {count(outcome.secrets, 'secret', 'secrets')} replaced" if outcome.secrets else ""
+        amount = f"{count(report.messages, 'message', 'messages')}{secrets}"
+        done = f" ({amount}; {size(report.read_bytes)} in {format_seconds(report.seconds)})"
+    return f"{would} {agent}: {', '.join(parts)}{done}."
+
+
+def _left_out(outcome: Outcome) -> list[str]:
+    others = sum(not file.ours for file in outcome.found.files)
+    if not others:
+        return []
+    return [
+        f"{count(others, 'file', 'files')} of other projects {'was' if others == 1 else 'were'} left; --all takes them."
+    ]
+
+
+def _facts(outcome: Outcome) -> str:
+    kept, agent, number = outcome.kept, outcome.found.agent, count(len(outcome.facts), "fact")
+    known = f" {count(outcome.known, 'fact was', 'facts were')} known already." if outcome.known else ""
+    if kept:
+        came = f"{count(len(kept), 'fact')} of {agent}'s came into the project knowledge"
+        return f"{came}; /memory list shows them.{known}"
+    way = f"clio import {agent} in a terminal asks about each, --facts yes takes all"
+    return f"{agent} wrote down {number} that could be project knowledge; none was taken: {way}.{known}"
+
+
+def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, object]:
+    report = outcome.report
+    kept = {fact.mark for fact in outcome.kept}
+    return {
+        "agent": outcome.found.agent,
+        "where": [str(place) for place in outcome.found.where],
+        "dry_run": outcome.wanted.dry_run,
+        "stopped": report.stopped,
+        "sessions": {fate: report.fates[fate] for fate, _ in _FATES},
+        "files": report.files,
+        "unchanged": report.unchanged,
+        "left": report.left,
+        "of_other_projects": sum(not file.ours for file in outcome.found.files),
+        "messages": report.messages,
+        "bytes": report.read_bytes,
+        "secrets": outcome.secrets,
+        "not_understood": dict(report.tally.kinds),
+        "torn": report.tally.torn,
+        "too_long": report.tally.large,
+        "mended": report.tally.mended,
+        "calls_without_result": report.tally.unanswered,
+        "results_without_call": report.tally.unasked,
+        "unreadable": [{"path": path, "reason": reason} for path, reason in unreadable],
+        "facts": [{"text": fact.text, "source": str(fact.source), "kept": fact.mark in kept} for fact in outcome.facts],
+        "facts_known": outcome.known,
+    }
+
+
+def question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
+    """One fact as a person is shown it before they say whether it is kept."""
+    return f"{number} of {total} · {display(fact.source, project=project, user_home=home)}\n{fact.text}"
+
 
 _BY_THEM = Provenance(asserted_by="model")
 """As for `/memory import`: nobody at this clio has said it."""
@@ -44,7 +191,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     json: print what was done as one JSON document, and never ask.
     Raises UserError for what cannot be meant, ClioError where it failed, KeyboardInterrupt once it has stopped cleanly.
     """
-    wanted = wanted_of(join(words))
+    wanted = parse_import(join(words))
     if loaded.config.incognito:
         raise UserError("an incognito clio stores nothing, so it imports nothing; leave out --incognito")
     shell = LightShell(loaded)
@@ -85,11 +232,11 @@ def _survey(shell: LightShell, looker: Looker) -> CommandResult:
     here = shell.store.folder.resolve()
     founds = [_without(found, here) for found in founds]
     known = _ledger(shell).read()
-    facts = {found.agent: len(_offered(shell, looker, Wanted(agent=found.agent), known)[0]) for found in founds}
+    facts = {found.agent: len(_offered(shell, looker, ImportRequest(agent=found.agent), known)[0]) for found in founds}
     return survey_result(founds, known, facts, user_home(os.environ))
 
 
-def _import(shell: LightShell, looker: Looker, wanted: Wanted, *, quiet: bool) -> Outcome:
+def _import(shell: LightShell, looker: Looker, wanted: ImportRequest, *, quiet: bool) -> Outcome:
     agent = wanted.agent
     assert agent is not None
     found = looker.look(agent, wanted.path, every=wanted.every)
@@ -129,7 +276,7 @@ def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask:
 
 
 def _decide(
-    shell: LightShell, ledger: Ledger, wanted: Wanted, facts: Sequence[Fact], *, may_ask: bool
+    shell: LightShell, ledger: Ledger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
 ) -> tuple[list[Fact], bool]:
     """The facts that were kept, and whether a person was asked about them. In a pipe none is."""
     if wanted.dry_run:
@@ -165,7 +312,7 @@ def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
 
 
 def _offered(
-    shell: LightShell, looker: Looker, wanted: Wanted, known: Imports
+    shell: LightShell, looker: Looker, wanted: ImportRequest, known: Imports
 ) -> tuple[list[Fact], int, list[tuple[str, str]]]:
     """The facts that are neither known nor were declined; how many were known; the files that cannot be read."""
     agent = wanted.agent

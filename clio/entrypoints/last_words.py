@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from clio.ui import plain
+from clio.ui import safe_text
 
 if TYPE_CHECKING:
     from clio.security.redaction.redactor import Redactor
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def cleaner(argv: Sequence[str]) -> Callable[[str], str]:
     """Takes secrets and control characters out of a text, by the settings these arguments lead to."""
     redactor = _redactor(tuple(argv))
-    return lambda text: plain.clean(redactor.redact(text).text)
+    return lambda text: safe_text.clean(redactor.redact(text).text)
 
 
 @contextmanager
@@ -61,16 +61,15 @@ def _say(argv: Sequence[str], where: str, told: Any) -> None:
 @cache
 def _redactor(argv: tuple[str, ...]) -> "Redactor":
     """By the settings; where they are what failed, by the environment alone."""
-    from clio.config.flags import parse
+    from clio.config.command_line import parse
     from clio.config.layers import load
     from clio.config.options import make_options
-    from clio.security.redaction.names import env_secrets
-    from clio.security.redaction.redactor import Redactor
-    from clio.security.redaction.settings import redactor_for
+    from clio.security.redaction.names_and_values import list_env_secrets
+    from clio.security.redaction.redactor import Redactor, build_redactor
 
     try:
-        redactor = redactor_for(load(make_options(parse(list(argv))), os.environ).config, os.environ)
+        redactor = build_redactor(load(make_options(parse(list(argv))), os.environ).config, os.environ)
     except Exception:
-        return Redactor(env_secrets=env_secrets(os.environ))
+        return Redactor(env_secrets=list_env_secrets(os.environ))
     redactor.enabled = True  # a report of a bug is sent to others
     return redactor

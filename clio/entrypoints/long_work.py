@@ -1,4 +1,4 @@
-"""Carries out what takes long, in a thread: with a bar below the screen or on the command line, until it is stopped."""
+"""Carries out what takes long, in a thread, with a progress bar, until it is stopped; and consolidation."""
 
 import asyncio
 import signal
@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import Protocol, TextIO
 
-from clio.commands.long_work import Track
-from clio.commands.result import CommandResult, LongWork
+from clio.commands.command import CommandResult, LongWork, Shell, SleepNow, Track
+from clio.commands.memory.consolidation import night_result
 from clio.entrypoints.first_paint import can_draw
+from clio.errors import ClioError
 
 
 async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) -> tuple[CommandResult, str]:
@@ -21,7 +22,7 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
     draws: whether the terminal shows a line that changes. aloud: see `bar`. Cancelling the caller ends the work, too.
     Raises what the work raises.
     """
-    from clio.ui.typing.keys import KeyWatch
+    from clio.ui.keyboard_watch import KeyWatch
 
     stopped = threading.Event()
     try:
@@ -88,11 +89,11 @@ def bar(
         yield _NoBar()
         return
     if aloud:
-        from clio.ui.reader.progress import SpokenProgress
+        from clio.ui.reader.screen import SpokenProgress
 
         yield SpokenProgress(label, stream, hint=hint)
         return
-    from clio.ui.progress import LONG_S, TerminalProgress
+    from clio.ui.turn_display import LONG_S, TerminalProgress
 
     progress = TerminalProgress(
         label,
@@ -105,3 +106,30 @@ def bar(
         yield progress
     finally:
         progress.at(1, 1)
+
+
+LABEL = "sleeping"
+
+
+def work_of(shell: Shell, step: SleepNow | LongWork) -> LongWork:
+    """A night as work to be carried out like any other."""
+    if isinstance(step, LongWork):
+        return step
+    return LongWork(label=LABEL, work=lambda track: sleep_now(shell, step, track))
+
+
+def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
+    """One night by hand, or a dry run of one; for a thread. Raises UserError where another process sleeps.
+
+    Raises ClioError where not all that was found could be written; what could be stays.
+    """
+    from clio.memory.sleep.sleep import dry_run, sleep
+
+    nights = shell.memory.sleep
+    if step.dry_run:
+        return night_result(dry_run(nights, stop=track.stop, tell=track.tell))
+    use_model = shell.config.sleep_use_model
+    report = sleep(nights, "hand", stop=track.stop, use_model=use_model, tell=track.tell)
+    if report.unkept:
+        raise ClioError(f"{report.unkept} ({report.line})")
+    return night_result(report)

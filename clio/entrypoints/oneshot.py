@@ -23,11 +23,11 @@ from clio.providers.registry import OFFLINE
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.plain import clean, inert_json
+from clio.ui.safe_text import clean, inert_json
 
 if TYPE_CHECKING:
-    from clio.entrypoints.stream_desk import StreamDesk
-    from clio.tools.ask import Asker
+    from clio.entrypoints.stream_json import StreamDesk
+    from clio.tools.session_tools import Asker
 
 
 class NobodyThere:
@@ -100,7 +100,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
             if desk is not None:
                 more["exit_code"] = await _talk(app, desk, options.prompt or "")
             elif schema:
-                from clio.entrypoints.schema_run import run_to_schema
+                from clio.entrypoints.answer_schema import run_to_schema
 
                 more |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
             else:
@@ -119,15 +119,14 @@ async def _run(options: Options, loaded: Loaded) -> int:
 
 def _somebody() -> "tuple[StreamDesk, Approver, Asker]":
     """The program at the other end of the pipes, who can be asked."""
-    from clio.entrypoints.stream_desk import StreamApprover, StreamAsker, StreamDesk
+    from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamDesk
 
     desk = StreamDesk(print_line)
     return desk, StreamApprover(desk), StreamAsker(desk)
 
 
 async def _talk(app: App, desk: "StreamDesk", first: str) -> int:
-    from clio.entrypoints.stream_input import read_said
-    from clio.entrypoints.stream_run import StreamRun
+    from clio.entrypoints.stream_json import StreamRun, read_said
 
     run = StreamRun(app, desk, lambda text: _run_turn(app, text), print_line)
     return await run.run(first, read_said(sys.stdin.buffer, run.refuse))
@@ -153,7 +152,7 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
             else:
                 sys.stdout.write(inert_json(json.dumps(more["structured"], ensure_ascii=False)) + "\n")
         elif plan := app.planning.proposed:
-            from clio.commands.work.checklist import to_markdown
+            from clio.commands.plan_commands import to_markdown
 
             gap = "\n" if reporter.text else ""
             sys.stdout.write(gap + clean(to_markdown(plan)))
@@ -175,9 +174,9 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 async def _run_words(app: App, text: str) -> TurnFinished:
     if not text.lstrip().startswith("/"):  # the table of commands, a tenth of all there is to import, is not needed
         return await app.run_turn(text)
-    from clio.commands.called import MakePrompt
-    from clio.commands.follow_ups import RunPrompt
+    from clio.commands.command import RunPrompt
     from clio.commands.registry import added_prompt
+    from clio.commands.typed_line import MakePrompt
 
     match added_prompt(app, text):
         case MakePrompt(said=said, make=make):

@@ -7,10 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from clio.agent.events import Event, ToolFinished, TurnFinished
-from clio.algorithms.money import Cost
 from clio.messages import Usage
 from clio.sessions.state import Todo
-from clio.ui.plain import inert_json
+from clio.text.formatting import Cost
+from clio.ui.safe_text import inert_json
 
 SCHEMA_VERSION = 1
 """Of the events; it grows where a reader that passes over what it does not know would still be wrong."""

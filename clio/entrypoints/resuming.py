@@ -27,7 +27,7 @@ class Resuming:
         """The id of the session to go on with; None for a new one. May ask the person; raises as `choose_session`."""
         if not options.continue_latest and options.resume is None:
             return None
-        from clio.sessions.opening import open_store
+        from clio.sessions.store import open_store
 
         first_paint.erase()
         return choose_session(options, open_store(self._loaded), ask_at_start, self._terminal)
@@ -43,7 +43,7 @@ class Resuming:
         first_paint.erase()
         if session_id is None:
             return False
-        from clio.sessions.opening import open_store
+        from clio.sessions.store import open_store
 
         session = open_store(self._loaded).open(session_id, persist=not self._loaded.config.incognito)
         self._session = session
@@ -69,11 +69,11 @@ def _note(text: str, terminal: Terminal) -> None:
     """What `Screen.note` prints. The screen with all it can draw takes six times as long to import."""
     from rich.text import Text
 
-    from clio.ui.output import Output
     from clio.ui.painter import Painter, Part
-    from clio.ui.plain import clean
+    from clio.ui.pipe_screen import TerminalOutput
+    from clio.ui.safe_text import clean
 
     theme = terminal.theme
     painter = Painter(theme, terminal_size)
     lines = [painter.lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")]
-    Output(sys.stdout).write("".join(lines))
+    TerminalOutput(sys.stdout).write("".join(lines))

@@ -1,26 +1,290 @@
-"""`clio memory`, `note`, `prefs`, `recall` and `sessions`: the handlers of the slash commands without a conversation.
+"""`clio memory`, `note`, `prefs`, `recall`, `sessions`: slash commands without a conversation, and their output."""
 
-No provider is made, no session begun, and nothing is imported that only a conversation needs.
-"""
-
+import os
+import sys
+import textwrap
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import structs
 
 from clio.commands.arguments import join
-from clio.commands.command import Command
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    EditText,
+    ExportSession,
+    FollowUp,
+    LongWork,
+    Prefill,
+    SleepNow,
+    WaitFor,
+)
+from clio.commands.custom_commands import AddedCommands
 from clio.commands.dispatch import choose, forms
-from clio.commands.follow_ups import Confirm, ExportSession, Prefill, SleepNow
-from clio.commands.result import CommandResult, EditText, FollowUp, LongWork, WaitFor
-from clio.commands.sessions.door import SESSIONS
-from clio.config.doors import find_door
+from clio.commands.session_commands import SESSIONS
+from clio.config.command_line import find_door
 from clio.config.loaded import Loaded
 from clio.config.options import Options
-from clio.entrypoints.cli_words import SWITCH, in_cli_words
-from clio.entrypoints.light_shell import LightShell, needs_a_conversation
-from clio.entrypoints.subcommand_output import ask, print_json, print_result, say
-from clio.errors import ClioError, UsageError
-from clio.storage.reasons import sentence
+from clio.config.schema import Config
+from clio.errors import ClioError, UsageError, UserError
+from clio.sessions.session import Session
+from clio.sessions.state import SessionState
+from clio.sessions.store import open_store
+from clio.storage.locks import sentence
+from clio.text.lazy_regex import LazyRegex
+from clio.ui.pipe_screen import TerminalOutput
+from clio.ui.safe_text import clean, clean_line, inert_json
+from clio.ui.tables import table_lines
+from clio.ui.theme import detect_terminal
+
+if TYPE_CHECKING:
+    from clio.agent.model_choice import EffortChoices
+    from clio.agent.planning import Planning
+    from clio.agent.spending import Spending
+    from clio.agent.turn_files import TurnFiles
+    from clio.context.window import ContextWindow
+    from clio.mcp.servers import Servers
+    from clio.memory.system import MemorySystem
+    from clio.providers.base import Provider
+    from clio.sandbox.sandbox import Sandbox
+    from clio.security.approval import Policy
+    from clio.security.redaction.redactor import Redactor
+    from clio.skills.shelf import SkillShelf
+
+
+_CODE = LazyRegex(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
+_PIPE_WIDTH = 100_000
+"""A line that goes to a program or a file is never cut."""
+_BAR_WIDTH = 60
+
+
+def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> None:
+    """Print a result in the order a conversation shows it. text: its sentences, as they are to be read here.
+
+    aloud: for a screen reader, where this is a terminal.
+    """
+    if aloud and sys.stdout.isatty():
+        from clio.ui.reader.screen import spoken_result
+        from clio.ui.reader.spoken_text import broken
+
+        lines = spoken_result(structs.replace(result, text=text, ok=True))
+        TerminalOutput(sys.stdout).write("".join(f"{broken(line, _width() - 1)}\n" for line in lines))
+        return
+    width = _width()
+    output = TerminalOutput(sys.stdout)
+    if result.bar is not None:
+        from clio.ui.tables import bar_rows
+
+        rows = bar_rows(result.bar, min(width, _BAR_WIDTH))
+        output.write(
+            "\n".join([clean_line(result.bar.title), *("".join(part for part, _ in row) for row in rows)]) + "\n"
+        )
+    if text:
+        output.write(_wrapped(clean(text), width) + "\n")
+    if result.verbatim:
+        output.write(clean(result.verbatim).rstrip("\n") + "\n")
+    if result.table is not None:
+        heading, lines = table_lines(result.table, width)
+        apart = [""] if text or result.verbatim else []
+        output.write("\n".join([*apart, *([_faint(heading)] if heading else []), *lines]) + "\n")
+
+
+def print_json(result: CommandResult) -> None:
+    """Print a result's data as one JSON document; its words where it has no data."""
+    data = result.data if result.data is not None else {"text": result.verbatim or without_marks(result.text)}
+    text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8")
+    sys.stdout.buffer.write(inert_json(text).encode("utf-8") + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def ask(question: str) -> str | None:
+    """The user's answer; None where no user can answer, "q" where they give up.
+
+    What was typed before the question is no answer, and is dropped: no prompt follows that could get it.
+    """
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    try:
+        if sys.platform != "win32":
+            import termios
+
+            with suppress(termios.error):  # the terminal is gone, as reading will find
+                termios.tcflush(sys.stdin, termios.TCIFLUSH)
+        return input(question)
+    except EOFError:
+        sys.stdout.write("\n")
+        return "q"
+
+
+def say(sentence: str) -> None:
+    """A sentence about what happens, beside what was asked for."""
+    sys.stderr.write(clean(sentence) + "\n")
+
+
+def without_marks(text: str) -> str:
+    """Markdown without the marks around code, which a terminal of its own would show as they are."""
+    return _CODE.sub(r"\2", text)
+
+
+def _wrapped(text: str, width: int) -> str:
+    lines = (textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) for line in text.splitlines())
+    return "\n".join("\n".join(line) for line in lines)
+
+
+def _faint(heading: str) -> str:
+    terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())
+    return f"\x1b[2m{heading}\x1b[0m" if terminal.escapes else heading
+
+
+def _width() -> int:
+    """The terminal's columns; COLUMNS in the environment is not believed."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except (OSError, ValueError):
+        return _PIPE_WIDTH
+
+
+SWITCH = "/session switch "
+"""How a handler names a session to go on with; `clio -r` does that outside of one."""
+_CALLED_OTHERWISE = {"session": "sessions", "trust": "config trust"}
+_SLASH = LazyRegex(
+    r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
+)
+
+
+def in_cli_words(text: str) -> str:
+    """A handler's text with the commands it names as the command line has them, and without the marks round code."""
+    text = without_marks(text).replace(SWITCH.strip(), "clio -r")
+    return _SLASH.sub(lambda found: f"clio {_CALLED_OTHERWISE.get(found[1], found[1])}", text)
+
+
+class LightShell:
+    """What handlers may look at where no conversation runs. Its session has no id, no words and no file."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self.loaded = loaded
+        self.config: Config = loaded.config
+        self.store = open_store(loaded)
+        self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
+        self.context: ContextWindow | None = None
+        self.added = AddedCommands()
+        self._redactor: Redactor | None = None
+        self._skills: SkillShelf | None = None
+        self._memory: MemorySystem | None = None
+        self._spending: Spending | None = None
+        self._servers: Servers | None = None
+
+    @property
+    def redactor(self) -> "Redactor":
+        """As a conversation has it."""
+        from clio.security.redaction.redactor import build_redactor
+
+        if self._redactor is None:
+            self._redactor = build_redactor(self.config, os.environ)
+        return self._redactor
+
+    @property
+    def memory(self) -> "MemorySystem":
+        """As a conversation has it."""
+        from clio.memory.opening import open_memory
+
+        if self._memory is None:
+            self._memory = open_memory(
+                self.loaded, self.store, redact=lambda text: self.redactor.redact(text).text, env=os.environ
+            )
+        return self._memory
+
+    @property
+    def spending(self) -> "Spending":
+        """As a conversation has it; nothing is spent here."""
+        from clio.agent.spending import open_spending
+
+        if self._spending is None:
+            self._spending = open_spending(self.loaded)
+        return self._spending
+
+    @property
+    def efforts(self) -> "EffortChoices":
+        """As a conversation has them; no model is asked here."""
+        from clio.agent.model_choice import EffortChoices
+
+        return EffortChoices(self.config)
+
+    @property
+    def servers(self) -> "Servers":
+        """As a conversation has them; none is started."""
+        from clio.mcp.servers import open_servers
+
+        if self._servers is None:
+            self._servers = open_servers(self.loaded, os.environ, clean=lambda text: self.redactor.redact(text).text)
+        return self._servers
+
+    async def reload_servers(self) -> None:
+        """Raises UserError: there is no conversation that has their tools."""
+        raise needs_a_conversation()
+
+    def close(self) -> None:
+        """Let go of what was opened."""
+        if self._memory is not None:
+            self._memory.close()
+
+    async def output_of(self, command: str) -> str:
+        """Raises UserError: nothing is run."""
+        raise needs_a_conversation()
+
+    @property
+    def skills(self) -> "SkillShelf":
+        """As a conversation has them."""
+        from clio.skills.shelf import SkillShelf
+
+        if self._skills is None:
+            self._skills = SkillShelf(self.loaded.owner, self.loaded.home, os.environ)
+        return self._skills
+
+    @property
+    def policy(self) -> "Policy":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def sandbox(self) -> "Sandbox":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def turn_files(self) -> "TurnFiles":
+        """Raises UserError: there are none."""
+        raise needs_a_conversation()
+
+    @property
+    def planning(self) -> "Planning":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def provider(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def answering(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+    @property
+    def light_provider(self) -> "Provider":
+        """Raises UserError: there is none."""
+        raise needs_a_conversation()
+
+
+def needs_a_conversation() -> UserError:
+    """The error for what no sub-command can do."""
+    return UserError("this needs a conversation; start clio and give the command there, with a slash")
+
 
 _HELP_COLUMNS, _MIN_SUMMARY = 100, 20
 _OPTIONS = """\
@@ -72,8 +336,7 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 result = export(shell, step)
             case SleepNow() | LongWork() as step:
-                from clio.entrypoints.long_work import until_interrupted
-                from clio.entrypoints.sleeping import work_of
+                from clio.entrypoints.long_work import until_interrupted, work_of
 
                 result = until_interrupted(work_of(shell, step), aloud=shell.config.screen_reader)
             case WaitFor(work=work):
@@ -81,7 +344,7 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 result = asyncio.run(_awaited(work))
             case EditText(text=text, then=then, suffix=suffix):
-                from clio.ui.editor import edit_text
+                from clio.ui.terminal_handoff import edit_text
 
                 if json:
                     raise UsageError("an editor is no answer in JSON; give the new text on the command line instead")
@@ -129,15 +392,15 @@ def _table(word: str) -> tuple[Command, str]:
     if door.name == SESSIONS.name:
         return SESSIONS, f"clio {door.name}"
     if door.name == "worktree":
-        from clio.commands.git.worktrees import WORKTREE
+        from clio.commands.subcommands import WORKTREE
 
         return WORKTREE, f"clio {door.name}"
     if door.name == "gc":
-        from clio.commands.gc_door import GC
+        from clio.commands.subcommands import GC
 
         return GC, f"clio {door.name}"
     if door.name == "import":
-        from clio.commands.import_door import IMPORT
+        from clio.commands.subcommands import IMPORT
 
         return IMPORT, f"clio {door.name}"
     from clio.commands.registry import find

@@ -1,14 +1,15 @@
-"""A session as it is handed to somebody else: every form is made from these values, and JSON shows them as they are.
+"""A session as it is exported: values for every form, and how times, numbers and calls are written."""
 
-All texts in them are redacted. See docs/export.md for the meaning of each field.
-"""
+import time
+from typing import Any, Literal, cast
 
-from typing import Any, Literal
-
+import msgspec
 from msgspec import Struct
 
-from clio.messages import Origin, Usage
+from clio.messages import Origin, ToolCall, Usage
 from clio.sessions.state import Bill, Todo
+from clio.text.formatting import describe_cache_use
+from clio.text.json_data import decode_json
 
 SCHEMA = "clio.export"
 VERSION = 1
@@ -107,3 +108,121 @@ class Export(Struct, frozen=True, kw_only=True):
     todos: tuple[Todo, ...]
     bills: tuple[Bill, ...]
     entries: tuple[Entry, ...]
+
+
+TITLE_CHARS = 100
+_PATH_CHARS = 48
+# What says most about a call, the first of them that it has.
+_TELLING = (
+    "command path file_path old_path paths pattern query url question handle name key glob job revision fact error "
+    "patch"
+).split()
+
+
+def minute(seconds: float) -> str:
+    """The date and the minute in UTC; empty where there is no such time."""
+    return _format(seconds, "%Y-%m-%d %H:%M")
+
+
+def clock(seconds: float) -> str:
+    """The time of the day in UTC."""
+    return _format(seconds, "%H:%M:%S")
+
+
+def machine_time(seconds: float) -> str:
+    """The time as a machine reads it, RFC 3339."""
+    return _format(seconds, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _format(seconds: float, form: str) -> str:
+    try:
+        return time.strftime(form, time.gmtime(seconds)) if seconds > 0 else ""
+    except (OverflowError, ValueError, OSError):
+        return ""
+
+
+def span(seconds: float) -> str:
+    """How long something took: "0.3 s", "4 min", "2 h 5 min", "3 days"."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes = int(seconds // 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{hours // 24} days"
+
+
+def count(number: int, noun: str) -> str:
+    """The number with its noun."""
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def tokens(usage: Usage) -> str:
+    """What one request cost."""
+    cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens)
+    return f"{usage.prompt_tokens:,} in{cached} · {usage.completion_tokens:,} out"
+
+
+def cut_line(cut: Cut) -> str:
+    """What a trim did, in one line."""
+    done: list[str] = []
+    if cut.messages:
+        done.append(f"{count(cut.messages, 'message')} left the model's window")
+    if cut.shrunk:
+        done.append(f"{count(cut.shrunk, 'message')} shortened in it")
+    if cut.freed_tokens > 0:
+        done.append(f"about {cut.freed_tokens:,} tokens freed")
+    return ", ".join(done) or "the window was trimmed"
+
+
+def call_title(call: Call) -> str:
+    """What a call was about, on one line: its operation and what it was done to."""
+    given: Any = call.arguments
+    if not isinstance(given, dict):
+        return one_line(plain(given))
+    arguments = cast("dict[str, Any]", given)
+    parts = [str(arguments["operation"])] if isinstance(arguments.get("operation"), str) else []
+    telling = next((key for key in _TELLING if arguments.get(key)), None)
+    if telling is not None:
+        text = plain(arguments[telling])
+        parts.append(_short_path(text) if "path" in telling else text)
+    elif not parts:
+        parts = [plain(value) for value in arguments.values() if isinstance(value, (str, int, float))]
+    return one_line(" ".join(parts))
+
+
+def named_call(call: ToolCall) -> str:
+    """A call as a message keeps it: the tool's name and what it was about."""
+    arguments: Any
+    try:
+        arguments = decode_json(call.arguments)
+    except msgspec.DecodeError:
+        arguments = call.arguments
+    return f"{call.name} {call_title(Call(id=call.id, name=call.name, arguments=arguments))}".strip()
+
+
+def _short_path(path: str) -> str:
+    """A long path by its last folders, which tell more than its first."""
+    if len(path) <= _PATH_CHARS or "\n" in path:
+        return path
+    cut = path.find("/", len(path) - _PATH_CHARS)
+    return "…" + (path[cut:] if cut >= 0 else path[-_PATH_CHARS:])
+
+
+def one_line(text: str, chars: int = TITLE_CHARS) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text[: 8 * chars].split())
+    return line if len(line) <= chars else line[: chars - 1].rstrip() + "…"
+
+
+def plain(value: Any) -> str:
+    """A JSON value as a person reads it: texts as they are, lists of words in a row, all else as indented JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        if items and all(isinstance(item, str) and "\n" not in item and len(item) <= TITLE_CHARS for item in items):
+            return ", ".join(items)
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode("utf-8")

@@ -5,19 +5,17 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
-from clio.algorithms.counts import describe_cache_use
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.markdown_code import block, span
-from clio.export.document import Call, Cut, Export, Said
-from clio.export.prose_html import allowed_link, is_renderable, markdown_cost
-from clio.export.wording import call_title, count, cut_line, minute, one_line, plain, tokens
+from clio.export.document import Call, Cut, Export, Said, call_title, count, cut_line, minute, one_line, plain, tokens
+from clio.export.html_parts import allowed_link, is_renderable, markdown_cost
+from clio.text.formatting import block, describe_cache_use, span
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _END = "the end of this text"
 _LANGUAGES = {"patch": "diff", "command": "sh"}
-_SPECIAL = LatePattern(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
+_SPECIAL = LazyRegex(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
 _SHORT = 80
 MAX_ALL = 10_000_000
 """What looking at the Markdown of one session may cost, in characters of prose; what comes later is fenced."""

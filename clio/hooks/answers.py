@@ -5,8 +5,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.hooks.run import Ended
+from clio.text.json_data import decode_json
 
 BLOCKS = 2
 """The exit code that says no; any other but 0 is a fault of the hook, and the work goes on."""

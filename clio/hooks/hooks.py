@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.config.hook import Hook
+from clio.config.loaded import Hook
 from clio.errors import ToolFailed
 from clio.fragments import Fragment
+from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
     from clio.hooks.answers import HookAnswer

@@ -12,9 +12,15 @@ from msgspec import Struct
 
 from clio.children import started
 from clio.errors import ToolFailed
-from clio.tools.shell.bounded_text import BoundedText
 from clio.tools.shell.launcher import Request, launch
-from clio.tools.shell.processes import CANCEL_GRACE_S, RunningProcess, command_environment, shell_argv, stop_started
+from clio.tools.shell.processes import (
+    CANCEL_GRACE_S,
+    BoundedText,
+    RunningProcess,
+    command_environment,
+    shell_argv,
+    stop_started,
+)
 
 MAX_OUTPUT_CHARS = 100_000
 _GRACE_S = 0.5

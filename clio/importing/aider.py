@@ -10,15 +10,14 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.importing.lines import Progress, lines_of
-from clio.importing.pieces import About, Piece, Said, Tally
+from clio.importing.reading import About, Piece, Progress, Said, Tally, lines_of
 from clio.messages import AssistantMessage, UserMessage
+from clio.text.lazy_regex import LazyRegex
 
 HISTORY, INPUTS = ".aider.chat.history.md", ".aider.input.history"
 _BEGUN = "# aider chat started at "
 _WORDS, _NOTE = "#### ", "> "
-_MODEL = LatePattern(r"> (?:Main model|Model|Models?): (\S+)")
+_MODEL = LazyRegex(r"> (?:Main model|Model|Models?): (\S+)")
 
 
 def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:

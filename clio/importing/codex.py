@@ -1,21 +1,142 @@
-"""Conversations of Codex: `rollout-*.jsonl` under `~/.codex/sessions/YYYY/MM/DD/`, in each form it has had.
+"""Conversations of Codex: `rollout-*.jsonl` under `~/.codex/sessions/YYYY/MM/DD/`, in each form it has had."""
 
-1. One JSON document: `session`, and the items of the conversation in `items`.
-2. One item a line, the conversation's head in the first line.
-3. One line an event, each with a time, a kind and a payload; the items are those of the kind "response_item".
-
-What the screen was told besides ("event_msg") says the same once more. Reasoning is left out; most of it is encrypted.
-"""
-
+import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.importing.codex_items import call_of, output_of, words_of
-from clio.importing.elements import elements_of
-from clio.importing.lines import Progress, records_of
-from clio.importing.pieces import About, Json, Picture, Piece, Said, Tally, kind_of, mapping, mappings, seconds, text
-from clio.messages import AssistantMessage, Message, ToolCall, UserMessage
+import msgspec
+
+from clio.importing.reading import (
+    About,
+    Json,
+    Picture,
+    Piece,
+    Progress,
+    Said,
+    Tally,
+    as_json,
+    elements_of,
+    kind_of,
+    mapping,
+    mappings,
+    records_of,
+    seconds,
+    text,
+)
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
+
+_DATA_URL = LazyRegex(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
+_EXIT = LazyRegex(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
+_CALLS = {
+    "function_call": "arguments",
+    "custom_tool_call": "input",
+    "local_shell_call": "action",
+    "web_search_call": "action",
+    "tool_search_call": "arguments",
+    "image_generation_call": "revised_prompt",
+    "mcp_tool_call": "arguments",
+}
+"""The kinds of calls, and where each has its arguments."""
+_OUTPUTS = frozenset(
+    {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
+)
+_NAMES = {"local_shell_call": "shell", "web_search_call": "web_search", "tool_search_call": "tool_search"}
+
+
+def words_of(content: Any) -> tuple[str, list[Picture]]:
+    """The words of a message and its pictures."""
+    if isinstance(content, str):
+        return content, []
+    texts: list[str] = []
+    pictures: list[Picture] = []
+    for part in mappings(content):
+        url = text(part.get("image_url"))
+        if match := _DATA_URL.match(url):
+            pictures.append(Picture(media_type=match[1].lower(), data=url[match.end() :]))
+        elif url:
+            texts.append("[picture]")
+        else:
+            texts.append(text(part.get("text")))
+    return "\n\n".join(one for one in texts if one.strip()), pictures
+
+
+def call_of(item: Json) -> ToolCall | None:
+    """The call of an item; None where it is none."""
+    kind = text(item.get("type"))
+    if kind not in _CALLS:
+        return None
+    name = _NAMES.get(kind) or text(item.get("name")) or kind.removesuffix("_call")
+    id = text(item.get("call_id")) or text(item.get("id"))
+    return ToolCall(id=id, name=name, arguments=_arguments(kind, item.get(_CALLS[kind])))
+
+
+def output_of(item: Json, id: str, at: float) -> ToolMessage | None:
+    """The result in an item; None where it holds none."""
+    if item.get("type") not in _OUTPUTS:
+        return None
+    output = item.get("output", item.get("tools"))
+    inside = _decoded(output) if isinstance(output, str) and output.startswith("{") else output
+    code: Any = None
+    ok = True
+    if isinstance(inside, dict):
+        whole = mapping(inside)
+        code = mapping(whole.get("metadata")).get("exit_code")
+        ok = whole.get("success") is not False
+        found = whole.get("output", whole.get("content"))
+        words = _text_of(output if found is None else found)
+    else:
+        words = _text_of(output)
+    if code is None and (match := _EXIT.search(words[:600])):
+        code = int(match[1])
+    summary = f"exit {code}" if isinstance(code, int) and not isinstance(code, bool) else ""
+    return ToolMessage(
+        tool_call_id=text(item.get("call_id")),
+        content=words,
+        ok=ok and code in (None, 0),
+        summary=summary,
+        id=id,
+        created=at,
+    )
+
+
+def _text_of(output: Any) -> str:
+    if isinstance(output, str):
+        return output
+    if isinstance(output, list):
+        return "\n".join(text(part.get("text")) or f"[{text(part.get('type')) or 'part'}]" for part in mappings(output))
+    return "" if output is None else as_json(output)
+
+
+def _arguments(kind: str, value: Any) -> str:
+    if kind == "custom_tool_call" and isinstance(value, str):
+        return as_json({"input": value})
+    inside = mapping(_decoded(value) if isinstance(value, str) else value)
+    command = inside.get("command")
+    if isinstance(command, list):
+        return as_json(inside | {"command": _typed(cast(list[Any], command))})
+    if isinstance(value, str):
+        return value if inside else as_json({"input": value} if value.strip() else {})
+    return as_json(value or {})
+
+
+def _typed(command: list[Any]) -> str:
+    """A command as a person would have typed it: that is what is searched for."""
+    words = [str(word) for word in command]
+    if len(words) == 3 and words[1] in ("-c", "-lc"):
+        return words[2]
+    return shlex.join(words)
+
+
+def _decoded(value: str) -> Any:
+    try:
+        return decode_json(value)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return None
+
 
 _SILENT_LINES = frozenset("event_msg ghost_commit world_state inter_agent_communication_metadata".split())
 _SILENT_ITEMS = frozenset(
@@ -32,7 +153,7 @@ _INJECTED = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
 )
-_FOLDER = LatePattern(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
+_FOLDER = LazyRegex(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
 
 
 def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:

@@ -11,13 +11,11 @@ from pathlib import Path
 from msgspec import structs
 
 from clio.errors import ClioError
-from clio.importing.lines import Progress
-from clio.importing.pieces import About, Picture, Piece, Said, Tally
+from clio.importing.reading import About, Picture, Piece, Progress, Said, Tally
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from clio.sessions.blobs import BlobNotFound, BlobStore
-from clio.sessions.files import JOURNAL, SNAPSHOT, SessionFiles
-from clio.sessions.legacy_outputs import readers
+from clio.sessions.blobs import BlobNotFound, BlobStore, readers
 from clio.sessions.loading import load
+from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles
 
 
 def files_of(path: Path) -> SessionFiles:

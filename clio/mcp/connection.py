@@ -7,13 +7,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clio.config.server import Server
+from clio.config.loaded import Server
 from clio.errors import ClioError
-from clio.mcp.launch import Launch
-from clio.mcp.pipe import Ended
-from clio.mcp.server_log import ServerLog
+from clio.mcp.client import Elicit, Ended, Launch, ServerLog, Wire, connect, load_sdk
 from clio.mcp.values import CallFailed, Catalog, Progress, Reply, ServerDown, State
-from clio.mcp.wire import Elicit, Wire, connect, load_sdk
 
 START_S = 60.0
 """For the process, the handshake and the lists: `npx` and `uvx` may have to fetch the server first."""

@@ -1,20 +1,16 @@
-"""All servers of one running clio: what they offer to a session, and the calls to them.
-
-A session's tools stand in the prompt, which must not change. So they are settled once, before its first request: from
-what each server offered last time, which needs no server to run; a server that was never asked is started and waited
-for, but not long. What comes later, or has changed, counts from the next session, or from `/mcp reload`.
-"""
+"""All MCP servers of one running clio: what they offer to a session, and the calls to them."""
 
 import asyncio
+import hashlib
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clio.config.server import Server
-from clio.mcp.names import tool_names
+from clio.config.loaded import HANDED, Loaded, Server
+from clio.config.mcp_files import configured
 from clio.mcp.values import (
     Catalog,
     OfferedPrompt,
@@ -25,10 +21,46 @@ from clio.mcp.values import (
     Reply,
     ServerDown,
     State,
+    keep_catalog,
+    mark_of,
+    read_catalogs,
 )
+from clio.text.lazy_regex import LazyRegex
 
-if TYPE_CHECKING:  # most projects have no server; the rooms that speak to one open with the first
+if TYPE_CHECKING:
     from clio.mcp.connection import Connection
+
+
+MAX_CHARS = 64
+"""Of a tool's name, at every provider."""
+_ODD = LazyRegex(r"[^A-Za-z0-9_-]+")
+_MARK_CHARS = 6
+
+
+def tool_names(tools: Iterable[tuple[str, str]]) -> list[str]:
+    """A name for each pair of server and tool, in order and all different.
+
+    What a name may not hold becomes "_". Where a name is too long or taken, a mark made of the pair ends it: the same
+    pair has the same mark in every session, so that a rule about it goes on to hold.
+    """
+    taken: set[str] = set()
+    names: list[str] = []
+    for server, tool in tools:
+        name = f"mcp_{_clean(server)}_{_clean(tool)}"
+        if len(name) > MAX_CHARS or name in taken:
+            mark = hashlib.sha256(f"{server}\0{tool}".encode()).hexdigest()[:_MARK_CHARS]
+            name = f"{name[: MAX_CHARS - _MARK_CHARS - 1]}_{mark}"
+        if name not in taken:
+            taken.add(name)
+            names.append(name)
+        else:
+            names.append("")  # the same tool twice
+    return names
+
+
+def _clean(text: str) -> str:
+    return _ODD.sub("_", text).strip("_") or "x"
+
 
 FIRST_WAIT_S = 10.0
 """How long the first turn waits for servers that were never asked before."""
@@ -118,7 +150,7 @@ class Servers:
     def warm_up(self) -> None:
         """Import what the first call needs; for a thread, while the person types."""
         if self.enabled:
-            from clio.mcp.wire import load_sdk
+            from clio.mcp.client import load_sdk
 
             self._recall()
             load_sdk()
@@ -233,9 +265,8 @@ class Servers:
 
     def _connection(self, name: str) -> "Connection":
         if name not in self._connections:
+            from clio.mcp.client import ServerLog, make_launch
             from clio.mcp.connection import Connection
-            from clio.mcp.launch import make_launch
-            from clio.mcp.server_log import ServerLog
 
             server = next((one for one in self.enabled if one.name == name), None)
             if server is None:
@@ -284,8 +315,6 @@ class Servers:
         self._seconds[server.name] = seconds
         path = self._cache_path
         if path is not None:
-            from clio.mcp.catalog_file import keep_catalog
-
             keeping = asyncio.get_running_loop().run_in_executor(None, keep_catalog, path, server, catalog)
             self._keeping.add(keeping)
             keeping.add_done_callback(self._keeping.discard)
@@ -294,8 +323,6 @@ class Servers:
         """What was kept of earlier sessions, once."""
         if self._read or not self.enabled:
             return
-        from clio.mcp.catalog_file import mark_of, read_catalogs
-
         kept = read_catalogs(self._cache_path)
         for server in self.enabled:
             if (catalog := kept.get(mark_of(server))) is not None:
@@ -340,3 +367,34 @@ class Servers:
         if line not in self._told:
             self._told.add(line)
             self._tell(line)
+
+
+def open_servers(
+    loaded: Loaded,
+    env: Mapping[str, str],
+    *,
+    clean: Callable[[str], str],
+    tell: Callable[[str], None] = lambda line: None,
+    ask: Ask | None = None,
+) -> Servers:
+    """Every configured server, none of them started. See `Servers`."""
+    folder = None if loaded.config.incognito else loaded.owner / ".clio" / "cache"
+
+    handed = tuple(server for server in loaded.servers if server.where == HANDED)
+
+    def read_again() -> tuple[tuple[Server, ...], tuple[str, ...]]:
+        found = configured(loaded.home, loaded.owner)
+        named = {server.name for server in found.servers}
+        return (*found.servers, *(server for server in handed if server.name not in named)), found.problems
+
+    return Servers(
+        loaded.servers,
+        loaded.server_problems,
+        project=loaded.project,
+        env=env,
+        folder=folder,
+        tell=tell,
+        ask=ask,
+        clean=clean,
+        read_again=read_again,
+    )

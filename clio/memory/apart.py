@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from clio.errors import ClioError, CorruptDocument
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 T = TypeVar("T")
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.records import Freshness
+from clio.text.lazy_regex import LazyRegex
 
 MAX_FILE_BYTES = 2_000_000
 MAX_FILES = 20
 """Of one entry; more examples than that stay without a hash."""
-_LINES = LatePattern(r"(.+?):\d+(?:[-:]\d+)?")
+_LINES = LazyRegex(r"(.+?):\d+(?:[-:]\d+)?")
 _HASH_CHARS = 32
 
 

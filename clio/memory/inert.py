@@ -2,10 +2,10 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 # Characters nobody sees may stand between the signs of a forged tag; a model reads over them.
-_UNSEEN = LatePattern(
+_UNSEEN = LazyRegex(
     "[\\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]+"
 )
 # What frames text in clio and in chat templates. Any closing tag and any `<|` is disarmed as well.
@@ -13,11 +13,11 @@ _FRAMES = tuple(
     "/ \uff0f | \uff5c assistant brain context environment human instruction knowledge memory memories preference "
     "profile project_ reminder style summary system thread_ tool turn user".split()
 )
-_OPENING = LatePattern("[<\uff1c\ufe64]")
+_OPENING = LazyRegex("[<\uff1c\ufe64]")
 _LOOKED_AT = 2_000
 # Control characters, direction overrides and the invisible "tag" letters; the joiners of emoji and Persian stay.
-_NOISE = LatePattern("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
-_MARKS = LatePattern("[“”„‟]")
+_NOISE = LazyRegex("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
+_MARKS = LazyRegex("[“”„‟]")
 
 
 def one_line(text: str) -> str:

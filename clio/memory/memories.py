@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from clio.algorithms.asked import asked
-from clio.algorithms.json_data import decode_json
 from clio.errors import UserError
 from clio.memory.examples import ExampleFiles
 from clio.memory.records import Provenance
@@ -17,6 +15,8 @@ from clio.memory.typed.ranked import Ranked
 from clio.memory.typed.record import MemoryRecord, Remembered, check_type, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Compacted, Decide, Edit, Scope, TypedStore
 from clio.memory.undo import Change, UndoLog, new_change
+from clio.text.json_data import decode_json
+from clio.text.vocabulary import asked
 
 if TYPE_CHECKING:
     from clio.memory.typed.versions import Version

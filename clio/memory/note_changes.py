@@ -1,10 +1,10 @@
 """Changes of notes as they can be taken back."""
 
-from clio.algorithms.json_data import decode_json
 from clio.errors import UserError
 from clio.memory.notes import Notes
 from clio.memory.records import Note
 from clio.memory.undo import Change, new_change
+from clio.text.json_data import decode_json
 
 
 def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:

@@ -4,17 +4,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.note_files import PLAIN, StoredNote, decode_note, encode_note, file_name, is_own_name
 from clio.memory.records import Note
-from clio.storage.atomic import write_atomic
-from clio.storage.document import set_aside
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import read_regular
+from clio.storage.documents import set_aside
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.text.lazy_regex import LazyRegex
 
 MAX_KEY_CHARS = 1_000
-_PLAIN_ELSEWHERE = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
-_LONE_SURROGATE = LatePattern("[\ud800-\udfff]")
+_PLAIN_ELSEWHERE = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
 
 
 class Notes:

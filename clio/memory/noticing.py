@@ -10,7 +10,6 @@ from contextlib import nullcontext
 
 from msgspec import Struct, structs
 
-from clio.algorithms.bands import HARD_LIMIT, label_of
 from clio.errors import StorageError, UserError
 from clio.memory.preferences.book import Preferences
 from clio.memory.preferences.limits import StatedLimit, find_limits
@@ -18,7 +17,8 @@ from clio.memory.preferences.notice import notice
 from clio.memory.preferences.notice_parts import NEVER, Noticed
 from clio.memory.records import Provenance
 from clio.memory.system import MemorySystem
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
+from clio.text.decay import HARD_LIMIT, label_of
 
 _AND_A_LIMIT = re.compile(r",?\s+(?:but|and|just)\s+(?:please\s+)?(?:never|no|not|don't|always|only|just)\b.*$", re.I)
 MAX_SHOWN = 3

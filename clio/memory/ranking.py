@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from clio.algorithms.lexical import coverage, has_phrase, rarity, terms, words
 from clio.memory.records import Hit, Knowledge, Note
+from clio.text.vocabulary import coverage, has_phrase, rarity, terms, words
 
 PHRASE_BONUS = 1.0
 """More than any coverage, so that an exact phrase always comes first."""

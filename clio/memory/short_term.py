@@ -8,22 +8,22 @@ import re
 
 import msgspec
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage
 from clio.sessions.session import Session
+from clio.text.lazy_regex import LazyRegex
 
 # Tokens of chat templates. Seen inside an answer they end it early on local servers, or open a turn nobody took.
-_TOKEN = LatePattern(
+_TOKEN = LazyRegex(
     r"<\|(?:im_start|im_end|endoftext|eot_id|end_of_text|begin_of_text|start_header_id|end_header_id|eom_id|python_tag|"
     r"assistant|user|system|end|return|message|channel)\|>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|</s>|<s>"
 )
-_HEADER = LatePattern(
+_HEADER = LazyRegex(
     r"(?:<\|im_start\|>|<start_of_turn>|<\|start_header_id\|>)[ \t]*(?:assistant|model|user|system)?"
     r"(?:<\|end_header_id\|>)?[ \t]*\n?"
 )
-_ROLE = LatePattern(r"\A\s*(?:assistant|Assistant|ASSISTANT|AI)[ \t]*:[ \t]*\n?(?=\S)")
+_ROLE = LazyRegex(r"\A\s*(?:assistant|Assistant|ASSISTANT|AI)[ \t]*:[ \t]*\n?(?=\S)")
 _TRACES = ("<|", "INST]", "<SYS>", "</SYS>", "_of_turn>", "s>")
-_FENCE = LatePattern(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.S)
+_FENCE = LazyRegex(r"(```.*?(?:```|\Z)|`[^`\n]*`)", re.S)
 
 
 class ShortTerm:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clio.algorithms.listeners import never
 from clio.config.own_memory import seal_memory
 from clio.errors import SessionNotFound
 from clio.fragments import Fragment
@@ -33,7 +32,8 @@ from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder
+from clio.text.listeners import never
 
 if TYPE_CHECKING:
     from clio.memory.feedback.feedback import Feedback, Noted

@@ -7,12 +7,10 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.lexical import coverage, has_phrase, rarity, terms, words
-from clio.algorithms.misspelling import is_misspelling
-from clio.algorithms.synonyms import of_its_kind, other_words
 from clio.messages import Message, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
+from clio.text.vocabulary import coverage, has_phrase, is_misspelling, of_its_kind, other_words, rarity, terms, words
 
 _LATER = 1e-6  # what a later place adds to the score: enough for ties, too little for anything else
 

@@ -13,13 +13,12 @@ from typing import Literal, TypeVar
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from clio.algorithms.json_data import decode_json
 from clio.ids import new_id
-from clio.storage.atomic import write_atomic
-from clio.storage.document import set_aside
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
+from clio.storage.documents import set_aside
+from clio.storage.files import make_ignored_folder, write_atomic
 from clio.storage.jsonl import append_lines, keep_damaged_lines, read_last_lines
+from clio.storage.locks import FileLock
+from clio.text.json_data import decode_json
 
 MAX_CHANGES = 200
 FOLD_BYTES = 500_000

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.providers.lenient import as_text
+from clio.providers.json_text import as_text
 from clio.providers.limits import names_in, rows_of
+from clio.text.json_data import decode_json
 
 TIME_LIMIT_S = 0.1
 """For all probes together."""

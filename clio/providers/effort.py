@@ -2,14 +2,13 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.providers.base import AUTO, EFFORTS
-from clio.providers.lenient import as_list
-from clio.providers.refusal import complaint, is_unwanted
-from clio.providers.wire import Lessons
+from clio.providers.base import AUTO, EFFORTS, Lessons
+from clio.providers.error_body import complaint, is_unwanted
+from clio.providers.json_text import as_list
+from clio.text.lazy_regex import LazyRegex
 
 _KEY = "efforts"
-_ABOUT_EFFORT = LatePattern(
+_ABOUT_EFFORT = LazyRegex(
     # "does not support parameter reasoningEffort", "output_config.effort: …", "effort level 'xhigh'"
     r"effort"
     # "thinking_level is not supported", "think value", "the model only works in thinking mode"
@@ -19,12 +18,12 @@ _ABOUT_EFFORT = LatePattern(
     r"|(?:not|n't) (?:support|accept|allow|have)\w* reasoning\b",
     re.IGNORECASE,
 )
-_NOT_ABOUT_EFFORT = LatePattern(
+_NOT_ABOUT_EFFORT = LazyRegex(
     r"reasoning[. ]summar|summary|encrypted|budget_tokens|signature|reasoning_content|reasoning_details"
     r"|(?:max_tokens|context)\b.{0,60}(?:exceed|length|window|maximum)|thinking blocks?",
     re.IGNORECASE,
 )
-_FIELD_REFUSED = LatePattern(
+_FIELD_REFUSED = LazyRegex(
     r"extra_forbidden|extra inputs|unrecogni[sz]ed (?:request )?(?:argument|parameter|field|key)|unexpected keyword"
     r"|(?:unknown|unsupported|invalid) (?:name|field|parameter|param|argument|property)|additional propert"
     r"|(?:not|n't) (?:support|accept|allow)\w*\s+(?:the\s+)?"
@@ -32,14 +31,14 @@ _FIELD_REFUSED = LatePattern(
     r"(?!\s*[:=]?\s*(?:level|of)?\s*['\"`\\])",
     re.IGNORECASE,
 )
-_LISTS_VALUES = LatePattern(
+_LISTS_VALUES = LazyRegex(
     r"\b(?:supported|supports|valid|allowed|accepted|possible|permitted|available)\s+(?:\w+\s+){0,2}?"
     r"(?:values|options|efforts|levels|choices)"
     r"|\b(?:must be|should be|expected|one of|only supports?|supports? only|only accepts?|either|choose from)\b",
     re.IGNORECASE,
 )
-_LEVEL = LatePattern(r"(?<![\w-])(?:none|minimal|low|medium|high|xhigh|max)(?![\w-])", re.IGNORECASE)
-_WORD = LatePattern(r"[\w-]+")
+_LEVEL = LazyRegex(r"(?<![\w-])(?:none|minimal|low|medium|high|xhigh|max)(?![\w-])", re.IGNORECASE)
+_WORD = LazyRegex(r"[\w-]+")
 _BETWEEN = frozenset(("and", "or", "default", "auto", "null", "off", "on", "true", "false", "the", "string", "ultra"))
 """What may stand within a list of levels besides levels."""
 _LEAD_WORDS = 4

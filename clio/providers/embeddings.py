@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
-from clio.providers.failure import TransportFailed
+from clio.providers.failure import TransportFailed, retry_after
 from clio.providers.profiles import PRESETS, preset_at, preset_named
-from clio.providers.retry import retry_after
 from clio.providers.urls import host_of, is_loopback, normalise_base_url, without_login
+from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
     import urllib.request

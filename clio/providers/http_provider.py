@@ -10,22 +10,30 @@ from urllib.parse import urlsplit
 
 from msgspec import structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
-from clio.providers import bounds
+from clio.providers import failure
 from clio.providers.auth import Auth
-from clio.providers.base import ChatRequest, Chunk, Limits, Offered
-from clio.providers.chat_events import joined
+from clio.providers.base import ChatRequest, Chunk, Decoder, Lessons, Limits, Offered, ProtocolName, WireProtocol
+from clio.providers.chat import joined
+from clio.providers.error_body import complaint
 from clio.providers.failure import Endpoint, Failure, TransportFailed
+from clio.providers.lean_transport import Transport
 from clio.providers.lesson_book import ModelLessons
-from clio.providers.limits import Reported, configured, decide, names_in, native_path, offered_in, read_native, reported
-from clio.providers.pictures import takes_images
+from clio.providers.limits import (
+    Reported,
+    configured,
+    decide,
+    names_in,
+    native_path,
+    offered_in,
+    read_native,
+    reported,
+    takes_images,
+)
 from clio.providers.profiles import profile_of
-from clio.providers.refusal import complaint
-from clio.providers.transport import Transport
 from clio.providers.urls import host_of, is_local_host
-from clio.providers.wire import Decoder, Lessons, ProtocolName, WireProtocol
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:  # few requests have pictures
     from clio.providers.sent_pictures import SentPictures
@@ -33,13 +41,13 @@ if TYPE_CHECKING:  # few requests have pictures
 _MOST_LESSONS = 12
 """More refusals of one request in a row are no longer learned from."""
 _NAMES: dict[ProtocolName, str] = {"chat": "Chat Completions", "responses": "Responses", "messages": "Messages"}
-_ASKS_FOR_RESPONSES = LatePattern(
+_ASKS_FOR_RESPONSES = LazyRegex(
     r"use\W+(?:\w+\W+){0,3}?/?(?:v1/)?responses\b"
     r"|only (?:\w+ ){0,2}(?:in|on|with|via|through) (?:the )?/?(?:v1/)?responses\b"
     r"|unsupported_api_for_model|not accessible via the /chat/completions",
     re.IGNORECASE,
 )
-_REFUSES_ROUTE = LatePattern(
+_REFUSES_ROUTE = LazyRegex(
     r"(?:not|n't) (?:currently )?(?:be )?(?:support|serv|enabl|implement|allow|avail|accept|recogni)\w*"
     r"(?: (?:on|by|for|in|at|via|through|with))?(?: (?:this|the|that|a))?(?: \w+)?\W{0,3}"
     r"(?:(?:route|endpoint|path|url)s?\b|(?:/\w+)*/responses\b|responses (?:api|endpoint|route)\b)"
@@ -47,8 +55,8 @@ _REFUSES_ROUTE = LatePattern(
     r"(?:supported|served|enabled|implemented|allowed|available)",
     re.IGNORECASE,
 )
-_NO_ENDPOINT = LatePattern(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
-_NAMES_A_THING = LatePattern(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
+_NO_ENDPOINT = LazyRegex(r"unexpected endpoint|unknown endpoint|no such endpoint", re.IGNORECASE)
+_NAMES_A_THING = LazyRegex(r"\bmodels?\b|model_not|deployment|\bitems?\b|organi[sz]ation|project", re.IGNORECASE)
 _ABOUT_PICTURES = frozenset((0, 400, 404, 413, 415, 422, 500))
 """The statuses of refusals that may be about a picture; 0: an error in a stream that has none."""
 MODELS_TIMEOUT_S = 3.0
@@ -227,7 +235,7 @@ class HttpProvider:
         if request.max_output_tokens is None and self._wire.needs_output_limit:
             request = structs.replace(request, max_output_tokens=(await self.limits()).max_output_tokens)
         body = self._wire.encode(request)
-        held = bounds.Bounds()
+        held = failure.Bounds()
         events = self._transport.events(self._wire.path, body, lambda: answer.is_finished)
         async with aclosing(events) as batches:
             while batch := await _next(batches):
@@ -270,7 +278,7 @@ class HttpProvider:
 
     def _drops_beta_header(self, refusal: str) -> bool:
         """Whether a refusal was about a header that later requests can do without."""
-        from clio.providers.messages_requests import BETA_HEADER, TAKES_BETA, refuses_beta_header
+        from clio.providers.messages import BETA_HEADER, TAKES_BETA, refuses_beta_header
 
         if not (refuses_beta_header(refusal) and self._auth.leave_out(BETA_HEADER)):
             return False
@@ -299,7 +307,7 @@ class HttpProvider:
         return told
 
     def _explain(self, failure: Failure) -> ClioError:
-        from clio.providers.failures import explain
+        from clio.providers.error_meaning import explain
 
         return explain(failure, self._at, models=self._known_models, now=time.time())
 
@@ -325,9 +333,9 @@ def _has_no_page(failure: Failure, model: str) -> bool:
 async def _next(batches: AsyncGenerator[list[object]]) -> list[object]:
     """The next events, none at the end. Raises TransportFailed."""
     try:
-        async with asyncio.timeout(bounds.WITHOUT_WORDS_S):
+        async with asyncio.timeout(failure.WITHOUT_WORDS_S):
             async for batch in batches:
                 return batch
     except TimeoutError:
-        raise bounds.endless(f"nothing that is part of an answer for {bounds.WITHOUT_WORDS_S:,.0f} s") from None
+        raise failure.endless(f"nothing that is part of an answer for {failure.WITHOUT_WORDS_S:,.0f} s") from None
     return []

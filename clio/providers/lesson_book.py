@@ -6,9 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.providers.wire import Lessons, ProtocolName
-from clio.storage.document import Format
-from clio.storage.learned_file import LearnedFile
+from clio.providers.base import Lessons, ProtocolName
+from clio.storage.documents import Format, LearnedFile
 
 FILE_NAME = "servers.json"
 MAX_ENTRIES = 100

@@ -1,11 +1,30 @@
-"""How large a model's window is: what `GET /models` and its relatives say, in the fields of many servers. Pure."""
+"""How large a model's window is and whether it takes pictures, in the fields of many servers. Pure."""
 
 from msgspec import Struct
 
 from clio.config.schema import Config
 from clio.providers.base import EFFORTS, SMALLEST_WINDOW, Limits, Offered
-from clio.providers.lenient import as_count, as_dict, as_list, as_text
+from clio.providers.json_text import as_count, as_dict, as_list, as_text
 from clio.providers.profiles import Profile
+from clio.text.lazy_regex import LazyRegex
+
+# Matched in lower case after a maker's prefix. What is on neither list is not known to take them.
+_TAKES = LazyRegex(
+    r"gpt-([5-9]|4o|4\.1|4-turbo|4-vision)|chatgpt-4o|o[134](-|$)|claude|gemini|gemma-?[34]|grok-[4-9]"
+    r"|pixtral|(mistral|ministral|magistral)-(small|medium|large)|llama-?4|.*(vision|-vl\b|vl-|llava|minicpm-v|omni)"
+    r"|glm-\d(\.\d)?v|kimi-k2\.[5-9]"
+)
+_REFUSES = LazyRegex(r"gpt-oss|o1-mini|o1-preview|o3-mini|claude-(2|instant)|gemma-3-(1b|270m)|.*embed|grok-code")
+
+
+def takes_images(config: Config, model: str) -> bool:
+    """Whether pictures may be sent to a model: what the user set, else what is known of its name."""
+    own = config.models.get(model)
+    if own is not None and own.images is not None:
+        return own.images
+    name = model.lower().rsplit("/", 1)[-1]
+    return bool(_TAKES.match(name)) and not _REFUSES.match(name)
+
 
 LOCAL_WINDOW = 32_000
 REMOTE_WINDOW = 128_000

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clio.providers.auth import Auth
 from clio.providers.error_body import torn_error
-from clio.providers.event_stream import MAX_EVENT_BYTES
 from clio.providers.failure import Failure, TransportFailed
+from clio.providers.http1 import MAX_EVENT_BYTES
 from clio.providers.json_text import encode_json
-from clio.providers.transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
+from clio.providers.lean_transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import host_of, is_loopback
 
 if TYPE_CHECKING:

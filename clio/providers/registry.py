@@ -1,30 +1,76 @@
-"""Chooses the provider: what is configured, else a key in the environment, else a local server, else offline."""
+"""Chooses the provider, keeps those of one running clio open, and knows the user's own names for models."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from clio.config.schema import Config
+from clio.config.schema import Config, ModelSettings
 from clio.errors import ConfigError
-from clio.providers.aliases import is_alias, resolve_alias
 from clio.providers.auth import Auth, Scheme
-from clio.providers.base import OFFLINE, Provider
-from clio.providers.chat_requests import ChatProtocol
+from clio.providers.base import OFFLINE, Lessons, ProtocolName, Provider, WireProtocol
+from clio.providers.chat import ChatProtocol
 from clio.providers.failure import KEY_COMMAND, Endpoint, TransportFailed
 from clio.providers.http_provider import HttpProvider
-from clio.providers.lean_transport import LeanTransport
+from clio.providers.lean_transport import LeanTransport, Transport, needs_package
 from clio.providers.lesson_book import LessonBook, ModelLessons
-from clio.providers.pictures import takes_images
+from clio.providers.limits import takes_images
 from clio.providers.profiles import PRESETS, Preset, is_own_host, preset_at, preset_named, quirks_of
-from clio.providers.transport import Transport, needs_package
 from clio.providers.urls import host_of, is_local_host, is_loopback, is_version, normalise_base_url, without_login
-from clio.providers.wire import Lessons, ProtocolName, WireProtocol
 
-if TYPE_CHECKING:  # of the ways to a model, one is taken
+if TYPE_CHECKING:
     from clio.providers.discover import Found
     from clio.providers.key_command import KeyCommand
+
+
+def is_alias(config: Config, name: str | None) -> bool:
+    """Whether a name stands for a model on a server, rather than being a model's own name with its settings."""
+    own = config.models.get(name) if name else None
+    return own is not None and bool(own.model or own.provider or own.base_url)
+
+
+def resolve_alias(config: Config) -> Config:
+    """The configuration with what its `model` stands for in place of it; as it is where that is no alias.
+
+    An alias of another server replaces all that the configuration says of its own: address, key and protocol belong
+    together. Its other settings count for the model it stands for. An alias is never looked up twice.
+    """
+    name = config.model
+    own = config.models.get(name) if name else None
+    if name is None or own is None or not is_alias(config, name):
+        return config
+    model = own.model or name
+    known = config.models.get(model, ModelSettings()) if model != name else ModelSettings()
+    merged = structs.replace(known, **{field: value for field, value in _given(own).items() if field not in _SERVER})
+    changed: dict[str, object] = {"model": model, "models": {**config.models, model: merged}}
+    if own.provider or own.base_url:
+        same_server = own.base_url in (None, config.base_url) and own.provider in (None, config.provider)
+        if not same_server:
+            changed |= {"provider": own.provider, "base_url": own.base_url, "api": "auto"}
+            changed |= {"api_key": None, "api_key_command": None}
+    if own.api_key_command:
+        changed |= {"api_key": None, "api_key_command": own.api_key_command}
+    if own.api:
+        changed["api"] = own.api
+    return structs.replace(config, **changed)
+
+
+def find_settings(config: Config, model: str) -> ModelSettings | None:
+    """What is configured for a model by its own name, else by the first alias that stands for it; None for nothing."""
+    own = config.models.get(model)
+    return own or next((one for one in config.models.values() if one.model == model), None)
+
+
+_SERVER = frozenset(("provider", "model", "base_url", "api", "api_key_command"))
+
+
+def _given(own: ModelSettings) -> dict[str, object]:
+    """The settings that differ from the defaults."""
+    default = ModelSettings()
+    values = {name: getattr(own, name) for name in own.__struct_fields__}
+    return {name: value for name, value in values.items() if value != getattr(default, name)}
+
 
 DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
 
@@ -124,7 +170,7 @@ def _named_preset(config: Config) -> Preset | None:
     preset = preset_named(config.provider)
     if preset is None:
         names = [*(preset.name for preset in PRESETS), OFFLINE]
-        from clio.algorithms.slips import nearest_name
+        from clio.text.fuzzy import nearest_name
 
         close = nearest_name(config.provider.lower(), names)
         hint = f"did you mean {close!r}?" if close else f"choose one of {', '.join(names)}, or give --base-url"
@@ -252,7 +298,7 @@ def _learned_protocol(
 def _auth(key: _Key, protocol: ProtocolName, at: Endpoint, preset: Preset | None, lessons: Lessons) -> Auth:
     if protocol != "messages":
         return Auth(key.text, preset.key_scheme if preset else "bearer", command=key.command)
-    from clio.providers.messages_requests import headers_for
+    from clio.providers.messages import headers_for
 
     # Other makers' servers look for the key in one of two headers; Anthropic knows only its own.
     own: Scheme = "bearer" if key.variable == "ANTHROPIC_AUTH_TOKEN" else "x-api-key"
@@ -280,11 +326,11 @@ def _speak(name: ProtocolName, at: Endpoint, config: Config, preset: Preset | No
                 lifetime=config.cache_ttl,
             )
         case "responses":
-            from clio.providers.responses_requests import ResponsesProtocol
+            from clio.providers.responses import ResponsesProtocol
 
             return ResponsesProtocol(at.model, tools=tools, images=images, origin=origin, lessons=lessons)
         case "messages":
-            from clio.providers.messages_requests import MessagesProtocol
+            from clio.providers.messages import MessagesProtocol
 
             return MessagesProtocol(
                 at.model, tools=tools, images=images, origin=origin, lessons=lessons, lifetime=config.cache_ttl
@@ -332,3 +378,76 @@ def _with_messages_version(url: str) -> str:
 
 def _display_name(url: str) -> str:
     return urlsplit(without_login(url)).netloc if is_loopback(host_of(url)) else host_of(url)
+
+
+class OpenedProviders:
+    """first: the one that answers at the start. book: what refusals teach any of them. learn_secret: see
+    `make_provider`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        env: Mapping[str, str],
+        first: Provider,
+        book: LessonBook | None = None,
+        learn_secret: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._config = config
+        self._running = resolve_alias(config)
+        self.server_alias = self._alias_at_start()
+        """The alias whose server answers now; "" for the configured server."""
+        self._env = env
+        self._book = book
+        self._learn_secret = learn_secret
+        self._opened = [first]
+
+    def config_for(self, model: str) -> Config:
+        """The configuration for a model: what an alias stands for, else a model of the server that answers now."""
+        if is_alias(self._config, model):
+            return resolve_alias(structs.replace(self._config, model=model))
+        return structs.replace(self._running, model=model)
+
+    def open(self, model: str) -> Provider:
+        """One for another model or alias. Raises ConfigError. Those opened before may still be answering."""
+        provider = make_provider(self.config_for(model), self._env, book=self._book, learn_secret=self._learn_secret)
+        self._opened.append(provider)
+        return provider
+
+    def switch(self, model: str, *, at_start: bool = False, server_alias: str = "") -> tuple[Config, Provider]:
+        """The same, for the model that answers from now on. Raises ConfigError, and nothing has changed then.
+
+        at_start: a name that is no alias is a model of the server clio was started with, not of the running one.
+        server_alias: such a name is a model of this alias's server instead.
+        """
+        before = self._running, self.server_alias
+        try:
+            if server_alias:
+                self.resume(self._config_of_alias(server_alias, model), server_alias)
+            elif at_start:
+                self.resume(resolve_alias(self._config), self._alias_at_start())
+            config, provider = self.config_for(model), self.open(model)
+        except ConfigError:
+            self._running, self.server_alias = before
+            raise
+        self._running = config
+        if is_alias(self._config, model):
+            self.server_alias = model
+        return config, provider
+
+    def resume(self, config: Config, server_alias: str) -> None:
+        """Names that are no aliases are models of this configuration's server again, which `server_alias` names."""
+        self._running, self.server_alias = config, server_alias
+
+    def _alias_at_start(self) -> str:
+        return (self._config.model or "") if is_alias(self._config, self._config.model) else ""
+
+    def _config_of_alias(self, alias: str, model: str) -> Config:
+        if not is_alias(self._config, alias):
+            raise ConfigError(f"it was chosen on the server of {alias!r}, and `models:` has no such alias any more")
+        return resolve_alias(structs.replace(self._config, model=alias))
+
+    async def close(self) -> None:
+        """Close the connections of all."""
+        for provider in self._opened:
+            await provider.close()

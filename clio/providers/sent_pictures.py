@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct, structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.images import image_size
 from clio.messages import ImagePart, Message, ToolMessage, UserMessage
-from clio.providers.base import ChatRequest
+from clio.providers.base import ChatRequest, Lessons
+from clio.providers.error_body import complaint
 from clio.providers.failure import Failure
-from clio.providers.lenient import as_count, as_list, as_text
-from clio.providers.refusal import complaint
-from clio.providers.wire import Lessons
+from clio.providers.json_text import as_count, as_list, as_text
+from clio.text.lazy_regex import LazyRegex
 
 # Names of lessons.
 _TAKES, _MOST, _REFUSED = "takes_pictures", "most_pictures", "refused_pictures"
@@ -59,7 +58,7 @@ _LIMITS: tuple[tuple[str, PictureLimits], ...] = (
 )
 
 _PICTURE = r"(?:images?|pictures?|vision|visual|multi-?modal|image_url|input_image)"
-_TAKES_NONE = LatePattern(
+_TAKES_NONE = LazyRegex(
     # "does not support images", "doesn't accept image input": what follows the noun is no kind, size or format of it
     rf"(?:not|n't) (?:currently )?(?:support|accept|take)\w*\s+(?:any |the )?{_PICTURE}"
     r"(?:[\s-]+(?:inputs?|content|understanding|modalit\w+|capabilit\w+|data|messages?|parts?|requests?))?"
@@ -72,17 +71,17 @@ _TAKES_NONE = LatePattern(
     r"|(?:image_url|input_image)\W.{0,40}supported values are:\W+(?:text|input_text)\W",
     re.IGNORECASE,
 )
-_COUNT = LatePattern(
+_COUNT = LazyRegex(
     rf"(?:at most|up to|maximum of|max of|limit of|more than|only)\s+\d+\s+{_PICTURE}"
     rf"|too many {_PICTURE}|(?:number|count) of {_PICTURE}"
     rf"|(?:maximum|max|limit)\D{{0,20}}{_PICTURE} (?:per|in one|in a) (?:request|prompt|message)",
     re.IGNORECASE,
 )
-_OVER = LatePattern(r">\s*(\d+)")
-_CROWD = LatePattern(r"many-image requests?", re.IGNORECASE)
-_ABOUT_PICTURES = LatePattern(rf"(?<![-a-z0-9]){_PICTURE}(?![-a-z0-9])|\bimage/|media_type|\bbase64\b", re.IGNORECASE)
+_OVER = LazyRegex(r">\s*(\d+)")
+_CROWD = LazyRegex(r"many-image requests?", re.IGNORECASE)
+_ABOUT_PICTURES = LazyRegex(rf"(?<![-a-z0-9]){_PICTURE}(?![-a-z0-9])|\bimage/|media_type|\bbase64\b", re.IGNORECASE)
 """Names of models such as "image-maker" are something else."""
-_REFUSAL = LatePattern(
+_REFUSAL = LazyRegex(
     r"exceed|too (?:large|big|small|long|high)|larger than|smaller than|at (?:least|most)|maxim|minim|dimension"
     r"|unsupported|invalid(?!_request)|not (?:be |a )?(?:valid|supported|allowed|process|decod|read|recogni|match)"
     r"|(?:could|can|did)(?: not|n't|not)|(?:does|do)(?: not|n't) (?:match|represent|support|accept|allow|conform)"
@@ -90,10 +89,10 @@ _REFUSAL = LatePattern(
     r"|safety|polic(?:y|ies)|moderation",
     re.IGNORECASE,
 )
-_PIXELS = LatePattern(r"(\d[\d,]*)\s*(?:pixels?|px)\b", re.IGNORECASE)
-_MEGABYTES = LatePattern(r"(\d+(?:\.\d+)?)\s*(?:MB|MiB)\b", re.IGNORECASE)
-_NUMBER = LatePattern(r"\d[\d,]*")
-_BUDGET = LatePattern(r"rate[_ -]?limit|per[ _-]?minute|\btpm\b|quota", re.IGNORECASE)
+_PIXELS = LazyRegex(r"(\d[\d,]*)\s*(?:pixels?|px)\b", re.IGNORECASE)
+_MEGABYTES = LazyRegex(r"(\d+(?:\.\d+)?)\s*(?:MB|MiB)\b", re.IGNORECASE)
+_NUMBER = LazyRegex(r"\d[\d,]*")
+_BUDGET = LazyRegex(r"rate[_ -]?limit|per[ _-]?minute|\btpm\b|quota", re.IGNORECASE)
 
 
 class _Sent(Struct, frozen=True, kw_only=True):

@@ -4,13 +4,13 @@ import ipaddress
 import re
 from urllib.parse import urlsplit, urlunsplit
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
+from clio.text.lazy_regex import LazyRegex
 
-_ENDPOINT = LatePattern(r"/(chat/completions|completions|models|responses|messages|embeddings)$")
-_VERSION = LatePattern(r"v\d+[a-z0-9]*")  # v1, v4, v1beta
-_SCHEME = LatePattern(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
-_HOST_NAME = LatePattern(
+_ENDPOINT = LazyRegex(r"/(chat/completions|completions|models|responses|messages|embeddings)$")
+_VERSION = LazyRegex(r"v\d+[a-z0-9]*")  # v1, v4, v1beta
+_SCHEME = LazyRegex(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_HOST_NAME = LazyRegex(
     r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*\.?", re.IGNORECASE | re.ASCII
 )
 # Paths that stop one segment short of the version, as people copy them from dashboards.

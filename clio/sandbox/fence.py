@@ -1,10 +1,17 @@
-"""What a command may touch, as one value: the same for every way of holding it to that."""
+"""What a sandboxed command may read and write: writable folders, sealed files, its own /tmp, and files to restore."""
 
+import os
 import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+
+from clio.config.paths import FOLDER_NAME
+from clio.storage.locks import cause
+from clio.text.lazy_regex import LazyRegex
 
 Level = Literal["bwrap", "landlock", "seatbelt", "off"]
 """What really holds a command."""
@@ -54,6 +61,298 @@ class Enclosed(Struct, frozen=True, kw_only=True):
 GIVEN = "@given"
 
 
-def between(upper: Path, lower: Path) -> tuple[Path, ...]:
+def list_folders_between(upper: Path, lower: Path) -> tuple[Path, ...]:
     """The folders strictly between two paths, the upper first."""
     return tuple(folder for folder in reversed(lower.parents) if upper in folder.parents)
+
+
+TMP = Path("/tmp")
+WARNING = "/tmp is the sandbox's own there: what is put into it goes when clio ends"
+"""For the person who is asked about a command that names it."""
+TOLD = (
+    "[/tmp of commands is the sandbox's own: your other tools and the user do not find its files; put what they "
+    "need into the project, or call it again with outside=true, and the user is asked]"
+)
+"""For the model, once."""
+_NAMED = LazyRegex(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")
+_PROGRAMS = ("bin", "sbin")
+_BESIDE = ("lib", "lib64", "share", "pyvenv.cfg")
+
+
+def find_tmp_paths(command: str) -> list[Path]:
+    """What a line names of /tmp, as far as its words are plain."""
+    return [Path(found.group()) for found in _NAMED.finditer(command)]
+
+
+def list_tmp_program_folders(env: Mapping[str, str], tmp: Path = TMP) -> tuple[Path, ...]:
+    """The folders below /tmp in which the person's programs lie, by PATH and VIRTUAL_ENV; the upper ones first.
+
+    Of a `bin` with what its programs need beside it, such as a venv's, the folder above; of a venv made by a Python
+    that lies there itself, that one too. Never /tmp as a whole. Paths are as they are named, and with links resolved.
+    """
+    named = [env.get("VIRTUAL_ENV", ""), *env.get("PATH", "").split(":")]
+    found = {place for name in named if name for place in _shown(Path(name), tmp)}
+    return tuple(sorted(place for place in found if not any(other in place.parents for other in found)))
+
+
+def _shown(folder: Path, tmp: Path) -> Iterator[Path]:
+    try:
+        resolved = folder.resolve(strict=True)
+        python = resolved.parent / "bin" / "python" if folder.name in _PROGRAMS else resolved / "bin" / "python"
+        places = [folder, resolved, *([python.resolve().parent] if python.is_symlink() else [])]
+    except (OSError, RuntimeError):
+        return
+    for place in places:
+        whole = place.parent if _stands_beside(place) else place
+        for one in (whole, place):
+            if tmp in one.parents and ".." not in one.parts:
+                yield one
+                break
+
+
+def _stands_beside(place: Path) -> bool:
+    return place.name in _PROGRAMS and any((place.parent / name).exists() for name in _BESIDE)
+
+
+CACHES = (
+    "~/.cache",
+    "~/.npm",
+    "~/.cargo/registry",
+    "~/.cargo/git",
+    "~/.gradle/caches",
+    "~/.m2/repository",
+    "~/go/pkg",
+    "~/Library/Caches",
+)
+"""Where package managers and compilers keep what can be fetched or made again; XDG_CACHE_HOME comes in addition.
+
+Of ~/.cargo only these two: ~/.cargo/bin is on the search path, and ~/.cargo/config.toml names programs.
+"""
+_DOORS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
+"""Sockets of programs that do anything for whoever reaches them; those in /run and /tmp are hidden with these."""
+_MAX_MODULES = 200
+
+
+def make_fence(
+    root: Path,
+    *,
+    person: Path,
+    clio_home: Path,
+    env: Mapping[str, str],
+    tmp: Path,
+    caches: bool = True,
+    more: Iterable[str] = (),
+    network: bool = False,
+) -> Fence:
+    """The fence of a workspace. person: the home folder. more: further folders to write, `~` is the home folder."""
+    root = root.resolve()
+    named = [*more, *((env.get("XDG_CACHE_HOME", ""), *CACHES) if caches else ())]
+    write = [root, *(_place(name, root, person) for name in named if name)]
+    git = list(iter_git_folders(root))
+    write += [folder for folder in git if root not in folder.parents]
+    sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _sealed_of(folder))]
+    if (root / ".git").is_file():
+        sealed.append(root / ".git")
+    # The whole tree is never given: what stands before and after it, such as /dev, would be gone or open.
+    allowed = tuple(path for path in _existing(write) if path.parent != path)
+    links = (path for path in (root / ".git", root / FOLDER_NAME) if path.is_symlink())
+    return Fence(
+        root=root,
+        write=allowed,
+        sealed=tuple(path for path in _existing(sealed) if any(_holds(folder, path) for folder in allowed)),
+        watched=(*links, *(path for folder in git for path in _watched_of(folder))),
+        hidden=list_socket_folders(person),
+        tmp=tmp.resolve(),
+        shown=list_tmp_program_folders(env),
+        network=network,
+    )
+
+
+def list_socket_folders(person: Path) -> tuple[Path, ...]:
+    """The folders that hold other programs' sockets, where they exist. person: the home folder."""
+    return _existing(_place(name, person, person) for name in _DOORS)
+
+
+def _place(name: str, root: Path, person: Path) -> Path:
+    if name == "~" or name.startswith("~/"):
+        return person / name[2:]
+    return root / name
+
+
+def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Those that are there, links resolved, each once."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        try:
+            found[path.resolve(strict=True)] = None
+        except (OSError, RuntimeError):
+            continue
+    return tuple(found)
+
+
+def _holds(folder: Path, path: Path) -> bool:
+    return folder == path or folder in path.parents
+
+
+def iter_git_folders(root: Path) -> Iterator[Path]:
+    """The folders of the workspace's repository: `.git`, or a worktree's own and the one it shares with the others.
+
+    A worktree's are believed only where they name the workspace in return: what a `.git` file says, anybody may have
+    written.
+    """
+    git = root / ".git"
+    try:
+        if git.is_dir():
+            yield git.resolve()
+        elif git.is_file():
+            own = (root / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()).resolve(strict=True)
+            back = Path((own / "gitdir").read_text(encoding="utf-8").strip())
+            if (own / back).resolve() == git:
+                yield (own / (own / "commondir").read_text(encoding="utf-8").strip()).resolve(strict=True)
+                yield own
+    except (OSError, UnicodeDecodeError, ValueError):
+        return
+
+
+def _sealed_of(git: Path) -> Iterator[Path]:
+    """What in a repository's folder says which programs git starts, and where it looks for that."""
+    main = git / "commondir"
+    yield from (git / "config", git / "config.worktree", git / "hooks")
+    if main.is_file():
+        yield from (main, git / "gitdir")
+    yield from sorted(git.glob("worktrees/*/config.worktree"))[:_MAX_MODULES]
+    yield from sorted(git.glob("worktrees/*/commondir"))[:_MAX_MODULES]
+    for pattern in ("modules/**/config", "modules/**/hooks"):
+        yield from sorted(git.glob(pattern))[:_MAX_MODULES]
+
+
+def _watched_of(git: Path) -> Iterator[Path]:
+    """What would do the same and is not there: git takes its settings from the folder that `commondir` names."""
+    for name in ("commondir", "config.worktree", "hooks"):
+        if not (git / name).exists():
+            yield git / name
+
+
+_MAX_BYTES = 1_000_000
+_MAX_FILES = 300
+
+
+class Seen(Struct, frozen=True):
+    """One path as it was: a file's bytes and mode, a link's target, or nothing there."""
+
+    content: bytes | None = None
+    mode: int = 0
+    link: str | None = None
+
+
+class Guard:
+    """Remembers files and, of folders, the files directly in them; what is larger than 1 MB is only compared.
+
+    paths: may be missing; one that is made later counts as changed. places: folders that must stay where they are.
+    """
+
+    def __init__(self, paths: Iterable[Path], places: Iterable[Path] = ()) -> None:
+        self._paths = tuple(paths)
+        self._places = {place: _identity(place) for place in places}
+        self._before = {path: _look(path) for path in self._files()}
+
+    def changed(self) -> list[Path]:
+        """What is no longer as it was."""
+        now = {*self._files(), *self._before}
+        return sorted(path for path in now if _look(path) != self._before.get(path, Seen()))
+
+    def undo(self) -> list[tuple[Path, Path | None]]:
+        """Put everything back. What was changed, with the file its new content was set aside as; None: it was gone.
+
+        The person may have changed one of them meanwhile: so nothing is deleted. Raises OSError.
+        """
+        done = [found for place in self._places if (found := self._bring_back(place))]
+        for path in self.changed():
+            if not path.parent.is_dir():
+                continue  # it went with its folder, which was removed as a whole
+            aside = _set_aside(path)
+            _restore(path, self._before.get(path, Seen()))
+            done.append((path, aside))
+        return done
+
+    def _bring_back(self, place: Path) -> tuple[Path, Path | None] | None:
+        """Rename a folder to what it was called, where it is found beside its old place."""
+        identity = self._places[place]
+        if identity is None or _identity(place) == identity:
+            return None
+        moved = next((path for path in place.parent.iterdir() if _identity(path) == identity), None)
+        if moved is None:
+            return None
+        aside = _set_aside(place)
+        moved.rename(place)
+        return place, aside
+
+    def _files(self) -> Iterator[Path]:
+        for path in self._paths:
+            if path.is_dir() and not path.is_symlink():
+                try:
+                    files = sorted(path.iterdir())[:_MAX_FILES]
+                except OSError:
+                    continue
+                yield from (file for file in files if ".set-aside-" not in file.name and not file.is_dir())
+            else:
+                yield path
+
+
+def restore_guarded_files(guard: Guard, root: Path) -> str:
+    """Put everything back, and say so in a line, paths relative to the workspace; "" where nothing had changed."""
+    try:
+        undone = guard.undo()
+    except OSError as error:
+        return f"[the sandbox could not put back what commands may not change: {cause(error)}]"
+    if not undone:
+        return ""
+    shown = ", ".join(_format_path(path, aside, root) for path, aside in undone)
+    return f"[the sandbox undid what commands may not change: {shown}]"
+
+
+def _format_path(path: Path, aside: Path | None, root: Path) -> str:
+    name = path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
+    return f"{name} (kept as {aside.name})" if aside else name
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        status = path.lstat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _set_aside(path: Path) -> Path | None:
+    if not os.path.lexists(path):
+        return None
+    aside = path.with_name(f"{path.name}.set-aside-{time.time_ns()}")
+    path.rename(aside)
+    if aside.is_file() and not aside.is_symlink():
+        aside.chmod(0o600)  # a hook set aside is not a program
+    return aside
+
+
+def _look(path: Path) -> Seen:
+    try:
+        if path.is_symlink():
+            return Seen(link=str(path.readlink()))
+        if path.is_dir():
+            return Seen()  # its files are looked at each
+        status = path.stat()
+        if status.st_size > _MAX_BYTES:
+            return Seen(content=b"%d %d" % (status.st_size, status.st_mtime_ns), mode=-1)
+        return Seen(content=path.read_bytes(), mode=status.st_mode & 0o777)
+    except OSError:
+        return Seen()
+
+
+def _restore(path: Path, seen: Seen) -> None:
+    if seen.link is not None:
+        path.symlink_to(seen.link)
+    elif seen.content is not None and seen.mode >= 0:
+        part = path.with_name(f"{path.name}.set-aside-part")
+        part.write_bytes(seen.content)
+        part.chmod(seen.mode)
+        part.replace(path)

@@ -1,25 +1,243 @@
-"""The door to the sandbox: which level holds in this run, and a command put behind it."""
+"""The sandbox of one run: which level holds, commands started inside it, and files watched while they run."""
 
+import os
+import platform
+import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.config.deciding import OWN_FILES
 from clio.config.loaded import Loaded
 from clio.config.paths import FOLDER_NAME, user_home
 from clio.config.schema import Sandboxing
+from clio.config.trust import OWN_FILES
 from clio.errors import ToolFailed
-from clio.sandbox.watches import Watches
-from clio.storage.reasons import cause
+from clio.storage.files import write_atomic
+from clio.storage.locks import cause
 
-if TYPE_CHECKING:  # what puts a command behind a fence is needed with the first command
+if TYPE_CHECKING:
     import tempfile
 
-    from clio.sandbox.fence import Enclosed, Fence, Level
-    from clio.sandbox.guard import Guard
+    from clio.sandbox.fence import Enclosed, Fence, Guard, Level
 
-_ORDER: "tuple[Level, ...]" = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
+
+class Watches:
+    """One guard for each workspace in which something goes on: it remembers how all was before the first began.
+
+    Nothing tells who changed a file: what a person changes there meanwhile is set aside like what a job did.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._guards: dict[Path, tuple[Guard, int]] = {}
+        self._notes: list[str] = []
+
+    def begin(self, root: Path, look: "Callable[[], Guard]") -> None:
+        """Something is about to begin there. look: remembers how it is before the first; its errors are raised."""
+        with self._lock:
+            self._put_back(root)
+            guard, count = self._guards.get(root) or (look(), 0)
+            self._guards[root] = guard, count + 1
+
+    def end(self, root: Path) -> None:
+        """It has ended, or never began."""
+        with self._lock:
+            self._put_back(root)
+            guard, count = self._guards[root]
+            if count > 1:
+                self._guards[root] = guard, count - 1
+            else:
+                del self._guards[root]
+
+    def undo(self) -> None:
+        """Undo what was changed by now, everywhere; what is to be said of it waits."""
+        with self._lock:
+            for root in self._guards:
+                self._put_back(root)
+
+    def put_back(self) -> list[str]:
+        """The same. What is to be said and has not been said, a line each."""
+        self.undo()
+        with self._lock:
+            notes, self._notes = self._notes, []
+            return notes
+
+    def _put_back(self, root: Path) -> None:
+        if root not in self._guards:
+            return
+        from clio.sandbox.fence import restore_guarded_files
+
+        if note := restore_guarded_files(self._guards[root][0], root):
+            self._notes.append(note)
+
+
+FILE_NAME = "confinement.json"
+_ORDER: "tuple[Level, ...]" = ("bwrap", "landlock", "seatbelt")
+_WORKS: "dict[Level, str]" = {
+    "bwrap": "bwrap: files read-only, no network, no secrets",
+    "landlock": "landlock: files read-only, no network, no secrets",
+    "seatbelt": "seatbelt: files read-only, no network, no secrets",
+}
+
+
+class Confinement:
+    """Whether and how this clio confines commands. Safe to use from any thread.
+
+    The level is found out by running a small command, before the first command that runs without a question. What
+    works is remembered in `home` until the machine is started again or bubblewrap changes.
+
+    Args:
+        wanted: whether commands are to be confined.
+        home: clio's own folder; None where no file may be made: nothing is remembered, and with Landlock commands have
+            no folder for temporary files.
+        person: the user's home folder.
+        env: clio's environment.
+    """
+
+    def __init__(self, *, wanted: bool, home: Path | None, person: Path, env: Mapping[str, str]) -> None:
+        self.wanted = wanted
+        self._home = home
+        self._person = person
+        self._env = env
+        self._level: Level | None = None if wanted else "off"
+        self._reasons: dict[Level, str] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def reasons(self) -> "Mapping[Level, str]":
+        """Why the levels that were tried do not work; empty before `level`."""
+        return self._reasons
+
+    def level(self) -> "Level":
+        """What confines commands here; "off" where nothing does. The first call takes 5 to 60 ms; for a thread."""
+        with self._lock:
+            if self._level is None:
+                self._level = self._recall() or self._find()
+            return self._level
+
+    def describe(self) -> str:
+        """One sentence for the user on what holds; for a thread, as `level`."""
+        level = self.level()
+        if not self.wanted:
+            return "Commands that run without a question are not confined (confine_unasked: off)"
+        if level == "off":
+            why = ", ".join(f"{name}: {reason}" for name, reason in self._reasons.items())
+            return f"Commands that run without a question can't be confined here ({why}); they are still checked first"
+        return f"Commands that run without a question are confined ({_WORKS[level]})"
+
+    def enclose(
+        self,
+        argv: Sequence[str],
+        root: Path,
+        env: Mapping[str, str],
+        *,
+        network: bool = False,
+        lingers: bool = False,
+    ) -> "Enclosed | None":
+        """The same command, confined; None where nothing can confine it. For a thread. Raises ToolFailed.
+
+        `Enclosed.tmp`, where there is one, is to be removed after the command.
+
+        Args:
+            argv: the program and its arguments.
+            root: the workspace, where it runs.
+            env: the command's environment; programs on its PATH are found, in /tmp too.
+            network: leave it the network and the sockets of other programs.
+            lingers: it goes on as long as anything it started does.
+        """
+        level = self.level()
+        if level == "off":
+            return None
+        from clio.sandbox.backends import confine_command
+
+        try:
+            return confine_command(
+                level,
+                root,
+                tuple(argv),
+                person=self._person,
+                env=env,
+                network=network,
+                lingers=lingers,
+                own_tmp=self._home is not None,
+            )
+        except OSError as error:
+            raise ToolFailed(f"the command was not run, because it could not be confined: {cause(error)}") from error
+
+    def use(self, level: "Level") -> None:
+        """Use this level without finding out whether it works; for tests and measurements."""
+        with self._lock:
+            self._level = level
+
+    def try_again(self) -> None:
+        """Find the level out once more, since what was remembered does not work; for a thread."""
+        with self._lock:
+            self._level = self._find()
+
+    def _find(self) -> "Level":
+        from clio.sandbox.backends import explain_unusable_confinement
+
+        for level in _ORDER:
+            reason = self._reasons[level] = explain_unusable_confinement(level, self._env, self._person)
+            if not reason:
+                self._remember(level)
+                return level
+        return "off"
+
+    def _recall(self) -> "Level | None":
+        """The level that worked since the machine was started; what did not work is tried again each time."""
+        if self._home is None or not (key := _machine()):
+            return None
+        import json
+
+        try:
+            stored = json.loads((self._home / FILE_NAME).read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        return next((level for level in _ORDER if stored == {"machine": key, "level": level}), None)
+
+    def _remember(self, level: "Level") -> None:
+        if self._home is None or not self._home.is_dir() or not (key := _machine()):
+            return
+        import contextlib
+        import json
+
+        with contextlib.suppress(OSError):  # it is found out again next time
+            data = json.dumps({"machine": key, "level": level}).encode("ascii")
+            write_atomic(self._home / FILE_NAME, data, durable=False)
+
+
+def _machine() -> str:
+    """What decides which level works: kernel and boot, user, container, bubblewrap, Python. "" where unknown."""
+    if sys.platform == "win32":
+        return ""
+    import shutil
+
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        spaces = [str(Path(f"/proc/self/ns/{name}").stat().st_ino) for name in ("user", "mnt")]
+    except OSError:
+        return ""
+    try:
+        profile = Path("/proc/self/attr/current").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        profile = ""
+    parts = ["1", boot, platform.release(), platform.version(), str(os.getuid()), *spaces, profile, sys.executable]
+    if program := shutil.which("bwrap"):
+        status = Path(program).stat()
+        parts += [program, str(status.st_mtime_ns), str(status.st_size)]
+    return " ".join(parts)
+
+
+def open_confinement(loaded: Loaded, env: Mapping[str, str]) -> Confinement:
+    """The confinement of a configuration. Finds out nothing yet."""
+    config = loaded.config
+    home = None if config.incognito else loaded.home
+    return Confinement(wanted=config.confine_unasked != "off", home=home, person=user_home(env), env=env)
+
+
+_LEVEL_ORDER: "tuple[Level, ...]" = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
 
 
 class Sandbox:
@@ -114,7 +332,7 @@ class Sandbox:
 
     def fence(self, root: Path) -> "Fence":
         """What commands of a workspace may touch."""
-        from clio.sandbox.places import make_fence
+        from clio.sandbox.fence import make_fence
 
         with self._lock:
             if self._tmp is None:
@@ -140,9 +358,9 @@ class Sandbox:
         """
         if self._level != "bwrap":
             return False
-        from clio.sandbox.own_tmp import named_in_tmp
+        from clio.sandbox.fence import find_tmp_paths
 
-        if not (named := named_in_tmp(command)):
+        if not (named := find_tmp_paths(command)):
             return False
         real = self.fence(root).write
         return any(".." in path.parts or not {path, *path.parents}.intersection(real) for path in named)
@@ -157,10 +375,10 @@ class Sandbox:
         level = self.level()
         if level == "off":
             return Enclosed(argv=tuple(argv))
-        from clio.sandbox.probe import enclose
+        from clio.sandbox.backends import enclose_command
 
         try:
-            return enclose(level, self.fence(root), tuple(argv), root, lingers=lingers)
+            return enclose_command(level, self.fence(root), tuple(argv), root, lingers=lingers)
         except OSError as error:
             why = f"{cause(error)}; the user can start clio without it"
             raise ToolFailed(f"the sandbox cannot be set up: {why}") from error
@@ -178,7 +396,7 @@ class Sandbox:
         self.watches.begin(root, lambda: self._guard(root, (self._home,)))
 
     def _guard(self, root: Path, folders: tuple[Path, ...]) -> "Guard":
-        from clio.sandbox.guard import Guard
+        from clio.sandbox.fence import Guard
 
         match self.level():
             case "off":
@@ -200,11 +418,11 @@ class Sandbox:
             self._tmp = None
 
     def _find(self) -> None:
-        from clio.sandbox.probe import why_not
+        from clio.sandbox.backends import explain_unusable_level
 
-        tried = _ORDER if self.choice == "auto" else (self.choice,)
+        tried = _LEVEL_ORDER if self.choice == "auto" else (self.choice,)
         for level in tried:
-            reason = self._reasons[level] = why_not(level, self._env)
+            reason = self._reasons[level] = explain_unusable_level(level, self._env)
             if not reason:
                 self._level = level
                 return

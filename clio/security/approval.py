@@ -1,4 +1,4 @@
-"""Who decides what a tool call may do: the mode, the rules, the answers of this session, and the never-list."""
+"""The policy that allows, asks about or denies each tool call: approval mode, rules and answers of the session."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -6,14 +6,28 @@ from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from msgspec import Struct
 
+from clio.config.loaded import Loaded
 from clio.config.schema import ApprovalMode
-from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
-from clio.security.path_policy import Workspace
-from clio.security.protected import decides_for_clio, is_protected
-from clio.security.rule import FETCH, host_matches, read_rule, tool_matches
+from clio.security.actions import (
+    FETCH,
+    Action,
+    CallServer,
+    ChangeFiles,
+    FetchUrl,
+    FileChange,
+    Internal,
+    ReadFiles,
+    RunCommand,
+    Workspace,
+    host_matches,
+    read_rule,
+    tool_matches,
+)
+from clio.security.protected_files import explain_clio_file, is_protected
 
-if TYPE_CHECKING:  # some forty modules that know the shell; a session without a command needs none of them
+if TYPE_CHECKING:
     from clio.security.command_policy import CommandView
+
 
 PLAN_REASON = "plan mode only reads; describe this step in the plan and let the user leave plan mode to carry it out"
 
@@ -239,7 +253,7 @@ class Policy:
 
     def _why_never_unasked(self, path: Path) -> str:
         """Why a write needs a person even in mode "all"; "" where it does not: else a mode could widen itself."""
-        return decides_for_clio(path, self.workspace.root, self._home)
+        return explain_clio_file(path, self.workspace.root, self._home)
 
     def _permitted(self, path: Path) -> bool:
         return any(place in self._paths or place in self._readable for place in (path, *path.parents))
@@ -286,7 +300,7 @@ class Policy:
 
     def _unless_it_widens(self, action: RunCommand, view: "CommandView") -> Verdict:
         """Mode "all" runs what the deny rules can be checked for, and what does not plainly write what widens clio."""
-        from clio.security.shell.syntax import NO_GRAMMAR
+        from clio.security.shell.parser import NO_GRAMMAR
 
         if NO_GRAMMAR in view.unknown:
             return Ask("high", NO_GRAMMAR, in_every_mode=True)
@@ -294,13 +308,13 @@ class Policy:
             return Ask("high", f"{view.unknown[0]}, so the deny rules cannot be checked")
         if action not in self._commands and (doubt := view.denied_by(self._deny, "maybe")):
             return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
-        from clio.security.written_settings import settings_written
+        from clio.security.outside_changes import explain_written_settings
 
-        widens = settings_written(view.line, view.start, self._why_never_unasked)
+        widens = explain_written_settings(view.line, view.start, self._why_never_unasked)
         if widens and action not in self._commands:
             return Ask("high", f"it may write {widens}", in_every_mode=True)
         if action not in self._commands:
-            from clio.security.unknown_targets import find_unknown_target
+            from clio.security.system_changes import find_unknown_target
 
             if unknown := find_unknown_target(view.line, view.text, view.start, str(Path.home())):
                 return Ask("high", unknown, in_every_mode=True)
@@ -388,3 +402,25 @@ def _touched(action: ChangeFiles) -> tuple[Path, ...]:
     """Every path a change writes or removes."""
     moved = [change.moved_to for change in action.changes if change.moved_to is not None]
     return (*(change.path for change in action.changes), *moved)
+
+
+_AFTER: dict[ApprovalMode, ApprovalMode] = {"ask": "edits", "edits": "plan", "plan": "ask", "all": "ask"}
+
+
+def get_next_mode(mode: ApprovalMode) -> ApprovalMode:
+    """The mode after this one: ask, edits, plan, and ask again. It never comes to "all", which is to be written out."""
+    return _AFTER[mode]
+
+
+def open_policy(loaded: Loaded, workspace: Workspace) -> Policy:
+    """What judges the model's calls: by the mode and the rules of the configuration."""
+    config = loaded.config
+    return Policy(
+        workspace,
+        config.approve,
+        allow=config.allow,
+        deny=config.deny,
+        private_network=config.private_network,
+        incognito=config.incognito,
+        clio_home=loaded.home,
+    )

@@ -1,4 +1,4 @@
-"""What one command line means in one workspace: what it reads and writes, its danger, the rules that cover it."""
+"""What one command line means in one workspace: paths it reads and writes, its risk, and the rules that cover it."""
 
 import os
 import posixpath
@@ -12,29 +12,32 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.git_looking import answer
-from clio.security import risk_tables as tables
-from clio.security.actions import RunCommand
-from clio.security.command_risk import assess, judge_reading
+from clio.security import command_risk as tables
+from clio.security.actions import Rule, RunCommand, Workspace, is_about_commands
+from clio.security.allow_rules import is_allowed_by_rule, suggest_exact_rule, suggest_rule
+from clio.security.command_risk import Level, Risk, assess, high, judge_reading, low, medium, pick_worst_risk
 from clio.security.deny_rules import Match, match_deny
-from clio.security.never_list import never
-from clio.security.path_policy import Workspace
-from clio.security.program_aliases import ConfiguredAliases
-from clio.security.protected import is_protected
+from clio.security.never_list import explain_forbidden_command
+from clio.security.program_options import ConfiguredAliases
+from clio.security.protected_files import is_protected
+from clio.security.readonly.developer_tools import explain_project_influence
 from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import is_listed, is_started
-from clio.security.readonly.project_files import project_decides
-from clio.security.risk import Level, Risk, high, low, medium, worst
-from clio.security.rule import Rule, is_about_commands
-from clio.security.rules import allows, suggest, suggest_exact
-from clio.security.shell.dialects import doubt, line_shell, runs_bash
-from clio.security.shell.known_values import KnownCalls, find_known_calls
-from clio.security.shell.open_words import settled
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import Redirect, SimpleCommand, Word, has_glob
+from clio.security.shell.command_line import (
+    Redirect,
+    SimpleCommand,
+    Word,
+    explain_shell_doubt,
+    get_line_shell,
+    has_glob,
+    is_bash,
+)
+from clio.security.shell.known_values import KnownCalls, find_known_calls, is_settled
+from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 from clio.security.system_changes import starts_without_end
+from clio.text.lazy_regex import LazyRegex
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _PUBLIC_FILES = frozenset(
@@ -47,18 +50,18 @@ _KEEP_VARIABLES = frozenset({"time", "command", "nice", "nohup", "timeout"})
 """Wrappers that hand on the variables clio sets for git; `env -i` does not."""
 _MAX_MATCHES = 500
 _GIT_TIMEOUT_S = 5.0
-_DIRECTORY_STACK = LatePattern(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
+_DIRECTORY_STACK = LazyRegex(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 # xargs parts names at blanks: "a b" is two plain names, while "a -x" has an option and "a /etc" a path elsewhere.
-_STRANGE_NAME = LatePattern(r"^-|[^\S ]|['\"\\]| (?![\w(])")
+_STRANGE_NAME = LazyRegex(r"^-|[^\S ]|['\"\\]| (?![\w(])")
 # A shell takes more for patterns.
-_STRANGE_WORD = LatePattern(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
-_PARTED = LatePattern(r"[\s*?\[\\]|^-")
-_PROGRAM = LatePattern(r"[\w./+:@\[~-]+")
-_PYTHON = LatePattern(r"python[\d.]*t?")
+_STRANGE_WORD = LazyRegex(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
+_PARTED = LazyRegex(r"[\s*?\[\\]|^-")
+_PROGRAM = LazyRegex(r"[\w./+:@\[~-]+")
+_PYTHON = LazyRegex(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000
 _MACHINE = ("/proc/", "/sys/", "/dev/")
 """They show processes and devices, wherever the workspace is."""
-_BRACKETS = LatePattern(r"[^/]*\[[^/]*")
+_BRACKETS = LazyRegex(r"[^/]*\[[^/]*")
 
 
 class CommandView:
@@ -69,12 +72,12 @@ class CommandView:
         self.clio_home = clio_home
         self.start = str(action.cwd)
         self.text = action.command
-        shell = line_shell()
-        self.line = parse(action.command, plain=not runs_bash(shell))
+        shell = get_line_shell()
+        self.line = parse_command_line(action.command, plain=not is_bash(shell))
         forks = "it may start processes without end" if starts_without_end(action.command) else ""
-        self.unknown = tuple(filter(None, (*self.line.unknown, doubt(action.command, shell), forks)))
+        self.unknown = tuple(filter(None, (*self.line.unknown, explain_shell_doubt(action.command, shell), forks)))
         self._known: dict[SimpleCommand, KnownCalls | None] = {}
-        self.never = never(self.line, action.command, self.start, str(Path.home()))
+        self.never = explain_forbidden_command(self.line, action.command, self.start, str(Path.home()))
 
     @cached_property
     def risks(self) -> tuple[Risk, ...]:
@@ -91,7 +94,7 @@ class CommandView:
         """The most dangerous part, and why; what could not be understood counts as high."""
         unknown = [high(reason) for reason in self.unknown]
         dynamic = [low("an argument is only known when it runs")] if any(map(self._open, self.line.commands)) else []
-        return worst([*dynamic, *self.risks, *self.redirect_risks, *unknown])
+        return pick_worst_risk([*dynamic, *self.risks, *self.redirect_risks, *unknown])
 
     @property
     def only_reads(self) -> bool:
@@ -110,7 +113,7 @@ class CommandView:
         Where the line runs programs that it does not name, every rule about commands forbids it.
         """
         aliases = ConfiguredAliases(self.start, self.line)
-        scripts = [parse(script.text).commands for script in self.line.late_scripts]
+        scripts = [parse_command_line(script.text).commands for script in self.line.late_scripts]
         late = [_open_marks(each) for commands in scripts for each in commands]
         commands = (*self.line.commands, *self.line.second_reading, *late)
         unnamed = not all(scripts) or any(each.words and not _PROGRAM.fullmatch(each.program) for each in late)
@@ -137,7 +140,9 @@ class CommandView:
             if risk.level == "low" and not self._open(command):
                 continue
             needed = self._needed(command, risk)
-            rule = next((rule for rule in rules if allows(rule, command, needed, self._inside_of(command))), None)
+            rule = next(
+                (rule for rule in rules if is_allowed_by_rule(rule, command, needed, self._inside_of(command))), None
+            )
             if rule is None:
                 return None
             used.append(rule.text)
@@ -147,7 +152,11 @@ class CommandView:
         """Whether these rules name every part of the line, however little it does. Says nothing of their danger."""
         commands = self.line.commands
         harmless = not self.unknown and all(risk.level == "low" for risk in self.redirect_risks)
-        return harmless and bool(commands) and all(any(allows(one, part, "low") for one in rules) for part in commands)
+        return (
+            harmless
+            and bool(commands)
+            and all(any(is_allowed_by_rule(one, part, "low") for one in rules) for part in commands)
+        )
 
     def suggestion(self, rules: tuple[Rule, ...]) -> str | None:
         """The one rule that would let the line run next time; None where none or more than one would be needed."""
@@ -157,10 +166,12 @@ class CommandView:
         for command, risk in zip(self.line.commands, self.risks, strict=True):
             needed, inside = self._needed(command, risk), self._inside_of(command)
             if (risk.level == "low" and not self._open(command)) or any(
-                allows(rule, command, needed, inside) for rule in rules
+                is_allowed_by_rule(rule, command, needed, inside) for rule in rules
             ):
                 continue
-            wanted.add(suggest_exact(command) if needed != risk.level else suggest(command, risk.level, inside))
+            wanted.add(
+                suggest_exact_rule(command) if needed != risk.level else suggest_rule(command, risk.level, inside)
+            )
         return wanted.pop() if len(wanted) == 1 else None
 
     def _inside_of(self, command: SimpleCommand) -> Callable[[Word], bool]:
@@ -181,7 +192,8 @@ class CommandView:
         if is_started(command) and is_listed(command.program):
             return isinstance(judge_reading(command, self.line), str)
         return (
-            not settled(command, None if self._nested else self.text, self.start) and self._stands_for(command) is None
+            not is_settled(command, None if self._nested else self.text, self.start)
+            and self._stands_for(command) is None
         )
 
     def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
@@ -205,14 +217,14 @@ class CommandView:
         known = self._stands_for(command)
         if known is None or not is_listed(command.program):
             return self._risk_of(command)
-        if known.files and not self._nested and settled(command, self.text, self.start):
+        if known.files and not self._nested and is_settled(command, self.text, self.start):
             return self._risk_of(command)  # what it prints needs no look at the files
         for base in self._bases(command.folders) or ():
             if any(_parts_names(base, pattern) for pattern in known.patterns):
                 return medium("a name that a pattern matches may stand for several words")
         if known.files and (why := self._check_files(command.folders)):
             return medium(f"it {why}")
-        return worst([self._risk_of(call) for call in known.calls])
+        return pick_worst_risk([self._risk_of(call) for call in known.calls])
 
     def _check_files(self, folders: tuple[str, ...] | None) -> str:
         """Why a name of a file below these folders may be taken for something else, or lead outside; "" if none may."""
@@ -252,7 +264,7 @@ class CommandView:
             if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
                 return why
             for condition in judgement.conditions:
-                if why := project_decides(condition, Path(os.path.realpath(base)), self.workspace.root):
+                if why := explain_project_influence(condition, Path(os.path.realpath(base)), self.workspace.root):
                     return why
         there = [*bases, *(posixpath.join(base, _expanded(judgement.directory)) for base in bases)]
         for word in judgement.paths:
@@ -275,7 +287,7 @@ class CommandView:
         shielded = _KEEP_VARIABLES.issuperset(wrappers)
         return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._inside(place) else ""
 
-    def _tree_leaves(self, starts: list[str], *, strange: LatePattern | None) -> str:
+    def _tree_leaves(self, starts: list[str], *, strange: LazyRegex | None) -> str:
         """Why a walk through directories and their links may leave the workspace; "" where it does not.
 
         strange: where the names there become words of another call, those that may look like an option or part in
@@ -417,7 +429,7 @@ def _may_wait(place: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _check_index(bases: Iterable[str], pattern: LatePattern | None = None) -> str:
+def _check_index(bases: Iterable[str], pattern: LazyRegex | None = None) -> str:
     """Why names that git lists may be taken for something else; "" where they are not.
 
     An index that came with a repository may hold names of which no file is in the directory.

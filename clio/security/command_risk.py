@@ -1,28 +1,309 @@
-"""How dangerous each simple command is, from its words alone. Pure: where its paths lie is judged elsewhere."""
+"""The risk level of a simple command, judged by its words alone; which paths it touches is judged elsewhere."""
 
 import re
+from itertools import pairwise
+from typing import Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security import risk_tables as tables
-from clio.security.git_risk import assess_git
-from clio.security.readonly.find import STARTERS
-from clio.security.readonly.git import is_listed_subcommand
+from clio.security.readonly.git_grammar import LISTED, is_harmless_setting, is_listed_subcommand
 from clio.security.readonly.grammar import Judgement
-from clio.security.readonly.judge import is_listed, is_started, judge_read_only
-from clio.security.risk import Risk, exceeds, has_option, high, low, medium, worst
-from clio.security.shell.open_words import own_name
-from clio.security.shell.peel import WITHHOLDS
-from clio.security.shell.state import decides
-from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
-from clio.security.shell.wrappers import SAME_SHELL, SHELLS, is_loader
+from clio.security.readonly.judge import STARTERS, is_listed, is_started, judge_read_only
+from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, decides, word_set
+from clio.security.shell.known_values import is_line_variable
+from clio.security.shell.wrappers import SAME_SHELL, SHELLS, WITHHOLDS, git_subcommand, is_loader
+from clio.text.lazy_regex import LazyRegex
+
+Level = Literal["low", "medium", "high"]
+_ORDER: tuple[Level, ...] = ("low", "medium", "high")
+
+
+class Risk(Struct, frozen=True):
+    """A degree of danger and why. "low" is given only to what provably reads and nothing else."""
+
+    level: Level
+    reason: str
+
+
+def low(reason: str) -> Risk:
+    """It only looks."""
+    return Risk("low", reason)
+
+
+def medium(reason: str) -> Risk:
+    """It changes what can be brought back, or is not known."""
+    return Risk("medium", reason)
+
+
+def high(reason: str) -> Risk:
+    """It may destroy, reach out, or escape notice."""
+    return Risk("high", reason)
+
+
+def pick_worst_risk(risks: list[Risk]) -> Risk:
+    """The most dangerous of several, the first of equals; low for none."""
+    return max(risks, key=lambda risk: _ORDER.index(risk.level), default=low("nothing runs"))
+
+
+def is_level_above(level: Level, limit: Level) -> bool:
+    """Whether one degree is above another."""
+    return _ORDER.index(level) > _ORDER.index(limit)
+
+
+def has_option(argv: tuple[str, ...], letters: str, longs: tuple[str, ...] = ()) -> bool:
+    """Whether arguments hold one of these one-letter options, alone or in a cluster, or one of these long ones.
+
+    Long options may be shortened (`--outp`), as GNU programs and git allow; one character after `--` is enough here.
+    What stands after a lone `--` is no option.
+    """
+    for word in argv:
+        if word == "--":
+            return False
+        if word.startswith("--"):
+            name = word[2:].split("=", 1)[0]
+            if name and any(each == name or each.startswith(name) for each in longs):
+                return True
+        elif len(word) > 1 and word[0] == "-" and any(letter in word[1:] for letter in letters):
+            return True
+    return False
+
+
+FIND_READS = word_set("""
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -maxdepth -mindepth -size -empty
+    -newer -newermt -anewer -cnewer -mtime -mmin -atime -amin -ctime -cmin -user -group -perm -not -and -or -a -o ! ( )
+    , -print -print0 -printf -ls -prune -quit -depth -d -mount -xdev -links -inum -samefile -readable -writable
+    -executable -true -false -regextype -H -P -E -nouser -nogroup -daystart -used -lname -ilname -noleaf -warn -nowarn
+    """)
+"""The words of `find` that look and do nothing."""
+
+BUILDS = word_set("""
+    make gmake cmake ctest ninja meson bazel gradle gradlew mvn mvnw ant sbt cargo rustc rustfmt clippy-driver go gofmt
+    gcc g++ clang clang++ cc c++ ld ar javac java kotlinc scalac swift swiftc xcodebuild dotnet msbuild zig ghc cabal
+    stack mix elixir rebar3 dune opam npm npx pnpm pnpx yarn bun bunx node deno tsc ts-node tsx eslint prettier jest
+    vitest mocha webpack vite rollup esbuild next nuxt ng nx turbo lerna playwright cypress python python3 pypy pypy3
+    pip pip3 pipx uv uvx poetry pipenv pdm hatch flit tox nox pytest unittest coverage mypy pyright ruff black isort
+    flake8 pylint bandit pre-commit sphinx-build mkdocs conda mamba ruby bundle rake gem rspec rubocop rails php
+    composer phpunit perl prove lua luac Rscript julia just task invoke fab protoc buf helm packer vagrant ansible
+    ansible-playbook shellcheck shfmt hadolint yamllint jsonlint markdownlint sqlite3 psql mysql redis-cli mongosh
+    """)
+"""Builds, tests, package managers and interpreters: they run the project's own code."""
+
+FILES = word_set(
+    "mkdir touch cp mv ln install rmdir rm tee unlink truncate split csplit patch tar unzip zip gzip gunzip bzip2 xz "
+    "zstd 7z rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs chmod chown chgrp setfacl xattr shred dd"
+)
+"""Programs that change the files they name; a path outside the workspace makes them dangerous."""
+
+INTERPRETERS = word_set(
+    "python python3 pypy pypy3 node deno bun ruby perl php lua Rscript julia pwsh powershell osascript tclsh"
+)
+
+HIGH: dict[str, str] = {
+    **dict.fromkeys(word_set("sudo doas su pkexec runuser run0"), "it acts as another user"),
+    **dict.fromkeys(
+        word_set("dd shred diskutil wipefs fdisk sfdisk gdisk parted mkswap losetup cryptsetup"), "it writes raw data"
+    ),
+    **dict.fromkeys(word_set("mount umount swapon swapoff chroot nsenter unshare"), "it changes the system"),
+    **dict.fromkeys(word_set("kill killall killall5 pkill xkill"), "it ends processes"),
+    **dict.fromkeys(word_set("shutdown reboot halt poweroff init telinit"), "it stops the machine"),
+    **dict.fromkeys(word_set("service launchctl at batch sysctl modprobe insmod rmmod"), "it changes the system"),
+    **dict.fromkeys(word_set("iptables ip6tables nft ufw ifconfig route"), "it changes the network"),
+    **dict.fromkeys(word_set("useradd userdel usermod groupadd passwd chpasswd visudo adduser"), "it changes accounts"),
+    **dict.fromkeys(word_set("nc ncat netcat socat telnet ftp ssh scp sftp ssh-copy-id"), "it reaches another machine"),
+    **dict.fromkeys(
+        word_set("aws gcloud az doctl flyctl fly heroku vercel netlify wrangler"), "it changes a cloud account"
+    ),
+    **dict.fromkeys(word_set("twine dropdb dropuser"), "it cannot be taken back"),
+    **dict.fromkeys(word_set("alias enable hash bind"), "it changes what later words mean"),
+    **dict.fromkeys(word_set("parallel script expect systemd-run"), "it starts what clio cannot see"),
+    **dict.fromkeys(word_set("security keychain gpg gpg2 pass op ssh-keygen ssh-add"), "it handles keys"),
+}
+"""Programs that are dangerous in every form, and why."""
+
+HIGH_WORDS: dict[str, tuple[frozenset[str], str]] = {
+    "npm": (word_set("publish unpublish deprecate owner access token login adduser -g --global"), "registry"),
+    "pnpm": (word_set("publish -g --global login"), "registry"),
+    "yarn": (word_set("publish global login"), "registry"),
+    "bun": (word_set("publish -g --global"), "registry"),
+    "cargo": (word_set("publish yank owner login"), "registry"),
+    "gem": (word_set("push yank owner"), "registry"),
+    "uv": (word_set("publish"), "registry"),
+    "poetry": (word_set("publish"), "registry"),
+    "flit": (word_set("publish"), "registry"),
+    "hatch": (word_set("publish"), "registry"),
+    "pip": (word_set("--break-system-packages"), "system"),
+    "pip3": (word_set("--break-system-packages"), "system"),
+    "docker": (word_set("run exec rm rmi prune kill stop push down system volume cp"), "containers"),
+    "podman": (word_set("run exec rm rmi prune kill stop push down system volume cp"), "containers"),
+    "docker-compose": (word_set("run exec rm down kill stop"), "containers"),
+    "kubectl": (word_set("delete apply create edit patch replace exec scale drain cordon run cp"), "cluster"),
+    "helm": (word_set("install upgrade uninstall delete rollback push"), "cluster"),
+    "terraform": (word_set("apply destroy import taint state force-unlock"), "infrastructure"),
+    "gh": (
+        word_set("create merge close delete api edit comment secret auth release upload rerun"),
+        "repository on GitHub",
+    ),
+    "brew": (word_set("install uninstall remove upgrade update link unlink services"), "system"),
+    **dict.fromkeys(
+        word_set("apt apt-get dnf yum zypper apk snap flatpak port"),
+        (
+            word_set("install remove purge upgrade dist-upgrade autoremove add del update erase full-upgrade"),
+            "system",
+        ),
+    ),
+    "pacman": (word_set("-S -Sy -Syu -R -Rs -Rns -U"), "system"),
+    "systemctl": (
+        word_set("start stop restart reload enable disable mask kill isolate poweroff reboot halt suspend"),
+        "system",
+    ),
+    "crontab": (word_set("-e -r -"), "system"),
+    "rsync": (word_set("--delete --delete-after --delete-before --remove-source-files"), "files"),
+}
+"""Words that make a program dangerous wherever they stand among its arguments, and what they change."""
+
+UPLOADS = ("data", "form", "upload-file", "json", "post-data", "post-file", "body-data", "body-file", "url-query")
+UPLOAD_LETTERS = "dFT"
+"""Options of curl and wget that send something."""
+
+SYSTEM_FOLDERS = word_set(
+    "/bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System /Library "
+    "/Applications /Volumes /private /mnt /media /nix"
+)
+"""Folders whose recursive removal ends a machine."""
+
+STANDARD_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/", "/sbin/", "/usr/sbin/")
+"""Where a program named by its path is the one its name says."""
+
+
+_WRITES_OR_RUNS = (
+    "output",
+    "ext-diff",
+    "open-files-in-pager",
+    "textconv",
+    "filters",
+    "output-directory",
+    "show-signature",
+)
+_SAFE_LONG = frozenset({"--text", "--oneline", "--ours", "--others", "--format", "--find-renames", "--show-toplevel"})
+
+# Sub-commands that change only what git can bring back.
+_MEDIUM = word_set("""
+    add commit merge pull fetch mv rm cherry-pick revert switch init clone am apply submodule format-patch
+    archive bundle sparse-checkout rebase fsck ls-remote verify-commit verify-tag maintenance help difftool mergetool
+    """)
+_RUNS = {"difftool": "x", "rebase": "x"}
+"""Sub-commands with a one-letter option that names a program."""
+_HIGH = {
+    "push": "it changes the remote repository",
+    "clean": "it deletes files git does not hold",
+    "filter-branch": "it rewrites history",
+    "filter-repo": "it rewrites history",
+    "update-ref": "it moves references by hand",
+    "replace": "it rewrites history",
+    "gc": "it may delete unreachable commits",
+    "prune": "it deletes unreachable commits",
+    "send-email": "it sends mail",
+    "daemon": "it opens a network port",
+    "instaweb": "it opens a network port",
+    "credential": "it handles passwords",
+    "credential-store": "it handles passwords",
+    "credential-cache": "it handles passwords",
+    "read-tree": "it may throw changes away",
+    "checkout-index": "it may throw changes away",
+    "shell": "it runs a program",
+}
+
+
+def assess_git(command: SimpleCommand) -> Risk:
+    """The danger of one call of git that is not known only to read, its options and configuration included."""
+    words, argv = command.words, command.argv
+    place = git_subcommand(words)
+    if place < 0:
+        return high("git gets an option clio does not know")
+    for option, value in pairwise(argv[1 : place + 1]):
+        if option in ("-c", "--config-env") and (option != "-c" or not is_harmless_setting(value)):
+            return high(f"git gets the setting {value.split('=', 1)[0]!r}, which may run a program")
+        if option.startswith("--config-env="):
+            return high("git gets a setting from a variable, which may run a program")
+        if option.startswith(("--git-dir", "--work-tree", "--exec-path")):
+            return medium("git works on another repository")
+    if place >= len(words):
+        return medium("git gets an option clio does not know")
+    if words[place].dynamic:
+        return high("the git command is only known when it runs")
+    return _assess_subcommand(argv[place], argv[place + 1 :])
+
+
+def _assess_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
+    if name in LISTED and name not in _CHANGES:
+        plain = tuple(word for word in rest if word not in _SAFE_LONG)
+        if has_option(plain, "O" if name == "grep" else "", _WRITES_OR_RUNS):
+            return high(f"git {name} may write a file or run a program")
+        return _CHANGING_FORMS.get(name) or medium(f"git {name} gets an argument that is not known to be harmless")
+    if name in _HIGH:
+        return high(_HIGH[name])
+    if name in _MEDIUM:
+        if has_option(rest, "f", ("force", "exec", "extcmd", "upload-pack", "receive-pack")) and name not in (
+            "add",
+            "fetch",
+        ):
+            return high(f"git {name} is forced, or runs a program")
+        if has_option(rest, _RUNS.get(name, ""), ("upload-pack", "exec", "extcmd")):
+            return high(f"git {name} runs a program")
+        if name in ("clone", "init") and has_option(rest, "cu" if name == "clone" else "", ("config", "template")):
+            return high(f"git {name} sets what may run programs later")
+        if name == "switch" and has_option(rest, "C", ("discard-changes", "force-create")):
+            return high("git switch throws changes or a branch away")
+        return medium(f"git {name} changes the repository")
+    return _assess_special(name, rest)
+
+
+_CHANGES = word_set("apply bisect branch clean notes remote sparse-checkout stash tag worktree help")
+"""Subcommands that read in some forms and change the repository in others."""
+_CHANGING_FORMS = {
+    "config": high("git settings may hold secrets, and set programs that run later"),
+    "reflog": high("git reflog forgets commits"),
+    "symbolic-ref": high("it moves a reference"),
+}
+
+
+def _assess_special(name: str, rest: tuple[str, ...]) -> Risk:
+    first = rest[0] if rest else ""
+    positionals = [word for word in rest if not word.startswith("-")]
+    changes = medium(f"git {name} changes the repository")
+    match name:
+        case "branch" | "tag":
+            if has_option(rest, "DMCf", ("force", "delete")) or (name == "tag" and has_option(rest, "d")):
+                return high(f"git {name} deletes or overwrites")
+            return changes
+        case "remote":
+            return medium("git asks the remote repository") if positionals[:1] == ["show"] else changes
+        case "stash":
+            if first in ("list", "show"):
+                return high("git stash may write a file or run a program")
+            return high("git stash throws work away") if first in ("drop", "clear") else changes
+        case "worktree" | "notes" | "bisect" | "sparse-checkout":
+            return changes
+        case "reset":
+            return high("git reset --hard throws changes away") if has_option(rest, "", ("hard", "merge")) else changes
+        case "checkout" | "restore":
+            makes = has_option(rest, "bt", ("track", "orphan", "no-track"))
+            discards = "--" in rest or "." in positionals or has_option(rest, "fB", ("force", "ours", "theirs"))
+            discards = discards or (len(positionals) > 1 and not makes)
+            staged = has_option(rest, "S", ("staged",)) and not has_option(rest, "W", ("worktree",))
+            if (name == "restore" and not staged) or (name == "checkout" and discards):
+                return high(f"git {name} throws changes away")
+            return changes
+        case _:
+            return medium(f"clio does not know the command 'git {name}'")
+
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
 ELSEWHERE = _AS_ANOTHER | {"ssh"}
 """Wrappers that have a command act as another user, or on another machine."""
 PLAIN_STARTERS = (
-    names("""
+    word_set("""
     time command builtin exec nohup setsid timeout gtimeout nice ionice stdbuf taskset caffeinate xargs find fd fdfind
     watch jobs coproc ! env arch setarch i386 i486 i586 i686 x86_64 linux32 linux64 uname26 flock cmake
     """)
@@ -31,19 +312,19 @@ PLAIN_STARTERS = (
 )
 """Wrappers that start nothing but the call they are given, found on the same PATH, and hand on all variables."""
 _DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
-_HARMLESS = names("""
+_HARMLESS = word_set("""
     LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI COLUMNS LINES TERM COLORTERM NODE_ENV
     RUST_BACKTRACE RUST_LOG
     PYTHONDONTWRITEBYTECODE PYTHONUNBUFFERED PYTHONHASHSEED PYTHONIOENCODING PYTHONUTF8 PYTHONFAULTHANDLER
     VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
-_LOCALE = LatePattern(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
-_ZONE = LatePattern(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
-_PLAIN_VALUE = LatePattern(r"[\w.,:=+%-]*", re.ASCII)
+_LOCALE = LazyRegex(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
+_ZONE = LazyRegex(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
+_PLAIN_VALUE = LazyRegex(r"[\w.,:=+%-]*", re.ASCII)
 """No variable of the environment, which programs would show, and no path."""
 _ANY_WORD = "1"
-_ONLY_READ = names("""
+_ONLY_READ = word_set("""
     ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename dirname
     realpath readlink cut tr nl tac rev fold fmt column paste join comm cmp md5sum sha1sum sha224sum sha256sum sha384sum
     sha512sum b2sum cksum sum md5 shasum od hexdump strings seq expr test [ [[ sleep ps uptime free nproc lscpu
@@ -52,7 +333,7 @@ _ONLY_READ = names("""
     """)
 """Programs that read whatever their arguments are, so that an open one is a small risk."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
-_SOURCES = LatePattern(rf"{_SOURCE}(?::{_SOURCE})*:?")
+_SOURCES = LazyRegex(rf"{_SOURCE}(?::{_SOURCE})*:?")
 
 
 def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
@@ -70,8 +351,8 @@ def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
         return assess_env(command, line)
     if command.words[0].dynamic:
         return high("its program is only known when it runs")
-    own, env = worst([_program(command, line), _assess_wrappers(command)]), assess_env(command, line)
-    return env if exceeds(env.level, own.level) else own
+    own, env = pick_worst_risk([_program(command, line), _assess_wrappers(command)]), assess_env(command, line)
+    return env if is_level_above(env.level, own.level) else own
 
 
 def _assess_wrappers(command: SimpleCommand) -> Risk:
@@ -85,11 +366,11 @@ def _assess_wrappers(command: SimpleCommand) -> Risk:
 def assess_env(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
     """The danger of the variables a command sets, the worst of them: some choose which code runs."""
     settings = [_setting(command, name, value, line) for name, value in command.env]
-    return worst([low("it sets nothing that matters"), *settings])
+    return pick_worst_risk([low("it sets nothing that matters"), *settings])
 
 
 def _setting(command: SimpleCommand, name: str, value: str, line: CommandLine | None) -> Risk:
-    if harmless_variable(name, value) or _its_own(command, name, line):
+    if is_harmless_variable(name, value) or _its_own(command, name, line):
         return low("it sets nothing that matters")
     if names_own_code(command, name, value):
         return medium(f"the variable {name} says where the project's code lies")
@@ -98,7 +379,7 @@ def _setting(command: SimpleCommand, name: str, value: str, line: CommandLine | 
     return medium(f"it sets the variable {name}")
 
 
-def harmless_variable(name: str, value: str) -> bool:
+def is_harmless_variable(name: str, value: str) -> bool:
     """Whether a variable cannot change what a command does, only how it looks or how much it says."""
     if name in ("PAGER", "GIT_PAGER"):
         return value in ("cat", "")
@@ -122,7 +403,7 @@ def _its_own(command: SimpleCommand, name: str, line: CommandLine | None) -> boo
     """Whether a variable is nobody's but the line's: `count=0`, and how `read` parts what it reads."""
     if name == "IFS":
         return command.program == "read" and not command.wrappers
-    if command.words or not own_name(name):
+    if command.words or not is_line_variable(name):
         return False
     return not name[:1].isupper() or (line is not None and _reads_variable(line, name))
 
@@ -136,9 +417,9 @@ def _reads_variable(line: CommandLine, name: str) -> bool:
     return any(f"${{{name}" in text or re.search(rf"\${name}\b", text) for text in words)
 
 
-def known_name(text: str) -> bool:
+def is_known_program_name(text: str) -> bool:
     """Whether a program is named plainly, or by a path in a system folder, so that its name says what it is."""
-    return "/" not in text or text[: text.rindex("/") + 1] in tables.STANDARD_FOLDERS
+    return "/" not in text or text[: text.rindex("/") + 1] in STANDARD_FOLDERS
 
 
 def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
@@ -149,7 +430,7 @@ def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Ju
     """
     if not command.words:
         return Judgement()
-    if not is_listed(command.program) or not known_name(command.words[0].text):
+    if not is_listed(command.program) or not is_known_program_name(command.words[0].text):
         return f"clio does not know the program {command.words[0].text!r}"
     if is_started(command) or command.program in STARTERS:
         return judge_read_only(command, line)
@@ -159,13 +440,13 @@ def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Ju
 
 def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
     program = command.program
-    if program in tables.HIGH:
-        return high(tables.HIGH[program])
+    if program in HIGH:
+        return high(HIGH[program])
     if program.startswith("mkfs"):
         return high("it formats a disk")
     if not program.isascii():
         return high("its name holds letters that may only look like others")
-    if not known_name(command.words[0].text):
+    if not is_known_program_name(command.words[0].text):
         return medium(f"it runs the program {command.words[0].text!r}")
     if not is_listed(program):
         return _danger(command)
@@ -174,7 +455,7 @@ def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
         return low(f"{program} only reads")
     judged = "an argument is only known when it runs" if isinstance(judged, Judgement) else judged
     danger = _danger(command)
-    other_form = program in tables.BUILDS and not judged.startswith("the option")
+    other_form = program in BUILDS and not judged.startswith("the option")
     if danger.level == "high" or other_form or (program == "git" and not is_listed_subcommand(command.words)):
         return danger
     return medium(judged if judged.startswith(program) else f"{program}: {judged}")
@@ -183,18 +464,18 @@ def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
 def _danger(command: SimpleCommand) -> Risk:
     """How dangerous a program is that is not known only to read, and why."""
     program, rest = command.program, command.argv[1:]
-    if program in SHELLS or program in tables.INTERPRETERS:
+    if program in SHELLS or program in INTERPRETERS:
         return _interpreter(command)
     special = _special(command, program, rest)
     if special is not None:
         return special
-    if program in tables.HIGH_WORDS:
-        words, what = tables.HIGH_WORDS[program]
+    if program in HIGH_WORDS:
+        words, what = HIGH_WORDS[program]
         if found := next((word for word in rest if word in words), None):
             return high(f"{program} {found} changes the {what}")
-    if program in tables.BUILDS or program in tables.HIGH_WORDS:
+    if program in BUILDS or program in HIGH_WORDS:
         return medium(f"{program} runs the project's or a package's code")
-    if program in tables.FILES:
+    if program in FILES:
         return medium(f"{program} changes files")
     return medium(f"clio does not know the program {program!r}")
 
@@ -214,7 +495,7 @@ def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Ris
             wide = has_option(rest, "R", ("recursive",)) or any("s" in word or "777" in word for word in rest[:1])
             return high(f"{program} changes many permissions") if wide else medium(f"{program} changes permissions")
         case "curl" | "wget":
-            sends = has_option(rest, tables.UPLOAD_LETTERS if program == "curl" else "", tables.UPLOADS)
+            sends = has_option(rest, UPLOAD_LETTERS if program == "curl" else "", UPLOADS)
             method = any(word.upper() in ("POST", "PUT", "PATCH", "DELETE") for word in rest)
             return high(f"{program} sends data away") if sends or method else medium(f"{program} uses the network")
         case "eval" | "source" | ".":

@@ -1,22 +1,18 @@
-"""Whether a `deny` rule forbids a command, by what its program would take the words to mean.
-
-A rule is matched against every way a call may be read: options before the sub-command are skipped, aliases and other
-names are resolved, wrappers are looked through. Where a word that decides is only known when it runs, the rule holds.
-"""
+"""Whether a `deny` rule forbids a command, by how its program would interpret the arguments."""
 
 import os
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import Literal, Protocol
 
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security import risk_tables as tables
-from clio.security.program_tables import (
+from clio.security import command_risk as tables
+from clio.security.actions import Rule, is_about_commands
+from clio.security.program_options import (
     ABBREVIATES,
     GLOBAL_OPTIONS,
     HAS_ALIASES,
@@ -29,21 +25,142 @@ from clio.security.program_tables import (
     STANDS_FOR,
     SYNONYMS,
 )
-from clio.security.program_texts import FILES_ONLY, names_program, runnable_texts
+from clio.security.readonly.git_grammar import is_harmless_setting
 from clio.security.readonly.judge import judge_read_only
-from clio.security.rule import Rule, is_about_commands
+from clio.security.readonly.system_programs import PROGRAMS
+from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word, decides, word_set
 from clio.security.shell.known_values import find_known_calls
-from clio.security.shell.peel import Options, options
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine, SimpleCommand, Word
-from clio.security.shell.wrappers import OTHER_GRAMMARS, SAME_SHELL, SHELLS, is_wrapper
+from clio.security.shell.parser import parse_command_line
+from clio.security.shell.wrappers import (
+    OTHER_GRAMMARS,
+    SAME_SHELL,
+    SHELLS,
+    Options,
+    git_subcommand,
+    is_wrapper,
+    make_options,
+)
+from clio.text.lazy_regex import LazyRegex
+
+_RUNNING_FILES = word_set("tar rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs zip split")
+"""Programs for files that may also run a text they are given."""
+_COPIES = word_set("cp mv ln install")
+FILES_ONLY = (tables.FILES - _RUNNING_FILES) | PROGRAMS.keys()
+"""Programs that run nothing but what an option of theirs may name."""
+_PRINTS = word_set("echo printf : true false test [")
+_QUOTES = _PRINTS | {"gh", "man", "cd"}
+_OPTIONS_ONLY = word_set("man info apropos whatis help type")
+_GIT_QUOTES = word_set(
+    """
+    add blame branch checkout cherry-pick commit describe diff log merge mv notes reflog reset restore revert rm
+    shortlog show stash status switch tag
+    """
+)
+"""Sub-commands of git that run nothing their own words name."""
+_STARTS_CALLS = word_set("exec x dlx explore run tool -- -x -e --exec --command debug")
+_PARTS = LazyRegex(r"(?:\\[nrt]|[\s;&|()<>'\"`,\[\]{}=:!@$\\#^~+*?-](?<!\w-))+")
+_SUBSTITUTES = ("$(", "`")
+
+
+def has_program_name(text: str, is_program: Callable[[str], bool], lead: Sequence[str]) -> bool:
+    """Whether a text, parted at blanks and shell signs, holds a program and then the words of the lead in order."""
+    parts = [part for part in _PARTS.split(text) if part]
+    for place, part in enumerate(parts):
+        # `-Orm` is the option `-O` with its value; the dash is taken off as a sign.
+        if not (is_program(part) or (len(part) > 1 and f"-{part}" in text and is_program(part[1:]))):
+            continue
+        rest = iter(parts[place + 1 :])
+        if all(any(word == each for each in rest) for word in lead):
+            return True
+    return False
+
+
+def iter_runnable_texts(command: SimpleCommand, line: CommandLine | None) -> Iterator[tuple[str, bool]]:
+    """Each text a command may run, and whether it is a single word that may be a program by itself."""
+    yield from ((value, True) for value in _variables(command, line))
+    if not command.words or command.words[0].dynamic or command.program in _PRINTS:
+        return
+    if not isinstance(judge_read_only(command, line), str):
+        return
+    program = command.program
+    if program == "git":
+        yield from _git_texts(command.words)
+        return
+    if program in _COPIES:
+        yield from ((word.text, True) for word in command.words[1:-1] if _is_installed_path(word.text))
+    if program in FILES_ONLY:
+        yield from _option_values(command.words)
+        return
+    if program in _QUOTES - _OPTIONS_ONLY:
+        return
+    yield from _own_words(program, command.words)
+    if command.stdin and command.stdin != FROM_FILE:
+        yield command.stdin, True
+    if line is not None and command.upstream:
+        for each in line.commands:
+            if each.program in command.upstream and each.program in ("echo", "printf"):
+                yield " ".join(word.text for word in each.words[1:]), True
+            elif each.program in command.upstream and each.stdin and each.stdin != FROM_FILE:
+                yield each.stdin, True
+
+
+def _variables(command: SimpleCommand, line: CommandLine | None) -> Iterator[str]:
+    """The values of variables that programs are told: not those that belong to the shell alone."""
+    exported = {name for each in line.commands for name in each.declares} if line is not None else set[str]()
+    for name, value in command.env:
+        told = command.words or name in os.environ or name in exported or name.startswith("GIT_") or decides(name)
+        if told and name not in ("PATH", "PWD"):
+            yield value
+
+
+def _git_texts(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
+    place = git_subcommand(words)
+    place = place if place >= 0 else len(words)
+    for word in words[1:place]:
+        if "=" in word.text and not is_harmless_setting(word.text):
+            yield word.text, True
+    sub = words[place].text if place < len(words) else ""
+    if sub in _GIT_QUOTES:
+        return
+    rest = words[place + 1 :]
+    for at, word in enumerate(rest):
+        after_option = at > 0 and rest[at - 1].text.startswith("-") and "=" not in rest[at - 1].text
+        yield word.text, after_option or sub == "config" or word.text.startswith("-")
+
+
+def _option_values(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
+    for at, word in enumerate(words[1:], 1):
+        if word.text.startswith("--") and "=" in word.text:
+            yield word.text.partition("=")[2], True
+        elif words[at - 1].text.startswith("--") and len(words[at - 1].text) > 2 and at > 1:
+            yield word.text, True
+
+
+def _own_words(program: str, words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
+    """The words behind a program; those that name a sub-command, a script or a target of it are no programs."""
+    has_subcommands = program in GLOBAL_OPTIONS or program in tables.BUILDS or program in tables.INTERPRETERS
+    starts = script = False
+    for at, word in enumerate(words[1:], 1):
+        single = (starts and not script) if has_subcommands else program not in _OPTIONS_ONLY
+        yield word.text, single
+        if word.text in _STARTS_CALLS or SYNONYMS.get(program, {}).get(word.text) in ("run", "exec"):
+            runs = SYNONYMS.get(program, {}).get(word.text, word.text) == "run"
+            script = runs and program in RUNS_SCRIPTS and at < 4
+            starts = True
+        elif script and not word.text.startswith("-"):
+            script = starts = False
+
+
+def _is_installed_path(text: str) -> bool:
+    return text.startswith("/") or "/bin/" in text or any(mark in text for mark in _SUBSTITUTES)
+
 
 Match = Literal["no", "maybe", "yes"]
 """maybe: an argument that is only known when it runs would decide."""
 Words = tuple[Word, ...]
 
 _ORDER: dict[Match, int] = {"no": 0, "maybe": 1, "yes": 2}
-_NO_OPTIONS = options()
+_NO_OPTIONS = make_options()
 _LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
 """Wrappers of whose own call the parser keeps only the name."""
 _ANYTHING = Word("$…", dynamic=True, glob=True)
@@ -54,11 +171,11 @@ _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
 _QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
 """Programs that do not run what their arguments name."""
 _INTERPRETERS = tables.INTERPRETERS | {"awk", "gawk", "mawk", "nawk", "ipython", "ts-node", "tsx", "jshell"}
-_VERSION = LatePattern(r"[\d.]+t?$")
-_CODE = LatePattern(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
+_VERSION = LazyRegex(r"[\d.]+t?$")
+_CODE = LazyRegex(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
 """What gives an interpreter a program as text; awk's is an argument of its own."""
-_DEFAULT = LatePattern(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
-_LOCATED = LatePattern(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
+_DEFAULT = LazyRegex(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
+_LOCATED = LazyRegex(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
 
 
 class AliasSource(Protocol):
@@ -115,10 +232,10 @@ class _Matcher:
         line = self.aliases.line if self.aliases is not None else None
         literal = _program_name(self.program)
         plain = not any(mark in literal for mark in "*?[")
-        for text, single in runnable_texts(command, line):
+        for text, single in iter_runnable_texts(command, line):
             if (plain and literal not in text.casefold()) or (not single and self._named(Word(text))):
                 continue
-            if names_program(text, lambda part: self._named(Word(part)), self.lead):
+            if has_program_name(text, lambda part: self._named(Word(part)), self.lead):
                 return True
         return False
 
@@ -153,7 +270,7 @@ class _Matcher:
             runs_text = _family(self.program) == "cargo" and self.depth < _MAX_DEPTH  # `cargo watch -x "test -q"`
             if runs_text and call[place - 1].text in ("-x", "--exec") and not word.dynamic:
                 inner = _Matcher(self.rule, self.aliases, self.depth + 1)
-                for each in parse(f"cargo {word.text}").commands:
+                for each in parse_command_line(f"cargo {word.text}").commands:
                     yield inner.match(each)
             before = [each.text for each in call[1:place]]
             if self._named(word) and any(text in _LEADS_IN or text == "explore" for text in before):
@@ -283,7 +400,7 @@ class _Matcher:
         tail = " ".join("$X" if each.dynamic else shlex.quote(each.text) for each in rest)
         settings = shlex.join(text for pair in _settings(program, call) for text in pair)
         text = given[1:] if given.startswith("!") else f"{program} {settings} {given}"
-        line = parse(f"{text} {tail}".strip())
+        line = parse_command_line(f"{text} {tail}".strip())
         if line.unknown:
             return "yes"
         return _worst([inner.match(each) for each in line.commands])
@@ -328,7 +445,7 @@ class _Matcher:
         if name == "alias":
             for word in args:
                 text = word.text.partition("=")[2]
-                calls = parse(text).commands if self.depth < _MAX_DEPTH else ()
+                calls = parse_command_line(text).commands if self.depth < _MAX_DEPTH else ()
                 if word.dynamic or any(self._inner((*each.words, _ANYTHING), each) != "no" for each in calls):
                     found.append("yes")
         if name == "corepack":
@@ -352,7 +469,7 @@ class _Matcher:
                 starts = is_wrapper(program)
                 texts = _texts_in(program, word.text) if starts else [word.text]
                 for text in texts:
-                    calls = parse(text).commands if " " in text else ()
+                    calls = parse_command_line(text).commands if " " in text else ()
                     if any(inner.match(each) == "yes" for each in calls):
                         yield "yes" if starts else "maybe"
 

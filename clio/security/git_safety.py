@@ -1,11 +1,4 @@
-"""What a repository can make git run or read, and the environment in which an unasked call of git runs.
-
-A folder that was unpacked or copied brings its `.git` directory along, and a plain clone can hold a bare repository in
-an ordinary folder. Both name programs in their configuration. Before an unasked call, `find_program_keys` looks at all
-that the repository brings; what is not known to be harmless makes the call asked. The user's own configuration
-(global, system, environment) never does. `git_environment` is the second line: with it git starts no program and
-fetches nothing even where the first one missed something.
-"""
+"""What a repository's settings can make git run or read, and the environment that prevents it."""
 
 import os
 import subprocess
@@ -16,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.git_looking import Setting, Settings, command, environment, find_elsewhere, read_settings
-from clio.security.readonly.git import LISTED, is_plain_format, is_plain_sort_key
+from clio.security.readonly.git_grammar import LISTED, is_plain_format, is_plain_sort_key
 
 _OVERRIDES = (
     ("safe.bareRepository", "explicit"),

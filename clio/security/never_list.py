@@ -1,54 +1,57 @@
-"""What clio refuses in every mode, because no session needs it and nothing brings back what it destroys.
-
-Words are judged by what the shell makes of them: braces, variables the line sets, loops, what a pipe or `$(…)` brings
-in, and links are followed as far as the line itself tells. Reads the file system for links; changes nothing.
-"""
+"""Commands refused in every approval mode: no session needs them, and their damage cannot be undone."""
 
 import posixpath
 import re
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security import risk_tables as tables
-from clio.security.container_mounts import list_mounts, map_to_machine, option_values
-from clio.security.device_paths import is_device, is_disk
-from clio.security.expansion import Expansion
-from clio.security.readonly.programs import PROGRAMS
-from clio.security.risk import has_option
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
+from clio.security import command_risk as tables
+from clio.security.command_risk import has_option
+from clio.security.readonly.system_programs import PROGRAMS
+from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
+from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SHELLS
-from clio.security.targets import is_narrowed_find, names_many_processes, operands_of
-from clio.security.whole_paths import WholePaths
+from clio.security.targets import (
+    Expansion,
+    WholePaths,
+    is_device,
+    is_disk,
+    is_narrowed_find,
+    list_mounts,
+    list_operands,
+    map_to_machine,
+    matches_many_processes,
+    read_option_values,
+)
+from clio.text.lazy_regex import LazyRegex
 
 _MAX_DEPTH = 2
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
-_CRUDE = LatePattern(
+_CRUDE = LazyRegex(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
     r"|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|:\(\)\s*\{\s*:\s*\|\s*:|>\s*/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
     r"|\b(?:rmtree|rm(?:dir)?(?:Sync)?|rm_r[f]?|remove(?:Sync|_tree|_dir_all|_entry_secure)?|rimraf(?:\.sync)?|RemoveAll)"
     r"\(?\s*r?[\"'`](?:/|~)/?[\"'`]"
 )
-_SPAWNS_FOREVER = LatePattern(
+_SPAWNS_FOREVER = LazyRegex(
     r"\b(?:while|until)\s+(?:true|false|:|1|\[ 1 \]|\(\(\s*1\s*\)\))\s*[;\n]\s*do\b(?P<body>.{0,400}?)\bdone\b"
     r"|\bfor\s*\(\(\s*;\s*;\s*\)\)\s*[;\n]?\s*do\b(?P<other>.{0,400}?)\bdone\b",
     re.DOTALL,
 )
-_BACKGROUND = LatePattern(r"(?<![&>|])&(?![&>|\d])")
-_PAUSES = LatePattern(r"\b(?:sleep|wait|read|inotifywait|break|exit)\b")
-_FORKS = LatePattern(
+_BACKGROUND = LazyRegex(r"(?<![&>|])&(?![&>|\d])")
+_PAUSES = LazyRegex(r"\b(?:sleep|wait|read|inotifywait|break|exit)\b")
+_FORKS = LazyRegex(
     r"(?:while|until)\s*\(?\s*(?:1|true|True)\b.{0,80}\bfork\b|\bfork\b.{0,40}\bwhile\b\s*\(?(?:1|true)|\bloop\b.{0,20}\bfork\b"
     r"|for\s*\(\s*;\s*;\s*\).{0,40}\bfork\b|\bfork\s+and\s+redo\b",
     re.DOTALL,
 )
-_ITSELF = LatePattern(
+_ITSELF = LazyRegex(
     r"(?:\$0|\$\{0\}|\$BASH_SOURCE)[\"']?\s*(?:\||&(?!&)).{0,20}(?:\$0|\$\{0\}|\$BASH_SOURCE)", re.DOTALL
 )
 
 
-def never(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str | None:
+def explain_forbidden_command(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str | None:
     """Why a line must not run even in mode `all`; None where it may be judged.
 
     text: the line as typed. start: the folder it starts in. home: the user's. depth: how many shells it is inside.
@@ -72,7 +75,7 @@ def never(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -
             return reason
     for script in line.late_scripts if depth < _MAX_DEPTH else ():
         for each in expansion.texts(script):
-            if reason := never(parse(each), each, start, home, depth + 1):
+            if reason := explain_forbidden_command(parse_command_line(each), each, start, home, depth + 1):
                 return reason
     unseen = line.unknown or any(map(_runs_text, line.commands))
     if unseen and _CRUDE.search(text):
@@ -91,7 +94,7 @@ def _starts_itself(line: CommandLine, text: str) -> bool:
     return any(map(_runs_text, line.commands)) and _FORKS.search(text) is not None
 
 
-_LITTLE_LANGUAGES = names("awk gawk mawk nawk vim vi nvim ex ed emacs")
+_LITTLE_LANGUAGES = word_set("awk gawk mawk nawk vim vi nvim ex ed emacs")
 
 
 def _runs_text(command: SimpleCommand) -> bool:
@@ -102,17 +105,19 @@ def _runs_text(command: SimpleCommand) -> bool:
     return command.program in _LITTLE_LANGUAGES or (command.program in tables.INTERPRETERS and text)
 
 
-_STARTERS = names("npx pnpx bunx")
-_FD_EXEC = names("-x --exec -X --exec-batch")
-_FD_VALUED = names("-t --type -d --max-depth --min-depth -E --exclude -e --extension -S --size -j --threads -o --owner")
+_STARTERS = word_set("npx pnpx bunx")
+_FD_EXEC = word_set("-x --exec -X --exec-batch")
+_FD_VALUED = word_set(
+    "-t --type -d --max-depth --min-depth -E --exclude -e --extension -S --size -j --threads -o --owner"
+)
 _REMOVES = frozenset(
     {"rm", "unlink", "shred", "srm", "wipe", "rimraf", "trash", "trash-put", "truncate", "rmdir", "mv"}
 )
 _PERMITS = frozenset({"chmod", "chown", "chgrp", "setfacl", "chattr", "chcon"})
-_PACKERS = names("gzip bzip2 xz zstd lzma lz4 compress pigz pbzip2 pxz")
-_LOCKED_OUT = LatePattern(r"0*[0-7]?[0-7]?[0-6]?|[ugoa]*[-=][rwxX]*|[ugoa]*=")
+_PACKERS = word_set("gzip bzip2 xz zstd lzma lz4 compress pigz pbzip2 pxz")
+_LOCKED_OUT = LazyRegex(r"0*[0-7]?[0-7]?[0-6]?|[ugoa]*[-=][rwxX]*|[ugoa]*=")
 _FORMATS = ("mkfs", "mke2fs", "mkdosfs", "mkntfs", "mkswap", "newfs", "mkreiserfs", "mkudffs", "mkexfatfs")
-_READS_DEVICES = (PROGRAMS.keys() - {"uniq"}) | names(
+_READS_DEVICES = (PROGRAMS.keys() - {"uniq"}) | word_set(
     """
     mount umount lsblk blkid file stat ls head tail hexdump xxd od strings md5sum sha256sum smartctl df findmnt lsof
     udevadm fsck e2fsck dumpe2fs blockdev test [ echo printf cat grep find docker podman ssh fuser eject sort wc cmp
@@ -149,7 +154,7 @@ _OUTPUT_OPTIONS = {
 }
 _WRITERS = _LAST_ONLY | _OUTPUT_OPTIONS.keys() | {"tee", "truncate", "shred", "wipefs", "blkdiscard", "badblocks"}
 _ERASES = ("erase", "partitiondisk", "zerodisk", "randomdisk", "secureerase", "reformat", "deletecontainer")
-_NUMBERS = LatePattern(r"\{(\d+)\.\.(\d+)\}")
+_NUMBERS = LazyRegex(r"\{(\d+)\.\.(\d+)\}")
 
 
 class _Judge:
@@ -177,7 +182,7 @@ class _Judge:
             for place in known:
                 self.rest = (*values[place + 1 :], *after)
                 self.argv = tuple(word.text for word in self.rest)
-                self.operands = operands_of(self.rest)
+                self.operands = list_operands(self.rest)
                 if why := self._named(values[place]):
                     return why
             if known and not any(values[place].text in _STARTERS for place in known):
@@ -253,7 +258,7 @@ class _Judge:
         place = next((at for at, text in enumerate(self.argv) if text in _FD_EXEC), len(self.argv))
         if not any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS for text in self.argv[place + 1 :]):
             return None
-        operands = operands_of(self.rest[:place], _FD_VALUED)
+        operands = list_operands(self.rest[:place], _FD_VALUED)
         narrow = any(re.search(r"\w{2}", word.text) for word in operands[:1]) or "-e" in self.argv[:place]
         starts = operands[1:] or (Word("."),)
         found = next((word for word in starts if not narrow and self.whole.is_whole(word, follows=True)), None)
@@ -297,7 +302,7 @@ class _Judge:
         if program == "tee":
             over = () if has_option(self.argv, "a", ("append",)) else self.operands
         elif program == "dd":
-            over = tuple(map(Word, option_values(self.argv, ("of",))))
+            over = tuple(map(Word, read_option_values(self.argv, ("of",))))
         else:
             over = self.operands[-1:] if self.argv and "/dev/null" in self.argv[:-1] else ()
         found = next((word for word in over if self.whole.is_essential_file(word)), None)
@@ -312,7 +317,7 @@ class _Judge:
             name = word.text.rsplit("/", 1)[-1]
             if name in SHELLS and place > 0:
                 texts = [each.text for each in self.rest[place + 1 :] if " " in each.text]
-                calls = [each.words for text in texts for each in parse(text).commands]
+                calls = [each.words for text in texts for each in parse_command_line(text).commands]
             else:
                 calls = [self.rest[place:]] if name in _CHECKS and name not in ("docker", "podman") else []
             for call in calls:
@@ -377,7 +382,7 @@ class _Judge:
         return "kill would end every process" if self.expansion.fed_with_processes(self.command) else None
 
     def kills_by_name(self, program: str) -> str | None:
-        return f"{program} would end every process" if names_many_processes(program, self.rest) else None
+        return f"{program} would end every process" if matches_many_processes(program, self.rest) else None
 
     def ends_users(self, program: str) -> str | None:
         """`fuser -k /`: every process that has a file there open, or runs from there."""
@@ -411,7 +416,7 @@ class _Judge:
 
     def _devices(self, program: str) -> str | None:
         if program == "find":
-            files = option_values(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
+            files = read_option_values(self.argv, ("-fprint", "-fprint0", "-fprintf", "-fls"))
             written = next((text for text in files if self._is_device(text, strictly=True)), None)
             return f"find writes to the device {written}" if written else None
         if program in _READS_DEVICES:
@@ -422,11 +427,11 @@ class _Judge:
             return None
         texts = list(self.argv)
         if program in _OUTPUT_OPTIONS:
-            texts = option_values(self.argv, _OUTPUT_OPTIONS[program])
+            texts = read_option_values(self.argv, _OUTPUT_OPTIONS[program])
         elif program in _LAST_ONLY:
             texts = [
                 *(word.text for word in self.operands[-1:]),
-                *option_values(self.argv, ("-t", "--target-directory")),
+                *read_option_values(self.argv, ("-t", "--target-directory")),
             ]
         values = [text.partition("=")[2] if "=" in text else text for text in texts]
         writes = program in _WRITERS

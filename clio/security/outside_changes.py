@@ -1,46 +1,38 @@
-"""Finds what mode `all` asks about because it takes away, or writes over, what does not belong to the project.
-
-Left alone is what the project, the user's temporary folders and caches hold. Asked about is removing, moving away,
-changing or writing over any other file, by a program on a list or by inline code, and changing another repository. New
-files outside are no harm. Reads the file system for links and for what is there already; changes nothing.
-"""
+"""Commands that mode `all` asks about because they delete or overwrite files outside the project or clio's settings."""
 
 import os
 import posixpath
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from glob import iglob
 from itertools import islice
+from pathlib import Path
 
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security import risk_tables as tables
-from clio.security.command_risk import judge_reading
-from clio.security.container_mounts import list_mounts, map_to_machine
-from clio.security.device_paths import PROCESS_LINK, is_device
-from clio.security.expansion import Expansion
-from clio.security.readonly.find import STARTERS
-from clio.security.risk import has_option
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine, SimpleCommand, Word, names
+from clio.security import command_risk as tables
+from clio.security.command_risk import assess, has_option, judge_reading
+from clio.security.readonly.judge import STARTERS
+from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
+from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
-from clio.security.targets import operands_of
+from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
+from clio.text.lazy_regex import LazyRegex
 
-_REMOVES = names(
+_REMOVES = word_set(
     "rm rmdir unlink shred srm wipe rimraf trash trash-put trash-cli del-cli del rmtrash mv gio gvfs-trash"
 )
-_PACKERS = names("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli zstd")
-_CHANGES = _PACKERS | names("""
+_PACKERS = word_set("gzip gunzip bzip2 bunzip2 xz unxz lzma unlzma compress uncompress lzip lz4 brotli zstd")
+_CHANGES = _PACKERS | word_set("""
     chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename
     prename mmv strip objcopy patchelf install_name_tool codesign plutil
     """)
 """Programs that change, or replace, each file they name."""
-_OVERWRITES = names("truncate tee split csplit sponge")
-_COPIES = names("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
+_OVERWRITES = word_set("truncate tee split csplit sponge")
+_COPIES = word_set("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
 """Programs that read all their operands but the last, and write that."""
-_IN_PLACE = names("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
+_IN_PLACE = word_set("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
 _WRITES_TO = {
     "wget": ("-O", "--output-document", "-P", "--directory-prefix"),
     "sort": ("-o", "--output"),
@@ -60,21 +52,23 @@ _WRITES_TO = {
     "cpio": ("-D", "--directory"),
 }
 """Options whose value is a file or folder that is written."""
-_UNPACKS = names("tar bsdtar unzip 7z rsync")
+_UNPACKS = word_set("tar bsdtar unzip 7z rsync")
 """Programs of which the line does not tell the names they write below a folder."""
 _VALUED = {
-    "truncate": names("-s -r --size --reference"),
-    "shred": names("-n -s --iterations --size"),
-    "install": names("-m -o -g --mode --owner --group"),
-    "split": names("-b -l -n -a -C"),
-    "scp": names("-P -i -o -F -c -l"),
-    "rsync": names("-e --exclude --include --rsh --filter"),
-    "patch": names("-p -i --input --strip"),
-    **dict.fromkeys(("gzip", "xz", "bzip2"), names("-S --suffix")),
+    "truncate": word_set("-s -r --size --reference"),
+    "shred": word_set("-n -s --iterations --size"),
+    "install": word_set("-m -o -g --mode --owner --group"),
+    "split": word_set("-b -l -n -a -C"),
+    "scp": word_set("-P -i -o -F -c -l"),
+    "rsync": word_set("-e --exclude --include --rsh --filter"),
+    "patch": word_set("-p -i --input --strip"),
+    **dict.fromkeys(("gzip", "xz", "bzip2"), word_set("-S --suffix")),
 }
-_FIRST_IS_MODE = names("chmod chown chgrp chattr rename prename setfacl")
-_FIRST_IS_SCRIPT = names("sed gsed perl ruby awk gawk")
-_BUILD_TOOLS = tables.BUILDS - tables.INTERPRETERS - names("sqlite3 psql mysql redis-cli mongosh helm ansible vagrant")
+_FIRST_IS_MODE = word_set("chmod chown chgrp chattr rename prename setfacl")
+_FIRST_IS_SCRIPT = word_set("sed gsed perl ruby awk gawk")
+_BUILD_TOOLS = (
+    tables.BUILDS - tables.INTERPRETERS - word_set("sqlite3 psql mysql redis-cli mongosh helm ansible vagrant")
+)
 _AIMED = (
     "-C",
     "--directory",
@@ -121,12 +115,12 @@ _INSTALLED = (
     "/Applications/",
 )
 """Where the system's own programs and settings are, which other programs read."""
-_READING_OPTIONS = names("""
+_READING_OPTIONS = word_set("""
     -I -L -i -c -k -K -F -isystem -iquote --config --config-file --conf --env-file --kubeconfig --key --cert
     --cacert --ca --identity --identity-file --inventory --sysroot --include --from-file --input --values --var-file
     --ssh --secret
     """)
-_FORMATTERS = names("""
+_FORMATTERS = word_set("""
     ruff black isort autopep8 yapf prettier eslint biome rustfmt gofmt goimports shfmt clang-format rubocop
     stylelint standard dprint pyupgrade autoflake 2to3 taplo terraform-fmt buf meson bazel
     """)
@@ -135,7 +129,7 @@ _READS_ITS_PATHS = (
     | tables.INTERPRETERS
     | tables.FILES
     | SHELLS
-    | names("""
+    | word_set("""
     cd pushd popd export declare typeset local readonly unset source . [ [[ test echo printf read alias hash type exit
     return set shift trap umask ulimit wait if for while case code open xdg-open subl idea less more man diff vimdiff
     meld cmp git gh hub glab curl wget ssh ssh-add ssh-copy-id scp sftp docker podman nerdctl docker-compose kubectl
@@ -152,17 +146,17 @@ _READS_ITS_PATHS = (
     | _COPIES
 )
 """Programs of which the paths outside are read, or judged by what is known of the program."""
-_SHOWS = names("-v --version --help -h -V version help")
-_CODE_FLAGS = LatePattern(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
-_AWKS = names("awk gawk mawk nawk")
-_SED_WRITES = LatePattern(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
-_TOLD_TO_DELETE = LatePattern(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
-_SAYS_HOME = LatePattern(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
-_STARTS_SHELL = LatePattern(
+_SHOWS = word_set("-v --version --help -h -V version help")
+_CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
+_AWKS = word_set("awk gawk mawk nawk")
+_SED_WRITES = LazyRegex(r"(?:^|[;{}/\d$|,#]|\n)[gpIiMm\d]*[wW]\s*(?P<path>[^\s;'\"]+)")
+_TOLD_TO_DELETE = LazyRegex(r"\btell app(?:lication)?\b.*\b(?:delete|empty|erase|move|do shell script)\b")
+_SAYS_HOME = LazyRegex(r"\bHOME\b|\bhome\(\)|expanduser|expand_path|homedir\(")
+_STARTS_SHELL = LazyRegex(
     r"\b(?:system|popen|exec\w*|spawn\w*|run|call|check_\w+|shell_exec|passthru|do shell script)\b|`|\|\s*\""
 )
-_SHELL_TEXT = LatePattern(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
-_AWK_WRITES = LatePattern(r">\s*\"([^\"\n]+)\"")
+_SHELL_TEXT = LazyRegex(r"\"([^\"\n]*\s[^\"\n]*)\"|'([^'\n]*\s[^'\n]*)'|`([^`\n]+)`")
+_AWK_WRITES = LazyRegex(r">\s*\"([^\"\n]+)\"")
 _RUNNERS = (
     ("npx",),
     ("pnpx",),
@@ -180,20 +174,20 @@ _RUNNERS = (
     ("pipenv", "run"),
 )
 """What starts the program that the next word names."""
-_STARTS_TEXTS = names(
+_STARTS_TEXTS = word_set(
     "script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon"
 )
 """Programs that start another one, which clio's shell parser does not look into."""
-_DELETES = LatePattern(
+_DELETES = LazyRegex(
     r"\b(?:unlink\w*|rm|rm_\w+|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
     r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*|append\w*|cpSync|extract\w*"
     r"|file_put_contents|symlink\w*|(?i:remove-item|set-content|out-file|move-item|clear-content))\b|\b(?:File|IO)\.write\b"
     r"|(?:open|fopen|File\.\w+)\s*\([^()]*,\s*[\"'](?:[wax]b?\+?|r\+|\+?>)|:w|\bwq|\bw!"
 )
-_LITERALS = LatePattern(
+_LITERALS = LazyRegex(
     r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
 )
-_GIT_PLACES = names("-C --git-dir --work-tree")
+_GIT_PLACES = word_set("-C --git-dir --work-tree")
 _MAX_MATCHES = 200
 _MAX_DEPTH = 3
 
@@ -271,7 +265,7 @@ class _Finder:
         """Why a text that a shell will read is asked about."""
         if self._depth >= _MAX_DEPTH:
             return ""
-        return _Finder(parse(text), text, self._start, self._places, self._depth + 1).find()
+        return _Finder(parse_command_line(text), text, self._start, self._places, self._depth + 1).find()
 
     def _explain_handed(self, command: SimpleCommand) -> str:
         """Why a text is asked about that a shell, or a program that runs it later, is given."""
@@ -384,7 +378,7 @@ class _Finder:
         self, program: str, rest: tuple[Word, ...], argv: tuple[str, ...], options: tuple[str, ...]
     ) -> tuple[list[Word], list[Word]]:
         """The words that name what a call removes or changes, and those that name what it writes over."""
-        operands = list(operands_of(rest, _VALUED.get(program, frozenset())))
+        operands = list(list_operands(rest, _VALUED.get(program, frozenset())))
         written = list(_values_of(rest, _WRITES_TO.get(program, ())))
         if program == "mv":
             aimed = bool(written)
@@ -451,7 +445,7 @@ class _Finder:
         sources = [each for each in self._line.commands if each is not command and each.program in command.upstream]
         sources += [each for each in self._line.commands if each.program in command.wrappers]
         for source in sources:
-            starts = self._starts(source) if source.program in STARTERS else [*operands_of(source.words[1:])]
+            starts = self._starts(source) if source.program in STARTERS else [*list_operands(source.words[1:])]
             absolute = [word for word in starts if word.text.startswith(("/", "~", "..", "$HOME", "${HOME"))]
             if found := self._first_changed(absolute, source.folders, removes=True):
                 return f"{command.program} may remove or change what is in {found!r}, outside the project"
@@ -496,7 +490,7 @@ class _Finder:
             return f"{command.program} writes over {found!r}, outside the project"
         options = ("-f", "--file", "--project-directory")
         projects = _values_of(command.words[1:], ("-p", "--project-name"))
-        ends = names("down rm stop kill") & set(command.argv[1:])
+        ends = word_set("down rm stop kill") & set(command.argv[1:])
         if ends and "compose" in "".join(command.argv[:2]):
             if found := self._first_outside(
                 tuple(_values_of(command.words[1:], options)), command.folders, removes=True
@@ -510,7 +504,7 @@ class _Finder:
             name = word.text.rsplit("/", 1)[-1]
             if name in SHELLS:
                 texts = [each.text for each in rest[place + 1 :] if " " in each.text]
-                calls = [each.words for text in texts for each in parse(text).commands]
+                calls = [each.words for text in texts for each in parse_command_line(text).commands]
             elif name in _REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"find"}:
                 calls = [rest[place:]]
             else:
@@ -550,13 +544,13 @@ class _Finder:
         argv = command.argv[1:]
         if "-delete" in argv or any(text.startswith("-fprint") for text in argv) or "-fls" in argv:
             return True
-        acts = names("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
+        acts = word_set("-exec -execdir -ok -okdir -x -X --exec --exec-batch")
         started = {each.rsplit("/", 1)[-1] for at, each in enumerate(argv) if at and argv[at - 1] in acts}
         starts_shell = bool(started & SHELLS) and any(
             set(_DELETES.findall(text)) or each.program in _REMOVES | _CHANGES
             for text in argv
             if " " in text
-            for each in parse(text).commands
+            for each in parse_command_line(text).commands
         )
         return (
             bool(started & (_REMOVES | _CHANGES | _COPIES | _OVERWRITES | _IN_PLACE | {"dd"}))
@@ -690,3 +684,62 @@ def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:
             skip = True
         elif not word.text.startswith("-"):
             yield word
+
+
+_COPY = frozenset({"cp", "install", "rsync"})
+_MAX_PATHS = 500
+
+
+def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[Path], str]) -> str:
+    """What a line writes and why that counts, as the end of a sentence; "" where none of it is seen to.
+
+    start: the folder it runs in. why_not: why a place may not be written, as the end of a sentence. Reads the file
+    system for links.
+    """
+    for redirect in line.redirects:
+        if redirect.writes and (why := _why([redirect.target], redirect.folders, start, why_not)):
+            return why
+    for command in line.commands:
+        changes = command.program in tables.FILES and assess(command).level != "low"
+        if changes and (why := _why(_written(command), command.folders, start, why_not)):
+            return why
+    return ""
+
+
+def _written(command: SimpleCommand) -> Sequence[Word]:
+    """The words that may name what it writes: of a copy the last, where no option says otherwise."""
+    words = command.words[1:]
+    named = any(word.text.startswith(("-t", "--target-directory")) for word in words)
+    return words[-1:] if command.program in _COPY and not named else words
+
+
+def _why(words: Sequence[Word], folders: tuple[str, ...] | None, start: str, why_not: Callable[[Path], str]) -> str:
+    for word in words:
+        for folder in folders or ():
+            for text in _paths_in(word.text):
+                path = posixpath.join(start, _expanded(folder), _expanded(text))
+                for place in _places(path, glob=word.glob):
+                    if why := why_not(place):
+                        return f"{text!r}, which {why}"
+    return ""
+
+
+def _expanded(text: str) -> str:
+    """A path with `~` filled in, and with variables that clio has too, such as `$HOME`."""
+    return os.path.expanduser(os.path.expandvars(text))  # noqa: PTH111
+
+
+def _paths_in(text: str) -> Iterator[str]:
+    """The parts of a word that may name a file: itself, what follows `=`, or a one-letter option."""
+    yield text[2:] if text.startswith("-") and not text.startswith("--") else text
+    if "=" in text:
+        yield text.partition("=")[2]
+
+
+def _places(path: str, *, glob: bool) -> Iterator[Path]:
+    if "\0" in path:
+        return
+    yield Path(posixpath.normpath(path))
+    yield Path(os.path.realpath(path))
+    if glob:
+        yield from (Path(os.path.realpath(match)) for match in islice(iglob(path, include_hidden=True), _MAX_PATHS))  # noqa: PTH207

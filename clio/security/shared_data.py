@@ -1,206 +1,200 @@
-"""Finds what mode `all` asks about because it removes packages of the system, or data that other projects may use.
-
-For package managers, containers, clusters and databases the sub-commands of everyday work are listed, and any other is
-asked about. For other programs that are not known only to read or to build a project, a sub-command that says it
-deletes is asked about. Pure.
-"""
+"""Commands that mode `all` asks about because they remove system packages or data other projects may use."""
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security import risk_tables as tables
+from clio.security import command_risk as tables
 from clio.security.command_risk import judge_reading
-from clio.security.container_mounts import option_values
-from clio.security.service_calls import find_service_change
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import FROM_FILE, CommandLine, SimpleCommand, Word, names
+from clio.security.service_changes import find_service_change
+from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word, word_set
+from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import is_wrapper
-from clio.security.targets import operands_of
+from clio.security.targets import list_operands, read_option_values
+from clio.text.lazy_regex import LazyRegex
 
 _PACKAGES: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("apt", "apt-get", "aptitude"),
-        names("""
+        word_set("""
             install update upgrade safe-upgrade search show list policy depends rdepends download source build-dep
             changelog check satisfy clean autoclean reinstall indextargets versions why help
             """),
     ),
     **dict.fromkeys(
         ("dnf", "dnf5", "yum", "microdnf", "tdnf", "zypper"),
-        names("""
+        word_set("""
             install in update up upgrade search se info if list ls lp lu provides repoquery repolist
             repoinfo lr makecache refresh ref check-update check clean download groupinstall grouplist
             builddep reinstall localinstall help deplist config-manager addrepo ar versionlock advisory
             updateinfo
             """),
     ),
-    "apk": names(
+    "apk": word_set(
         "add update upgrade search info list fetch fix policy stats version index verify audit cache dot manifest"
     ),
-    "brew": names("""
+    "brew": word_set("""
         install update upgrade list ls info search deps uses outdated doctor config tap services link home cat fetch
         reinstall desc leaves --prefix --version --cellar --repository shellenv bundle pin unpin formulae casks log
         """),
-    "snap": names("install refresh find info list version connections services logs changes tasks get"),
-    "flatpak": names("install update search info list run remotes remote-ls remote-add history config"),
-    "port": names("install selfupdate upgrade search info list installed outdated contents deps provides variants"),
-    "pkg": names("install update upgrade search info query rquery version which audit check stats fetch"),
-    "emerge": names("--sync --search -s -p --pretend --info -v -u -uDN -av -a"),
-    "choco": names("install upgrade search list info outdated"),
-    "winget": names("install upgrade search list show source"),
-    "scoop": names("install update search list info bucket status"),
+    "snap": word_set("install refresh find info list version connections services logs changes tasks get"),
+    "flatpak": word_set("install update search info list run remotes remote-ls remote-add history config"),
+    "port": word_set("install selfupdate upgrade search info list installed outdated contents deps provides variants"),
+    "pkg": word_set("install update upgrade search info query rquery version which audit check stats fetch"),
+    "emerge": word_set("--sync --search -s -p --pretend --info -v -u -uDN -av -a"),
+    "choco": word_set("install upgrade search list info outdated"),
+    "winget": word_set("install upgrade search list show source"),
+    "scoop": word_set("install update search list info bucket status"),
 }
 """Package managers of the system, with the sub-commands that remove nothing."""
-_PACKAGE_VALUES = names("-o -t -c -a --option --target-release --config-file --installroot --root -p")
-_REMOVING_OPTIONS = LatePattern(
+_PACKAGE_VALUES = word_set("-o -t -c -a --option --target-release --config-file --installroot --root -p")
+_REMOVING_OPTIONS = LazyRegex(
     r"--(?:auto-?remove|purge|autopurge|remove\S*|erase|unmerge|allow-remove-essential|clean-deps)"
 )
-_DRY_RUNS = names("--simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
-_APT = names("apt apt-get aptitude")
+_DRY_RUNS = word_set("--simulate --dry-run --just-print --no-act --recon --assumeno --help --version")
+_APT = word_set("apt apt-get aptitude")
 _PACKAGE_OPTIONS = {
-    "nix-env": LatePattern(r"-e|--uninstall|--delete-generations|--rollback"),
-    "emerge": LatePattern(r"-\w*[CcP]\w*|--(?:unmerge|depclean|prune|rage-clean|clean)"),
-    **dict.fromkeys(("pip", "pip3", "uv"), LatePattern(r"--break-system-packages|--system")),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), LatePattern(r"-g|--global|--location=global|global")),
+    "nix-env": LazyRegex(r"-e|--uninstall|--delete-generations|--rollback"),
+    "emerge": LazyRegex(r"-\w*[CcP]\w*|--(?:unmerge|depclean|prune|rage-clean|clean)"),
+    **dict.fromkeys(("pip", "pip3", "uv"), LazyRegex(r"--break-system-packages|--system")),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), LazyRegex(r"-g|--global|--location=global|global")),
 }
 """Options with which a program removes packages, or works on those of the system."""
-_PACKAGE_CALLS: dict[str, LatePattern] = {
-    "dpkg": LatePattern(
+_PACKAGE_CALLS: dict[str, LazyRegex] = {
+    "dpkg": LazyRegex(
         r"-[ilLsSpIcexXCV]+|--(?:install|list\S*|status|search|info|contents|extract|vextract|verify|audit|print-\S+"
         r"|configure|unpack|get-selections|compare-versions|add-architecture|no-act|dry-run|simulate|field|show\S*|recursive)|-[aDR]"
         r"|--pending"
     ),
-    "rpm": LatePattern(
+    "rpm": LazyRegex(
         r"-[qVKiUFvhaflpcdRq]+|--(?:query\S*|verify|install|upgrade|freshen|test|checksig|import|eval|showrc|qf|queryformat|all"
         r"|changelog|requires|provides|scripts|last|list|info|file|package|whatprovides|whatrequires|hash|percent|nosignature)(?:=.*)?"
     ),
-    "pacman": LatePattern(
+    "pacman": LazyRegex(
         r"-(?:[SQTFU][a-bd-z]*|[SQF]c|[a-bd-zQSTFU]+|Sc)|--(?:sync|query|upgrade|noconfirm|needed|refresh|sysupgrade|search"
         r"|info|list|files|deptest|print|asdeps|asexplicit|color|owns|quiet|downloadonly|noprogressbar)(?:=.*)?"
     ),
-    "apt-mark": LatePattern(r"show\w+|hold|unhold|manual"),
+    "apt-mark": LazyRegex(r"show\w+|hold|unhold|manual"),
 }
 _PACKAGE_CALLS["yay"] = _PACKAGE_CALLS["paru"] = _PACKAGE_CALLS["pacman"]
 """Package managers whose options, or first word, say what they do, with those that remove nothing and force nothing."""
-_NEEDS_REMOVAL = names("pip pip3 uv npm pnpm yarn bun")
+_NEEDS_REMOVAL = word_set("pip pip3 uv npm pnpm yarn bun")
 """Programs for which such an option matters only together with a sub-command that removes."""
-_ALWAYS = names("""
+_ALWAYS = word_set("""
     dropdb dropuser pg_dropcluster pg_resetwal initdb autoremove deborphan remove-shell nix-collect-garbage pkg_delete
     pkgrm pkg_remove xbps-remove opkg-remove update-alternatives dpkg-divert mongorestore pg_restore mysqladmin crictl
     """)
 """Programs that remove, or replace, in any call but those that say what they would do."""
 
-_CONTAINERS = names("""
+_CONTAINERS = word_set("""
     attach build buildx builder commit cp create diff events exec export history image images import info init inspect
     kill load login logout logs manifest network pause port ps pull push rename restart rm rmi run save scan scout
     search start stats stop system tag top unpause update version volume wait context container compose machine pod
     unshare play kube generate healthcheck mount unmount secret config plugin trust node service stack swarm
     """)
 _CONTAINER_GROUPS = {
-    "system": names("df info events version connection service"),
-    "volume": names("ls list inspect create exists export mount"),
-    "network": names("ls list inspect create connect disconnect exists rm remove"),
-    "image": names("ls list inspect build pull push tag history load save import rm exists tree"),
-    "container": names("""
+    "system": word_set("df info events version connection service"),
+    "volume": word_set("ls list inspect create exists export mount"),
+    "network": word_set("ls list inspect create connect disconnect exists rm remove"),
+    "image": word_set("ls list inspect build pull push tag history load save import rm exists tree"),
+    "container": word_set("""
         ls list ps inspect start stop restart run exec logs create cp diff top stats port wait attach rename rm kill
         pause unpause commit export update exists
         """),
-    "builder": names("build ls inspect create use version du"),
-    "buildx": names("build bake ls inspect create use version du imagetools history"),
-    "context": names("ls show use create inspect export import update"),
-    "machine": names("ls list info inspect start stop ssh init"),
-    "pod": names("ls list ps inspect create start stop restart logs top stats exists"),
-    "kube": names("generate play"),
-    "secret": names("ls inspect create"),
-    "config": names("ls inspect create"),
-    "plugin": names("ls inspect install enable"),
-    "stack": names("ls ps services config deploy"),
-    "service": names("ls ps inspect logs create update scale"),
-    "swarm": names("init join join-token"),
-    "node": names("ls ps inspect"),
-    "compose": names("""
+    "builder": word_set("build ls inspect create use version du"),
+    "buildx": word_set("build bake ls inspect create use version du imagetools history"),
+    "context": word_set("ls show use create inspect export import update"),
+    "machine": word_set("ls list info inspect start stop ssh init"),
+    "pod": word_set("ls list ps inspect create start stop restart logs top stats exists"),
+    "kube": word_set("generate play"),
+    "secret": word_set("ls inspect create"),
+    "config": word_set("ls inspect create"),
+    "plugin": word_set("ls inspect install enable"),
+    "stack": word_set("ls ps services config deploy"),
+    "service": word_set("ls ps inspect logs create update scale"),
+    "swarm": word_set("init join join-token"),
+    "node": word_set("ls ps inspect"),
+    "compose": word_set("""
         attach build config convert cp create down events exec images kill logs ls pause port ps pull push
         restart rm run scale start stats stop top unpause up version wait watch
         """),
 }
-_CONTAINER_VALUES = names("-H --host --context -c --config -l --log-level --connection --url -f --file -p")
-_COMPOSE_VALUES = names(
+_CONTAINER_VALUES = word_set("-H --host --context -c --config -l --log-level --connection --url -f --file -p")
+_COMPOSE_VALUES = word_set(
     "-f --file -p --project-name --profile --env-file --project-directory --ansi --parallel --progress"
 )
-_CONTAINER_CLIENTS = names("docker podman nerdctl docker-compose podman-compose")
-_IMAGE_PLACES = LatePattern(
+_CONTAINER_CLIENTS = word_set("docker podman nerdctl docker-compose podman-compose")
+_IMAGE_PLACES = LazyRegex(
     r"/(?:tmp|var/tmp|app|src|workspaces?|work|w|code|usr/src|project|repo|build|var/cache|root/\.cache)(?:/|$)"
 )
 """Where containers keep the program they are for, or what is temporary."""
-_VOLUMES = LatePattern(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
+_VOLUMES = LazyRegex(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
 
 _GROUPS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("kubectl", "oc", "k3s"),
-        names("""
+        word_set("""
             get describe logs explain version config api-resources api-versions cluster-info top diff wait
             port-forward proxy apply create run expose rollout scale autoscale annotate label set
             exec cp attach auth completion debug events kustomize plugin options uncordon login
             project projects status whoami new-app
             """),
     ),
-    "helm": names("""
+    "helm": word_set("""
         create dependency dep env get history install lint list ls package pull fetch repo search show inspect status
         template test upgrade verify version completion registry diff help
         """),
     **dict.fromkeys(
         ("terraform", "tofu", "terragrunt"),
-        names("""
+        word_set("""
             init plan validate fmt show output graph providers version workspace state get console login logout
             metadata modules test refresh help
             """),
     ),
-    "pulumi": names("preview up stack config login logout whoami new version about logs plugin import help"),
-    "vagrant": names(
+    "pulumi": word_set("preview up stack config login logout whoami new version about logs plugin import help"),
+    "vagrant": word_set(
         "up ssh status halt reload init validate version box global-status provision suspend resume ssh-config"
     ),
     **dict.fromkeys(
-        ("kind", "minikube", "k3d"), names("create get start stop status load version cluster logs ip service")
+        ("kind", "minikube", "k3d"), word_set("create get start stop status load version cluster logs ip service")
     ),
-    "redis-cli": names("""
+    "redis-cli": word_set("""
         get set mget mset keys scan ping info hget hset hgetall hmget lrange lpush rpush llen sadd smembers
         scard zadd zrange zcard incr decr incrby ttl expire exists type strlen dbsize echo time monitor
         subscribe publish xadd xrange xlen client memory config object slowlog latency command --version --help
         --scan --stat --latency --bigkeys hello setex setnx
         """),
-    "etcdctl": names("get put watch version endpoint member alarm check snapshot"),
-    "mysqladmin": names("status ping processlist version variables extended-status create"),
-    "rabbitmqctl": names(
+    "etcdctl": word_set("get put watch version endpoint member alarm check snapshot"),
+    "mysqladmin": word_set("status ping processlist version variables extended-status create"),
+    "rabbitmqctl": word_set(
         "status list_queues list_users list_vhosts list_exchanges list_bindings list_connections version"
     ),
-    "virsh": names("list dominfo domstate start net-list pool-list vol-list dumpxml version nodeinfo console"),
+    "virsh": word_set("list dominfo domstate start net-list pool-list vol-list dumpxml version nodeinfo console"),
     **dict.fromkeys(
-        ("lxc", "incus"), names("list ls info launch start stop exec file image config version profile network")
+        ("lxc", "incus"), word_set("list ls info launch start stop exec file image config version profile network")
     ),
-    "multipass": names("list ls info launch start stop exec shell mount version find transfer"),
+    "multipass": word_set("list ls info launch start stop exec shell mount version find transfer"),
 }
 """Programs that keep data of other projects as well, with the sub-commands that throw none of it away."""
-_GROUP_VALUES = names(
+_GROUP_VALUES = word_set(
     "-n --namespace --context --kubeconfig -f -l -o --cluster --user -s --server -h -p -a -u --stack --cwd -C"
     " --kube-context"
 )
 _SECOND_WORDS = {
-    "rollout": names("status history restart resume"),
-    "set": names("image env"),
-    "config": names(
+    "rollout": word_set("status history restart resume"),
+    "set": word_set("image env"),
+    "config": word_set(
         "view current-context get-contexts get-clusters get-users use-context set-context set-cluster set-credentials"
     ),
 }
 """Sub-commands of kubectl's groups that take nothing away."""
 _REDIS_SECOND = {
-    "client": names("list info id getname setname tracking help"),
-    "memory": names("usage stats doctor help"),
-    "config": names("get help"),
-    "slowlog": names("get len help"),
-    "latency": names("latest history doctor graph help"),
+    "client": word_set("list info id getname setname tracking help"),
+    "memory": word_set("usage stats doctor help"),
+    "config": word_set("get help"),
+    "slowlog": word_set("get len help"),
+    "latency": word_set("latest history doctor graph help"),
 }
-_TERRAFORM_STATE = names("list show pull")
-_DELETING_OPTIONS = LatePattern(
+_TERRAFORM_STATE = word_set("list show pull")
+_DELETING_OPTIONS = LazyRegex(
     r"--(?:prune|force|force-delete|delete\S*|destroy|purge|replace|reset-values|remove\S*|yes)|-destroy|-auto-approve"
 )
 
@@ -212,7 +206,7 @@ _SQL_CLIENTS = {
     ),
     "sqlite3": (),
 }
-_SQL_RUNS = LatePattern(
+_SQL_RUNS = LazyRegex(
     r"(?:select|show|explain|describe|desc|values|create(?!\s+or\s+replace)|insert|begin|start|commit|rollback|set(?!\s+(?:password|global|persist))"
     r"|use|analyze|vacuum|comment|with|pragma|table|fetch|declare|listen|notify|refresh)\b"
     r"|update\b.*\bwhere\b(?!\s+(?:true|1)\b)|alter\s+(?:table|index|type)\b.*\b(?:add|rename|owner)\b|grant\b(?!.*\bpublic\b)"
@@ -221,34 +215,34 @@ _SQL_RUNS = LatePattern(
     r"|\.(?:tables|schema|databases|mode|headers|indexes|dump|show)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_SQL_CALLS = LatePattern(r"\b([a-z_]\w*)\s*\(", re.IGNORECASE)
-_SQL_HARMFUL = LatePattern(
+_SQL_CALLS = LazyRegex(r"\b([a-z_]\w*)\s*\(", re.IGNORECASE)
+_SQL_HARMFUL = LazyRegex(
     r"(?i)(?:pg_(?:terminate|cancel|drop|switch|promote|reload|rotate|logical|replication_origin|wal_replay|create_restore"
     r"|start_backup|stop_backup|write|file_(?:write|unlink|rename)|import|advisory_unlock)\w*|lo_(?:unlink|import|export|put|create"
     r"|truncate|from_bytea)|setval|set_config|dblink\w*|query_to_xml\w*|load_extension|writefile|edit|sys_(?:exec|eval)|xp_\w+"
     r"|load_file|kill)"
 )
 """Functions that change, end or remove something though `select` calls them."""
-_SQL_DROPS = LatePattern(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
-_QUOTED = LatePattern(r"'[^']*'|\"[^\"]*\"")
-_DOCUMENT_SHELLS = names("mongosh mongo cqlsh influx arangosh")
-_DOCUMENT_CALLS = LatePattern(
+_SQL_DROPS = LazyRegex(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
+_QUOTED = LazyRegex(r"'[^']*'|\"[^\"]*\"")
+_DOCUMENT_SHELLS = word_set("mongosh mongo cqlsh influx arangosh")
+_DOCUMENT_CALLS = LazyRegex(
     r"(?i)(?:find|findOne|count\w*|distinct|aggregate|stats|getSiblingDB|getCollection\w*|getIndexes|explain|limit|skip|sort"
     r"|toArray|pretty|forEach|map|insert\w*|createIndex\w*|createCollection|createUser|hello|isMaster|status|version|print\w*"
     r"|JSON\.stringify|stringify|ping|getName|serverStatus|hostInfo|listDatabases|ObjectId|ISODate|Date|NumberInt|NumberLong|initiate"
     r"|conf|adminCommand|project|size|length|getUsers|hasNext|next|itcount|log)"
 )
-_CALLED = LatePattern(r"([\w$]+|\])\s*\(")
+_CALLED = LazyRegex(r"([\w$]+|\])\s*\(")
 """What the shells of document databases call that takes nothing away."""
-_DOCUMENT_DROPS = LatePattern(
+_DOCUMENT_DROPS = LazyRegex(
     r"(?i)(?:drop|delete|remove|truncate|shutdown|rename|replace|\$out\b|\$merge\b|unset|eval\(|Function\()"
 )
 
-_THROWS = LatePattern(
+_THROWS = LazyRegex(
     r"(?i)(?:.*[-_:.])?(?:delete|del|remove|rm|rb|destroy|purge|prune|terminate|drop|wipe|deregister|uninstall|forget"
     r"|flushall|flushdb|erase|nuke|truncate|undefine|unregister|decommission|evict|empty|autoremove|cleanup|reset)(?:[-_:].*)?"
 )
-_PROJECT_TOOLS = tables.BUILDS | names("""
+_PROJECT_TOOLS = tables.BUILDS | word_set("""
     git gh npm pnpm yarn pip pip3 uv poetry pdm pipenv cargo go bundle composer gem dotnet mix stack cabal
     opam rustup pipx pre-commit alembic django-admin flask rails rake prisma nox tox just task make echo
     printf test [ [[ ls cat grep rg sed awk find fd head tail cut tr export declare local read for which
@@ -256,32 +250,32 @@ _PROJECT_TOOLS = tables.BUILDS | names("""
     man info curl wget
     """)
 """Programs whose operands are the project's own packages, texts, or names of files."""
-_STARTS_OTHERS = names("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
+_STARTS_OTHERS = word_set("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
 """Programs and words of the shell of which an operand is the name of a program."""
-_USER_STORES: tuple[tuple[str, LatePattern], ...] = (
+_USER_STORES: tuple[tuple[str, LazyRegex], ...] = (
     (
         "gh",
-        LatePattern(
+        LazyRegex(
             r"(?:repo|release|secret|variable|gist|codespace|ssh-key|gpg-key|cache|run|project|issue|extension|label)"
             r" (?:delete|remove)|repo archive|api .*(?:-X|--method)[ =]?DELETE"
         ),
     ),
     (
         "npm",
-        LatePattern(
+        LazyRegex(
             r"(?:unpublish|deprecate|owner rm|token revoke|access revoke|dist-tag rm|org rm|team (?:rm|destroy))\b"
         ),
     ),
-    ("cargo", LatePattern(r"(?:yank|uninstall|owner --remove)\b")),
-    ("gem", LatePattern(r"(?:yank|uninstall|cleanup)\b")),
-    ("pipx", LatePattern(r"uninstall")),
-    ("uv", LatePattern(r"(?:tool uninstall|python uninstall)\b")),
-    ("rustup", LatePattern(r"(?:self uninstall|(?:toolchain|component|target) (?:uninstall|remove)|uninstall)\b")),
-    ("conda", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
-    ("mamba", LatePattern(r"(?:env remove|remove .*--all|clean)\b")),
-    ("opam", LatePattern(r"(?:switch remove|remove|uninstall)\b")),
-    ("packer", LatePattern(r"plugins remove")),
-    ("go", LatePattern(r"clean .*-modcache")),
+    ("cargo", LazyRegex(r"(?:yank|uninstall|owner --remove)\b")),
+    ("gem", LazyRegex(r"(?:yank|uninstall|cleanup)\b")),
+    ("pipx", LazyRegex(r"uninstall")),
+    ("uv", LazyRegex(r"(?:tool uninstall|python uninstall)\b")),
+    ("rustup", LazyRegex(r"(?:self uninstall|(?:toolchain|component|target) (?:uninstall|remove)|uninstall)\b")),
+    ("conda", LazyRegex(r"(?:env remove|remove .*--all|clean)\b")),
+    ("mamba", LazyRegex(r"(?:env remove|remove .*--all|clean)\b")),
+    ("opam", LazyRegex(r"(?:switch remove|remove|uninstall)\b")),
+    ("packer", LazyRegex(r"plugins remove")),
+    ("go", LazyRegex(r"clean .*-modcache")),
 )
 """What tools of a project do to the user's accounts, and to what is installed for all projects."""
 
@@ -335,7 +329,7 @@ def _explain_packages(command: SimpleCommand) -> str:
     if (
         program in ("pip", "pip3")
         and "--break-system-packages" in argv
-        and names("--force-reinstall --upgrade -U") & set(argv)
+        and word_set("--force-reinstall --upgrade -U") & set(argv)
     ):
         return f"{program} replaces packages of the system"
     if program in ("pip", "pip3") and {"sudo", "doas"} & set(command.wrappers):
@@ -348,7 +342,7 @@ def _explain_packages(command: SimpleCommand) -> str:
         found = any(pattern.fullmatch(text) for text in argv)
         if program not in _NEEDS_REMOVAL:
             return why if found else "" if program not in _PACKAGES else _explain_manager(program, rest, argv, why)
-        removes = names("uninstall remove rm un r") & set(argv)
+        removes = word_set("uninstall remove rm un r") & set(argv)
         return why if found and removes else ""
     return _explain_manager(program, rest, argv, why) if program in _PACKAGES else ""
 
@@ -356,7 +350,7 @@ def _explain_packages(command: SimpleCommand) -> str:
 def _explain_manager(program: str, rest: tuple[Word, ...], argv: tuple[str, ...], why: str) -> str:
     if any(_REMOVING_OPTIONS.fullmatch(text) for text in argv):
         return why
-    operands = [word.text for word in operands_of(rest, _PACKAGE_VALUES)]
+    operands = [word.text for word in list_operands(rest, _PACKAGE_VALUES)]
     first = operands[0] if operands else next(iter(argv), "")
     marked = program.startswith("apt") and operands[1:] and any(text.endswith("-") for text in operands[1:])
     if program == "emerge" or (not operands and first.startswith("-") and first not in _PACKAGES[program]):
@@ -368,7 +362,7 @@ def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth:
     """Why containers, images or volumes of other projects may be removed."""
     program = command.program
     words = command.words[1:]
-    operands = list(operands_of(words, _CONTAINER_VALUES))
+    operands = list(list_operands(words, _CONTAINER_VALUES))
     group = "compose" if program.endswith("compose") else ""
     if not group:
         if not operands:
@@ -381,7 +375,7 @@ def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth:
         rest = words
     action = ""
     if group:
-        inner = list(operands_of(rest, _COMPOSE_VALUES if group == "compose" else frozenset()))
+        inner = list(list_operands(rest, _COMPOSE_VALUES if group == "compose" else frozenset()))
         action = inner[0].text if inner else ""
         if action and action not in _CONTAINER_GROUPS[group]:
             return f"{program} {group} {action} may remove data of other projects"
@@ -405,7 +399,7 @@ def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = Fal
 
     starts: in a new container. fed: the text it is given on its input.
     """
-    known = names("rm shred truncate unlink")
+    known = word_set("rm shred truncate unlink")
     argv = tuple(word.text for word in words)
     volumes = _list_volumes(argv) if starts else None
     for place, word in enumerate(words):
@@ -413,14 +407,17 @@ def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = Fal
         calls = [words[place:]]
         if name in ("sh", "bash", "ash", "dash"):
             calls = [
-                each.words for text in words[place + 1 :] if " " in text.text for each in parse(text.text).commands
+                each.words
+                for text in words[place + 1 :]
+                if " " in text.text
+                for each in parse_command_line(text.text).commands
             ]
         elif name not in _ALWAYS | _GROUPS.keys() | _SQL_CLIENTS.keys() | _DOCUMENT_SHELLS | _CONTAINER_CLIENTS | known:
             continue
         for call in filter(None, calls):
             inner = SimpleCommand(words=call, written=call, stdin=fed or None)
             if inner.program in known and (
-                program == "kubectl" or any(_is_data(each, volumes) for each in operands_of(call[1:]))
+                program == "kubectl" or any(_is_data(each, volumes) for each in list_operands(call[1:]))
             ):
                 return f"{program} starts {inner.program}, which may throw data away"
             if why := _explain(inner, None, 1):
@@ -430,9 +427,9 @@ def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = Fal
 
 def _list_volumes(argv: tuple[str, ...]) -> list[str]:
     """Where in a new container the named volumes are that it is given."""
-    found = [text.split(":") for text in option_values(argv, ("-v", "--volume"))]
+    found = [text.split(":") for text in read_option_values(argv, ("-v", "--volume"))]
     places = [parts[1] for parts in found if len(parts) > 1 and not parts[0].startswith((".", "/", "~", "$"))]
-    for text in option_values(argv, ("--mount",)):
+    for text in read_option_values(argv, ("--mount",)):
         pairs = {name: value for name, _, value in (part.partition("=") for part in text.split(","))}
         if pairs.get("type", "volume") == "volume":
             places.append(pairs.get("target", pairs.get("dst", pairs.get("destination", ""))))
@@ -459,7 +456,7 @@ def _is_data(word: Word, volumes: list[str] | None) -> bool:
 
 def _explain_group(command: SimpleCommand, depth: int) -> str:
     program, words = command.program, command.words[1:]
-    operands = list(operands_of(words, _GROUP_VALUES))
+    operands = list(list_operands(words, _GROUP_VALUES))
     first = operands[0].text if operands else ""
     name = first.casefold() if program == "redis-cli" else first
     second = operands[1].text.casefold() if len(operands) > 1 else ""
@@ -513,7 +510,7 @@ def _explain_words(program: str, rest: tuple[Word, ...], command: SimpleCommand,
     starts_others = is_wrapper(program) or program in _STARTS_OTHERS | tables.INTERPRETERS
     if starts_others or program in _PROJECT_TOOLS | tables.FILES or "/" in command.words[0].text:
         return ""
-    operands = [word.text for word in operands_of(rest)[:3]]
+    operands = [word.text for word in list_operands(rest)[:3]]
     found = next((text for text in operands if "/" not in text and _THROWS.fullmatch(text)), "")
     found = found or next((word.text for word in rest if _DELETING_OPTIONS.fullmatch(word.text)), "")
     if not found or isinstance(judge_reading(command, line), str) is False:

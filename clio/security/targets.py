@@ -1,12 +1,214 @@
-"""What `find` deletes and which processes a pattern names: whether a call takes some of them, or all."""
+"""What the words of a command line expand to, and which targets are devices, whole folders or many processes."""
 
+import os
+import posixpath
 import re
+import shlex
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase, translate
+from itertools import islice
 
-from clio.security.risk import has_option
-from clio.security.shell.words import Word, names
-from clio.security.whole_paths import WholePaths
+from clio.security import command_risk as tables
+from clio.security.command_risk import has_option
+from clio.security.shell.command_line import (
+    FROM_FILE,
+    MOVES,
+    CommandLine,
+    SimpleCommand,
+    Word,
+    has_glob,
+    unquote_ansi_quoted,
+    word_set,
+)
+from clio.security.shell.parser import parse_command_line
+from clio.text.lazy_regex import LazyRegex
 
-KILL_VALUES = names(
+_HARMLESS = LazyRegex(
+    r"/dev/(?:null|zero|full|u?random|tty\w*|pts/.*|ptmx|console|std(?:in|out|err)|fd(?:/.*)?|shm(?:/.*)?|mqueue(?:/.*)?"
+    r"|(?:tcp|udp)/.*|cu\..*|serial/.*|input/.*|uinput|snd/.*|dsp\d*|audio|midi\w*|lp\d+|usb/.*|video\d+|net/.*|kmsg|log"
+    r"|hidraw\d+|i2c-\d+|spidev.*|gpiochip\d+|kvm|fuse|dri/.*|rtc\d*|nvidia\w*|bus/.*|loop-control|vcs\w*)"
+)
+_DISK = LazyRegex(
+    r"/dev/(?:[shv]d|xvd|nvme|mmcblk|r?disk|mapper/|md|dm-|loop|nbd|zd|zvol|pmem|sr\d|dasd|bcache|drbd|mtd|ubi|k?mem\b|port\b"
+    r"|block/|sg\d|root\b)",
+)
+PROCESS_LINK = LazyRegex(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
+"""A process's root or current folder, by a link of /proc."""
+_STOPS_OR_BRICKS = LazyRegex(r"/proc/sysrq-trigger\b|/sys/firmware/efi/")
+
+
+def is_device(path: str) -> bool:
+    """Whether writing to an absolute path goes to a device that is not known to be harmless."""
+    return any(
+        _STOPS_OR_BRICKS.match(each) or (each.startswith("/dev/") and _HARMLESS.fullmatch(each) is None)
+        for each in _spellings(path)
+    )
+
+
+def is_disk(path: str) -> bool:
+    """Whether an absolute path is a disk by its name or kind."""
+    for each in _spellings(path):
+        if _STOPS_OR_BRICKS.match(each) or _DISK.match(each.lower()):
+            return True
+        try:
+            if stat.S_ISBLK(os.stat(each).st_mode):  # noqa: PTH116
+                return True
+        except (OSError, ValueError):
+            continue
+    return False
+
+
+def _spellings(path: str) -> tuple[str, ...]:
+    if "\0" in path:
+        return ()
+    plain = "/" + posixpath.normpath(path).lstrip("/")
+    while (link := PROCESS_LINK.search(plain)) and link[1] == "root":  # the link may not exist when this is judged
+        plain = plain[link.end() :] or "/"
+    try:
+        real = os.path.realpath(plain)
+    except OSError:  # a link that may not be read
+        real = plain
+    # A link such as /dev/stdout leads to wherever the output goes, which is not what the line names.
+    return (plain,) if _HARMLESS.fullmatch(plain) else (plain, real)
+
+
+def read_option_values(argv: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
+    """What is given to these options, as the next word, behind `=` or attached."""
+    found: list[str] = []
+    for place, text in enumerate(argv):
+        for option in options:
+            if text == option and place + 1 < len(argv):
+                found.append(argv[place + 1])
+            elif text.startswith(f"{option}="):
+                found.append(text.partition("=")[2])
+            elif len(option) == 2 and option[0] == "-" and text.startswith(option):
+                found.append(text[2:])
+            elif option == "-f" and place == 0 and text.endswith("f") and place + 1 < len(argv):
+                found.append(argv[place + 1])  # `tar cf file`
+    return found
+
+
+def list_mounts(argv: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The folders of the machine that a container is given: where each is in the container, and on the machine."""
+    for text in read_option_values(argv, ("-v", "--volume")):
+        machine, _, rest = text.partition(":")
+        if machine.startswith(("/", "~", "$HOME", "..")) and rest:
+            yield rest.partition(":")[0], machine
+    for text in read_option_values(argv, ("--mount",)):
+        parts = [part.partition("=") for part in text.split(",")]
+        pairs = {name: value for name, _, value in parts}
+        machine = pairs.get("source", pairs.get("src", ""))
+        inside = pairs.get("target", pairs.get("dst", pairs.get("destination", "")))
+        if machine.startswith(("/", "~", "$HOME", "..")) and inside:
+            yield inside, machine
+
+
+def map_to_machine(text: str, mounts: Sequence[tuple[str, str]], elsewhere: str = "/container") -> str:
+    """A path of a container as the path on the machine; one that is in no mount as a path that harms nothing."""
+    for inside, machine in mounts:
+        if text == inside.rstrip("/") or text.startswith(f"{inside.rstrip('/')}/"):
+            return f"{machine.rstrip('/')}/{text[len(inside.rstrip('/')) :].lstrip('/')}"
+    return f"{elsewhere}{text}" if text.startswith("/") else text
+
+
+_HOME_NAMES = LazyRegex(r"^(?:\$HOME|\$\{HOME(?::?[-?][^}]*)?\}|~)(?=/|$)")
+_HOMES = LazyRegex(r"~[a-z_][\w-]*/?(?:\*)?")
+_EVERYTHING = LazyRegex(r"(?:[*?.]|\[[!^][^\]]*\]|\[[^\]]*[-:][^\]]*\])*")
+_WHOLE = tables.SYSTEM_FOLDERS | word_set(
+    """
+    /usr/bin /usr/lib /usr/lib64 /usr/sbin /usr/share /usr/local /usr/include /usr/local/bin /usr/local/lib /var/lib
+    /run
+    """
+)
+_ESSENTIAL = word_set("/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/sudoers /etc/fstab /etc/nsswitch.conf")
+"""Files without which no user can log in, or the machine does not start."""
+_SYSTEM_FILES = word_set("etc bin sbin lib lib64 usr boot System")
+
+
+class WholePaths:
+    """Judges operands of one command.
+
+    folders: where it may run, as typed and relative to `start`. home: the user's.
+    """
+
+    def __init__(self, folders: tuple[str, ...], start: str, home: str) -> None:
+        self.home = posixpath.normpath(home)
+        self.start = start
+        self.folders = tuple(posixpath.join(start, self._at_home(folder)) for folder in folders)
+
+    def is_whole(self, word: Word, *, follows: bool = False) -> bool:
+        """Whether a path is one of these folders, or all that is in one.
+
+        follows: whether the program goes where a link leads that is named without a slash behind it.
+        """
+        return any(covered is not None for covered in self._covered(word, follows))
+
+    def is_everything_in(self, word: Word) -> bool:
+        """Whether a pattern stands for all that is in one of these folders."""
+        return any(bool(covered) for covered in self._covered(word, False))
+
+    def is_system_file(self, word: Word) -> bool:
+        """Whether a path is below a folder of the system's own, not counting what grows there."""
+        return any(
+            path.split("/")[1] in _SYSTEM_FILES and not path.startswith("/usr/local/")
+            for path in self._paths(word.text, follows=True)
+        )
+
+    def is_essential_file(self, word: Word) -> bool:
+        """Whether a path is one of the few files that no machine can be used without."""
+        return any(path.removeprefix("/private") in _ESSENTIAL for path in self._paths(word.text, follows=True))
+
+    def _covered(self, word: Word, follows: bool) -> Iterator[int | None]:
+        """For each place a path may be: how many of its last parts stand for everything; None for no such folder."""
+        if _HOMES.fullmatch(word.text):
+            yield int(word.text.endswith("*"))
+        for path in self._paths(word.text, follows):
+            parts = [part for part in path.split("/") if part]
+            count = len(parts)
+            while parts and ("*" in parts[-1] or "[" in parts[-1]) and _EVERYTHING.fullmatch(parts[-1]):
+                parts.pop()
+            yield count - len(parts) if self._is_listed(parts) else None
+
+    def _is_listed(self, parts: list[str]) -> bool:
+        if not parts or (len(parts) == 2 and parts[0] in ("home", "Users")):
+            return True
+        home = [part for part in self.home.split("/") if part]
+        listed = [[part for part in path.split("/") if part] for path in _WHOLE]
+        listed += [home[:length] for length in range(1, len(home) + 1)]
+        return any(len(each) == len(parts) and all(map(fnmatchcase, each, parts)) for each in listed)
+
+    def _paths(self, text: str, follows: bool) -> Iterator[str]:
+        text = self._at_home(text)
+        if text.startswith("/proc/"):
+            text = text.replace("$$", "self").replace("${BASHPID}", "self").replace("$BASHPID", "self")
+        if text == "~+" or text.startswith("~+/"):  # the folder it runs in
+            text = f".{text[2:]}"
+        if not text or "$" in text or "`" in text or "\0" in text or _HOMES.match(text):
+            return
+        for folder in self.folders:
+            path = posixpath.join(folder, text)
+            while match := PROCESS_LINK.match(path):
+                path = (self.start if match[1] == "cwd" else "") + path[match.end() :] or "/"
+            yield "/" + posixpath.normpath(path).lstrip("/")
+            fixed, rest = _before_pattern(path)
+            if not rest and not follows and not text.endswith(("/", "/.")):
+                fixed, rest = posixpath.split(fixed)
+            real = posixpath.join(os.path.realpath(fixed or "/"), rest)
+            yield "/" + posixpath.normpath(real).lstrip("/")
+
+    def _at_home(self, text: str) -> str:
+        return _HOME_NAMES.sub(lambda _: self.home, text)
+
+
+def _before_pattern(path: str) -> tuple[str, str]:
+    """A path parted before its first part that is a pattern."""
+    parts = path.split("/")
+    place = next((place for place, part in enumerate(parts) if any(mark in part for mark in "*?[")), len(parts))
+    return "/".join(parts[:place]), "/".join(parts[place:])
+
+
+KILL_VALUES = word_set(
     "-u -U -G -g -t -s -P -F --signal --euid --uid --group --pgroup --session --terminal --parent --pidfile --user -o"
     " -y --ns --nslist --older-than --younger-than --cgroup --env"
 )
@@ -26,7 +228,7 @@ _PROCESSES = (
 )
 
 
-def operands_of(words: tuple[Word, ...], valued: frozenset[str] = frozenset()) -> tuple[Word, ...]:
+def list_operands(words: tuple[Word, ...], valued: frozenset[str] = frozenset()) -> tuple[Word, ...]:
     """The words that are no options, nor values of these."""
     found: list[Word] = []
     ended = skip = False
@@ -59,10 +261,10 @@ def is_narrowed_find(argv: tuple[str, ...], whole: WholePaths) -> bool:
     return "-empty" in argv
 
 
-def names_many_processes(program: str, rest: tuple[Word, ...]) -> bool:
+def matches_many_processes(program: str, rest: tuple[Word, ...]) -> bool:
     """Whether `pkill`, `killall` or `pgrep` means most processes there are."""
     program = "pkill" if program == "pgrep" else program
-    argv, patterns = tuple(word.text for word in rest), operands_of(rest, valued=KILL_VALUES)
+    argv, patterns = tuple(word.text for word in rest), list_operands(rest, valued=KILL_VALUES)
     regex = program == "pkill" or has_option(argv, "r", ("regexp",))
     others = has_option(argv, "v" if program == "pkill" else "", ("inverse",))
     by_user = has_option(argv, "uUGgts", ("user", "euid", "uid", "group", "session", "terminal", "pgroup"))
@@ -79,3 +281,379 @@ def _is_wide(pattern: str) -> bool:
     except re.error:
         return False
     return sum(found.search(name) is not None for name in _PROCESSES) > len(_PROCESSES) // 2
+
+
+_SLICE = LazyRegex(r":\s*\(?\s*(-?\d+)\s*\)?\s*(?::\s*(-?\d+)\s*)?")
+_MAX_CHARS = 400
+
+
+def apply_form(value: str, form: str) -> str:
+    """A value in one of these forms, as far as it is plain; the value itself where the form is not known.
+
+    form: what stands between the name and the closing brace, such as `%/*`.
+    """
+    if len(value) > _MAX_CHARS or len(form) > _MAX_CHARS:
+        return value
+    places = range(len(value) + 1)
+    doubled = form[:1] == form[1:2]
+    pattern = _bare(form[2:] if doubled else form[1:])
+    match form[:1]:
+        case "%":  # the longest end begins first
+            return _head(value, pattern, places if doubled else reversed(places))
+        case "#":
+            return _tail(value, pattern, reversed(places) if doubled else places)
+        case "/":
+            return _replaced(value, form[1:])
+        case "^":
+            return value.upper() if doubled else value[:1].upper() + value[1:]
+        case ",":
+            return value.lower() if doubled else value[:1].lower() + value[1:]
+        case ":" if form[1:2] == "+":
+            return form[2:]
+        case "+":
+            return form[1:]
+        case ":" if found := _SLICE.fullmatch(form):
+            rest = value[int(found[1]) :]
+            return rest if found[2] is None else rest[: int(found[2])]
+        case _:
+            return value
+
+
+def _head(value: str, pattern: str, places: Iterable[int]) -> str:
+    """What stands before the first of these places from which the value fits a pattern."""
+    return next((value[:place] for place in places if fnmatchcase(value[place:], pattern)), value)
+
+
+def _tail(value: str, pattern: str, places: Iterable[int]) -> str:
+    return next((value[place:] for place in places if fnmatchcase(value[:place], pattern)), value)
+
+
+def _replaced(value: str, form: str) -> str:
+    """`pattern/text`, with a sign before it for all matches, or for the beginning or the end alone."""
+    sign = form[:1] if form[:1] in ("/", "#", "%") else ""
+    pattern, _, text = form[len(sign) :].partition("/")
+    if not pattern:
+        return value
+    inside = translate(_bare(pattern))[4:-3]  # without the group and the end around it
+    found = rf"\A(?:{inside})" if sign == "#" else rf"(?:{inside})\Z" if sign == "%" else inside
+    return re.sub(found, lambda _: _bare(text), value, count=0 if sign == "/" else 1)
+
+
+def _bare(text: str) -> str:
+    return text.replace('"', "").replace("'", "").replace("\\/", "/")
+
+
+_MAX_VALUES = 64
+_MAX_DEPTH = 4
+_LOOPS = LazyRegex(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
+_ARRAYS = LazyRegex(r"\b(\w+)\+?=\(([^()]*)\)")
+_HERE = LazyRegex(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
+_READ = LazyRegex(r"\b(?:read|mapfile|readarray)\b([^\n;&|<]*)")
+_FUNCTIONS = LazyRegex(r"(?:\bfunction\s+([\w-]+)|\b([\w-]+)\s*\(\s*\))")
+_VARIABLE = LazyRegex(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|([%#/:^,+?][^{}]*))?\}|(\w+|[@*]))")
+_BRACES = LazyRegex(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
+_OUTPUT = LazyRegex(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)`")
+_APPENDS = frozenset({"xargs", "find", "fd", "fdfind", "parallel"})
+"""Wrappers that give a text, run by a shell, arguments the line does not say."""
+_FILTERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "fzf", "peco"})
+_NAMES = frozenset(
+    {"dirname", "basename", "pwd", "cat"}
+    | {"ls", "find", "echo", "printf", "fd", "realpath", "readlink", "compgen", "stat", "eza", "exa", "locate"}
+)
+
+
+class Expansion:
+    """The values that words of one line may take.
+
+    folders: every folder the line enters by name, for commands whose own cannot be told; the one it starts in first.
+    """
+
+    def __init__(self, line: CommandLine, text: str, start: str, home: str) -> None:
+        self._line = line
+        self._text = text
+        self._start = start
+        self._home = home
+        self._variables: dict[str, list[str]] = {}
+        self._links: dict[str, str] = {}
+        self._collect()
+        entered = [
+            value.text
+            for command in line.commands
+            if command.program in MOVES
+            for word in command.words[1:]
+            for value in self.values(word)
+            if not value.dynamic and not value.text.startswith("-")
+        ]
+        self.folders = tuple(dict.fromkeys(("", *entered)))
+
+    def values(self, word: Word) -> tuple[Word, ...]:
+        """What a word may become, each plain; itself where the line does not tell; nothing where it is empty."""
+        if not word.dynamic:
+            first, slash, rest = word.text.partition("/")
+            linked = self._links.get(first) if slash else None
+            return (word,) if linked is None else (Word(f"{linked.rstrip('/')}/{rest}", glob=word.glob),)
+        found = list[Word]()
+        for text in islice(self._texts(word.text, 0), _MAX_VALUES):
+            parts = text.split() if word.glob or " " in text else [text]
+            for part in parts:
+                opened = "$" in part or "`" in part
+                found.append(Word(part, dynamic=opened, glob=not opened and has_glob(part)))
+        return tuple(dict.fromkeys(found))
+
+    def fed_with_whole(self, command: SimpleCommand, whole: WholePaths) -> str:
+        """A whole folder whose contents a pipe or a loop hands to a command; "" for none."""
+        if not self._is_fed(command):
+            return ""
+        if command.stdin and command.stdin != FROM_FILE:
+            return next((text for text in command.stdin.split() if whole.is_whole(Word(text))), "")
+        sources = self._sources(command)
+        if any(each.program in _FILTERS and _narrows(each) for each in sources):
+            return ""
+        texts = (text for each in sources for text in self._printed(each, whole))
+        return next((text for text in texts if whole.is_whole(Word(text))), "")
+
+    def texts(self, word: Word) -> tuple[str, ...]:
+        """A text that a shell will read, in every way its open parts may be filled."""
+        return tuple(islice(self._texts(word.text, 0), _MAX_VALUES))
+
+    def is_read(self, name: str) -> bool:
+        """Whether the line reads a value into a variable, or declares it without one."""
+        return name in self._read_names()
+
+    def given(self, name: str) -> tuple[str, ...]:
+        """The values the line gives a variable."""
+        return tuple(self._variables.get(name, ()))
+
+    def follow_link(self, folder: str) -> str:
+        """A folder, where it is named by a link that the line makes: where that leads."""
+        first, slash, rest = folder.removeprefix("./").partition("/")
+        linked = self._links.get(first)
+        return folder if linked is None else f"{linked.rstrip('/')}/{rest}" if slash else linked
+
+    def fed_with_processes(self, command: SimpleCommand) -> bool:
+        """Whether the numbers of all processes are handed to a command."""
+        for word in command.words[1:]:
+            if not word.dynamic:
+                continue
+            if any(value.text.startswith("/proc/") for value in self.values(word)):
+                return True
+            for name in list_variable_names(word.text):
+                if any("/proc/" in value for value in self._variables.get(name, ())):
+                    return True
+            inner = [text for text in (word.text, *self._raw(word)) for text in iter_substitutions(text)]
+            if any(_lists_processes(parse_command_line(text).commands) for text in inner):
+                return True
+        return self._is_fed(command) and _lists_processes(self._sources(command))
+
+    def _collect(self) -> None:
+        functions = {name for pair in _FUNCTIONS.findall(self._text) for name in pair if name}
+        for command in self._line.commands:
+            if command.program == "ln" and len(command.words) > 3 and "s" in command.argv[1]:
+                self._links[command.argv[-1]] = command.argv[-2]
+            for name, value in command.env:
+                self._add(name, [value])
+            arguments = [word.text for word in command.words[1:]]
+            if command.program == "set" and "--" in arguments:
+                arguments = arguments[arguments.index("--") + 1 :]
+            elif command.program not in functions:
+                continue
+            self._add("@", arguments)
+            self._add("*", arguments)
+            for number, argument in enumerate(arguments, 1):
+                self._add(str(number), [argument])
+        for words in self._line.arguments:
+            given = [word.text for word in words]
+            self._add("@", given[1:])
+            self._add("*", given[1:])
+            for number, argument in enumerate(given):
+                self._add(str(number), [argument])
+        for pattern in (_LOOPS, _ARRAYS, _HERE):
+            for name, items in pattern.findall(self._text):
+                self._add(name, _split(items))
+
+    def _add(self, name: str, values: list[str]) -> None:
+        known = self._variables.setdefault(name, [])
+        known += [value for value in values if value not in known][: _MAX_VALUES - len(known)]
+
+    def _raw(self, word: Word) -> Iterator[str]:
+        for name in list_variable_names(word.text):
+            yield from self._variables.get(name, ())
+
+    def _texts(self, text: str, depth: int) -> Iterator[str]:
+        """The text with its first open part replaced in every way, and so on."""
+        if depth > _MAX_DEPTH:
+            yield text
+            return
+        if match := _OUTPUT.search(text):
+            values = list(self._output(match[1] or match[2] or ""))
+            if values:
+                for value in values:
+                    yield from self._texts(text[: match.start()] + value + text[match.end() :], depth + 1)
+                return
+            yield text
+            return
+        if match := _VARIABLE.search(text):
+            values = self._value_of(match[1] or match[5], match[3])
+            form = match[4] or ""
+            if values is not None and form:
+                values = list(dict.fromkeys(apply_form(value, form) for value in values))
+            if (
+                values is None
+                and match.start() == 0
+                and text[match.end() :][:1] == "/"
+                and not form.startswith((":?", "?"))
+                and self._is_unset(match[1] or match[5])
+            ):
+                values = [""]
+            if values is None:
+                yield text
+                return
+            for value in values:
+                yield from self._texts(text[: match.start()] + value + text[match.end() :], depth + 1)
+            return
+        if (match := _BRACES.search(text)) and (choices := _choices(match[1])):
+            for choice in choices:
+                yield from self._texts(text[: match.start()] + choice + text[match.end() :], depth)
+            return
+        yield text
+
+    def _value_of(self, name: str, default: str | None) -> list[str] | None:
+        """What a variable may hold; None where the line does not tell."""
+        found = list(self._variables.get(name, ()))
+        if not found and name in ("HOME", "PWD"):
+            found = [self._home if name == "HOME" else self._start]
+        elif not found and name in os.environ and name not in self._read_names():
+            found = [os.environ[name]]
+        if default is not None and (default or not found):
+            found.append(default)
+        return found or None
+
+    def _is_unset(self, name: str) -> bool:
+        """Whether a variable is set nowhere, so that it is empty."""
+        if name.isdecimal():  # a line has no arguments of its own, nor has a function that is called without any
+            fed = any(not _APPENDS.isdisjoint(each.wrappers) for each in self._line.commands)
+            return name != "0" and not fed and not any(each.program == "set" for each in self._line.commands)
+        return name[:1].isalpha() and name not in self._read_names() and name not in os.environ and name != "INPUT"
+
+    def _read_names(self) -> set[str]:
+        """Names that the line reads values into, or declares without one."""
+        found = {name for words in _READ.findall(self._text) for name in words.split()}
+        return found | set(
+            re.findall(r"(?:-v|local|declare|export|typeset|getopts\s+\S+|for|select)\s+(\w+)", self._text)
+        )
+
+    def _output(self, text: str) -> Iterator[str]:
+        """What a command substitution may say, where that is plain."""
+        commands = parse_command_line(text).commands
+        if any(each.program in _FILTERS and _narrows(each) for each in commands):
+            return
+        whole = WholePaths(("",), self._start, self._home)
+        for command in commands:
+            yield from self._printed(command, whole)
+
+    def _printed(self, command: SimpleCommand, whole: WholePaths) -> Iterator[str]:
+        """Names a command prints, as paths or patterns."""
+        if command.program not in _NAMES:
+            return
+        operands = [word for word in command.words[1:] if not word.text.startswith("-")]
+        if command.program == "pwd":
+            folders = command.folders or ("",)
+            yield from (posixpath.normpath(posixpath.join(self._start, folder)) for folder in folders)
+            return
+        if command.program == "cat":
+            yield from (command.stdin or "").split() if command.stdin != FROM_FILE else ()
+            return
+        if command.program in ("dirname", "basename"):
+            part = posixpath.dirname if command.program == "dirname" else posixpath.basename
+            plain = (value for word in operands for value in self.values(word) if not value.dynamic)
+            yield from (part(value.text.rstrip("/") or "/") or "." for value in plain)
+            return
+        if command.program == "find":
+            if is_narrowed_find(command.argv, whole):
+                return
+            place = next((at for at, word in enumerate(command.words[1:]) if word.text.startswith("-")), None)
+            operands = list(command.words[1:] if place is None else command.words[1 : place + 1])
+        if not operands and command.program in ("ls", "eza", "exa"):
+            yield from (f"{folder.rstrip('/')}/*" for folder in command.folders or () if folder)
+        for word in operands:
+            for value in self.values(word):
+                texts = [value.text]
+                if "\\" in value.text:
+                    texts = unquote_ansi_quoted(value.text).replace("\0", " ").split()
+                if command.program in ("ls", "eza", "exa") and "-d" not in command.argv:
+                    texts = [f"{text.rstrip('/')}/*" for text in texts]
+                yield from texts
+
+    def _is_fed(self, command: SimpleCommand) -> bool:
+        """Whether what a command is told comes from a pipe or from `read`."""
+        names = {name for word in command.words[1:] if word.dynamic for name in list_variable_names(word.text)}
+        reads = bool(names & self._read_names())
+        if "xargs" in command.wrappers and not command.upstream and "INPUT" in names:
+            here = command.stdin not in (None, FROM_FILE)
+            return here or "<(" in self._line.text
+        return reads or (bool(command.upstream) and any(word.dynamic for word in command.words[1:]))
+
+    def _sources(self, command: SimpleCommand) -> list[SimpleCommand]:
+        upstream = set(command.upstream)
+        return [
+            each for each in self._line.commands if each is not command and (not upstream or each.program in upstream)
+        ]
+
+
+def _split(text: str) -> list[str]:
+    """The items of a list as typed, quotes taken off; command substitutions kept whole."""
+    if _OUTPUT.search(text):
+        return [match[0] for match in _OUTPUT.finditer(text)]
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def _choices(inside: str) -> list[str]:
+    """What a brace expansion stands for; a long row of numbers by its ends."""
+    if "," in inside:
+        return inside.split(",")
+    first, _, last = inside.partition("..")
+    return [first, last.partition("..")[0]]
+
+
+def iter_substitutions(text: str) -> Iterator[str]:
+    """The insides of the command substitutions of a word."""
+    for match in _OUTPUT.finditer(text):
+        yield match[1] or match[2] or ""
+
+
+def list_variable_names(text: str) -> list[str]:
+    """The names of the variables in a word."""
+    return [match[1] or match[5] for match in _VARIABLE.finditer(text)]
+
+
+def _narrows(command: SimpleCommand) -> bool:
+    """Whether a filter keeps only what has a certain name."""
+    pattern = next((word.text for word in command.words[1:] if not word.text.startswith("-")), "")
+    inverted = any(re.fullmatch(r"-\w*v\w*|--invert-match", word.text) for word in command.words[1:])
+    return command.program in ("fzf", "peco") or (not inverted and re.search(r"\w{2}", pattern) is not None)
+
+
+def _lists_processes(commands: list[SimpleCommand] | tuple[SimpleCommand, ...]) -> bool:
+    """Whether these together print the numbers of all processes."""
+    if any(each.program in _FILTERS and _narrows(each) for each in commands):
+        return False
+    if any(each.program in ("head", "tail") for each in commands):
+        return False
+    if any(
+        each.program in ("awk", "gawk", "mawk", "sed") and re.search(r"/[^/]*\w{2}|~|==", each.argv[-1])
+        for each in commands
+    ):
+        return False
+    for each in commands:
+        if each.program == "ps" and not any(
+            re.match(r"-[Cpqts]|--p|--ppid|--tty|[pq]$", text) for text in each.argv[1:]
+        ):
+            return True
+        if each.program == "seq" or (each.program == "ls" and any(text.startswith("/proc") for text in each.argv)):
+            return True
+        if each.program == "pgrep" and matches_many_processes("pgrep", each.words[1:]):
+            return True
+    return False

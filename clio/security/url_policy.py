@@ -1,9 +1,4 @@
-"""Which addresses a page may be fetched from; a fetch connects to the address checked, not to a new look-up.
-
-Networks refused unless private ones are allowed: this machine (RFC 1122), private (RFC 1918, RFC 4193), link-local with
-the clouds' metadata servers (RFC 3927), carrier-grade NAT (RFC 6598), multicast, reserved, and their forms inside IPv6
-(mapped, 6to4, Teredo, NAT64).
-"""
+"""Which addresses a page may be fetched from; the fetch connects to the address that was checked."""
 
 import ipaddress
 import socket
@@ -123,7 +118,7 @@ def why_private(address: Address) -> str:
     return ""
 
 
-def choose(parts: UrlParts, addresses: Iterable[str], *, allow_private: bool) -> Target:
+def choose_target(parts: UrlParts, addresses: Iterable[str], *, allow_private: bool) -> Target:
     """The address to connect to. Every address of the host must be a public one. Pure. Raises UrlRefused."""
     found = list(addresses)
     if not found:
@@ -137,7 +132,7 @@ def choose(parts: UrlParts, addresses: Iterable[str], *, allow_private: bool) ->
     return Target(parts=parts, address=found[0])
 
 
-def look_up(host: str, port: int) -> list[str]:
+def resolve_host(host: str, port: int) -> list[str]:
     """The addresses of a host, in the system's order. Blocks. Raises UrlRefused where it has none."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -146,7 +141,7 @@ def look_up(host: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def check_url(url: str, allow_private: bool, lookup: Lookup = look_up) -> Target:
+def check_url(url: str, allow_private: bool, lookup: Lookup = resolve_host) -> Target:
     """A URL with the one address to connect to. Blocks for the look-up. Raises UrlRefused, a ValueError.
 
     Check every redirect again; connect to `address` itself, so that a name that changes its mind gains nothing.
@@ -154,4 +149,4 @@ def check_url(url: str, allow_private: bool, lookup: Lookup = look_up) -> Target
     parts = read_url(url, allow_private=allow_private)
     literal = read_address(parts.host)
     addresses = [str(literal)] if literal is not None else lookup(parts.host, parts.port)
-    return choose(parts, addresses, allow_private=allow_private)
+    return choose_target(parts, addresses, allow_private=allow_private)

@@ -9,15 +9,12 @@ import msgspec
 from clio.errors import UserError
 from clio.messages import Message, blobs_of
 from clio.sessions import snapshot
-from clio.sessions.files import SessionFiles
-from clio.sessions.legacy_outputs import readers
-from clio.sessions.loaded import Loaded
+from clio.sessions.blobs import readers
 from clio.sessions.loading import load
-from clio.sessions.state import SessionState, Trim
-from clio.storage.atomic import sync_folder, write_atomic
-from clio.storage.document import keep_twin
-from clio.storage.folders import make_folder
-from clio.storage.reading import read_regular
+from clio.sessions.session_files import LoadedSession
+from clio.sessions.state import SessionFiles, SessionState, Trim
+from clio.storage.documents import keep_twin
+from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 
 
 def branched(state: SessionState, new_id: str, now: float, *, upto: str | None = None) -> SessionState:
@@ -84,7 +81,7 @@ def _within(trim: Trim, kept: set[str]) -> Trim:
     return msgspec.structs.replace(trim, dropped=dropped, shrunk=shrunk)
 
 
-def _remains(source: SessionFiles, loaded: Loaded, state: SessionState) -> snapshot.Remains:
+def _remains(source: SessionFiles, loaded: LoadedSession, state: SessionState) -> snapshot.Remains:
     """What the source's file has that clio does not know, in its messages too."""
     if not loaded.clean:
         return snapshot.Remains()
@@ -92,7 +89,7 @@ def _remains(source: SessionFiles, loaded: Loaded, state: SessionState) -> snaps
     return msgspec.structs.replace(remains, messages=remains.messages[: len(state.messages)])
 
 
-def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: Loaded, messages: list[Message]) -> None:
+def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSession, messages: list[Message]) -> None:
     """Give the copy the whole outputs its messages name; one whose file is gone stays the preview it is."""
     handles = {handle for message in messages for handle in blobs_of(message)}
     if not handles:

@@ -8,10 +8,9 @@ from typing import assert_never
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import JsonDecoder
 from clio.messages import Message
-from clio.sessions.state import Bill, Planned, SessionState, Todo, Trim
-from clio.sessions.text import derived_id, valid_struct
+from clio.sessions.state import Bill, Planned, SessionState, Todo, Trim, derived_id, valid_struct
+from clio.text.json_data import JsonDecoder
 
 SCHEMA = "clio.session.journal"
 VERSION = 1

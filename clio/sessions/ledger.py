@@ -1,9 +1,6 @@
-"""What every turn cost, of all projects, one line each in clio's home: sums of days without reading any session.
+"""What every turn cost, of all projects, one line each in clio's home; and what the turns of one session cost."""
 
-`costs.jsonl` only grows, until there is enough to gain; then the lines of one session and day become one, and old days
-lose their sessions. It can be made anew from the sessions' bills.
-"""
-
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from pathlib import Path
@@ -11,15 +8,63 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from clio.algorithms.json_data import JsonDecoder
-from clio.algorithms.money import Cost
-from clio.sessions.state import Bill
-from clio.storage.atomic import write_atomic
-from clio.storage.document import check_version, refuse_newer
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_folder
+from clio.messages import Message, UserMessage
+from clio.sessions.state import FIRST_WORDS_CHARS, Bill, one_line
+from clio.storage.documents import check_version, refuse_newer
+from clio.storage.files import make_folder, open_regular, write_atomic
 from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines
-from clio.storage.reading import open_regular
+from clio.storage.locks import FileLock
+from clio.text.formatting import Cost
+from clio.text.json_data import JsonDecoder
+
+
+class Sum(Struct, frozen=True, kw_only=True):
+    """Bills added up. Tokens as in `Bill`."""
+
+    requests: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+    completion_tokens: int = 0
+    cost: Cost = Cost()
+
+
+class TurnCost(Struct, frozen=True, kw_only=True):
+    """One turn. number: from 1. words: how the person began it, on one line."""
+
+    number: int
+    words: str
+    sum: Sum
+
+
+def sum_of(bills: Sequence[Bill]) -> Sum:
+    """All of them together."""
+    return Sum(
+        requests=len(bills),
+        prompt_tokens=sum(bill.prompt_tokens for bill in bills),
+        cached_tokens=sum(bill.cached_tokens for bill in bills),
+        cache_write_tokens=sum(bill.cache_write_tokens for bill in bills),
+        reasoning_tokens=sum(bill.reasoning_tokens for bill in bills),
+        completion_tokens=sum(bill.completion_tokens for bill in bills),
+        cost=sum((bill.money for bill in bills), Cost()),
+    )
+
+
+def turn_costs(messages: Sequence[Message], bills: Sequence[Bill]) -> list[TurnCost]:
+    """The turns that were billed, oldest first. A bill belongs to the newest words that are not newer than it."""
+    asked = [m for m in messages if isinstance(m, UserMessage) and m.origin == "user" and not m.steers]
+    if not asked:
+        return []
+    starts = [message.created for message in asked]
+    found: dict[int, list[Bill]] = {}
+    for bill in bills:
+        found.setdefault(max(bisect_right(starts, bill.timestamp) - 1, 0), []).append(bill)
+    return [
+        TurnCost(number=place + 1, words=one_line(asked[place].content, FIRST_WORDS_CHARS), sum=sum_of(found[place]))
+        for place in sorted(found)
+    ]
+
 
 FILE_NAME = "costs.jsonl"
 SCHEMA, VERSION = "clio.costs", 1

@@ -12,11 +12,19 @@ import msgspec
 
 from clio.errors import SessionNotFound, StorageError
 from clio.sessions import journal, snapshot
-from clio.sessions.files import JOURNAL, LOCK, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.loading import load
-from clio.sessions.state import SessionInfo, SessionState, first_words
-from clio.storage.filelock import holder
-from clio.storage.reading import NotAFile, open_regular, read_regular
+from clio.sessions.state import (
+    JOURNAL,
+    LOCK,
+    SNAPSHOT,
+    SessionFiles,
+    SessionInfo,
+    SessionState,
+    first_words,
+    is_session_id,
+)
+from clio.storage.files import NotAFile, open_regular, read_regular
+from clio.storage.locks import holder
 
 HEAD_BYTES = 4096
 MESSAGE = b'\n{"type":"message","n":'

@@ -1,22 +1,272 @@
-"""Reads a session from its files, whatever state they are in, and changes none of them."""
+"""Reads a session from its files, whatever state they are in, also those clio did not write; changes none of them."""
 
+from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument, SessionNotFound
-from clio.sessions import journal, legacy, snapshot
-from clio.sessions.files import SessionFiles
-from clio.sessions.legacy_outputs import stored_outputs, with_output
-from clio.sessions.loaded import Loaded
-from clio.sessions.state import SessionState
-from clio.storage.document import check_version, corrupt, migrate, refuse_newer
+from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.sessions import journal, snapshot
+from clio.sessions.blobs import stored_outputs, with_output
+from clio.sessions.session_files import LoadedSession
+from clio.sessions.state import Bill, Planned, SessionFiles, SessionState, Todo, TodoStatus, Trim, derived_id, ids_of
+from clio.storage.documents import check_version, corrupt, migrate, refuse_newer
+from clio.storage.files import read_regular
 from clio.storage.jsonl import read_lines
-from clio.storage.reading import read_regular
+from clio.text.hidden_text import mended
+from clio.text.json_data import decode_json
+
+Json = dict[str, Any]
+STATUSES: dict[str, TodoStatus] = {
+    "pending": "pending",
+    "not-started": "pending",
+    "in_progress": "in_progress",
+    "in-progress": "in_progress",
+    "completed": "completed",
+    "blocked": "blocked",
+}
+
+
+class Legacy(Struct, frozen=True, kw_only=True):
+    """A session read tolerantly, and one sentence for each kind of thing that was not understood."""
+
+    state: SessionState
+    warnings: tuple[str, ...] = ()
+
+
+def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
+    """The session in a JSON object of unknown origin. `todos`: the original keeps them in a file of their own.
+
+    Text that was encoded twice is mended, unless `schema` says that clio wrote it, which never does that.
+    """
+    if "schema" not in document:
+        document, todos = _mended(document), _mended(todos)
+    known: dict[str, Message] = {}
+    history = [message for entry in _entries(document.get("history")) for message in _message(entry, known, session_id)]
+    order = [message.id for message in history]
+    threads = _threads(document.get("yarn"), known, session_id, order)
+    messages = _merged(threads.get(session_id, []), order)
+    for name in threads:
+        messages = _merged(messages, threads[name]) if name != session_id else messages
+    stm = [id for id in ids_of(_list(document.get("stm")), order) if id in known]
+    times = [message.created for message in known.values()]
+    state = SessionState(
+        id=session_id,
+        name=_text(document.get("session_name")) or None,
+        created_at=_seconds(document.get("created_at")) or min(filter(None, times), default=0.0),
+        updated_at=_seconds(document.get("updated_at")) or max(times, default=0.0),
+        working_directory=_text(document.get("working_directory")),
+        parent=_text(document.get("parent")) or None,
+        model=_text(document.get("selected_model")) or None,
+        token_ratio=_number(document.get("token_ratio")) or None,
+        todos=decode_todos(document.get("todos") or todos),
+        bills=_bills(document.get("billing")),
+        messages=[known[id] for id in messages],
+        stm=stm or order,
+        planned=_planned(document.get("plan")),
+        trims=_trims(document.get("trims")),
+        threads={name: ids for name, ids in threads.items() if name != session_id},
+    )
+    lost = len(_list(document.get("history"))) - sum(1 for _ in _entries(document.get("history")))
+    said = f"{lost} entries of the history of session {session_id!r} are no messages and were passed over."
+    return Legacy(state=state, warnings=(said,) if lost else ())
+
+
+def decode_todos(value: Any) -> tuple[Todo, ...]:
+    """A list of work as the original keeps it: `{"todos": [{"id", "title", "description", "status"}]}`, or the list."""
+    if isinstance(value, dict):
+        value = cast(Json, value).get("todos")
+    todos: list[Todo] = []
+    for entry in _dicts(value):
+        number = int(_number(entry.get("id"))) or len(todos) + 1
+        status = STATUSES.get(_text(entry.get("status")), "pending")
+        note = _text(entry.get("note")) or _text(entry.get("description"))
+        todos.append(Todo(id=number, title=_text(entry.get("title")), status=status, note=note))
+    return tuple(todos)
+
+
+def _threads(value: Any, known: dict[str, Message], session_id: str, order: list[str]) -> dict[str, list[str]]:
+    """The archive's threads as ids; messages that only it has are added to `known`."""
+    threads: dict[str, list[str]] = {}
+    pairs = cast(Json, value).items() if isinstance(value, dict) else [(session_id, value)]
+    for name, thread in pairs:
+        if isinstance(thread, dict):
+            thread = cast(Json, thread).get("messages")
+        ids: list[str] = []
+        for entry in _list(thread):
+            if isinstance(entry, str | list):
+                ids += [id for id in ids_of([cast("object", entry)], order) if id in known]
+            elif isinstance(entry, dict):
+                own = _text(cast(Json, entry).get("id"))
+                found = [known[own]] if own in known else _message(cast(Json, entry), known, session_id)
+                ids += [message.id for message in found]
+        if ids:
+            threads[name] = list(dict.fromkeys(ids))
+    return threads
+
+
+def _merged(archive: list[str], history: list[str]) -> list[str]:
+    """Both lists' ids once, in the archive's order; what only `history` has comes after its neighbour there."""
+    present = set(archive)
+    after: dict[str, list[str]] = {}
+    neighbour = ""
+    for id in history:
+        if id in present:
+            neighbour = id
+        else:
+            after.setdefault(neighbour, []).append(id)
+    merged = after.get("", [])
+    for id in archive:
+        merged += [id, *after.get(id, [])]
+    return merged
+
+
+def _message(entry: Json, known: dict[str, Message], session_id: str) -> list[Message]:
+    """The message of an entry, put into `known`; nothing where it is known already."""
+    nested = entry.get("content")
+    if isinstance(nested, dict) and "role" in nested:
+        entry = cast(Json, nested)
+    id = _text(entry.get("id"))
+    if id in known:
+        return []
+    id = id or _made_id(session_id, len(known), entry)
+    known[id] = _build(entry, id)
+    return [known[id]]
+
+
+def _build(entry: Json, id: str) -> Message:
+    content, created = _content(entry.get("content")), _created(entry)
+    try:
+        message = msgspec.convert(entry | {"id": id}, Message)
+    except msgspec.ValidationError:
+        pass
+    else:
+        return message if message.created else msgspec.structs.replace(message, created=created)
+    match entry.get("role"):
+        case "user" | "human":
+            return UserMessage(content=content, id=id, created=created)
+        case "assistant" | "model" | "ai":
+            calls = tuple(_call(call, f"{id}-{index}") for index, call in enumerate(_dicts(entry.get("tool_calls"))))
+            return AssistantMessage(content=content, tool_calls=calls, id=id, created=created)
+        case "tool" | "function":
+            call_id, name = _text(entry.get("tool_call_id")), _text(entry.get("name"))
+            return ToolMessage(tool_call_id=call_id, content=content, name=name, id=id, created=created)
+        case _:
+            return SystemMessage(content=content, id=id, created=created)
+
+
+def _call(call: Json, made_id: str) -> ToolCall:
+    function = call.get("function")
+    body = cast(Json, function) if isinstance(function, dict) else call
+    arguments = body.get("arguments")
+    text = arguments if isinstance(arguments, str) else msgspec.json.encode(arguments or {}).decode()
+    return ToolCall(id=_text(call.get("id")) or made_id, name=_text(body.get("name")), arguments=text)
+
+
+def _mended(value: Any) -> Any:
+    """The JSON value with every text in it mended."""
+    if isinstance(value, str):
+        return mended(value)
+    if isinstance(value, list):
+        return [_mended(item) for item in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {key: _mended(item) for key, item in cast(Json, value).items()}
+    return value
+
+
+def _trims(value: Any) -> list[Trim]:
+    """The trims of a file of clio's own that somebody edited; none where they are not whole."""
+    try:
+        return msgspec.convert(value or [], list[Trim])
+    except msgspec.ValidationError:
+        return []
+
+
+def _planned(value: Any) -> Planned | None:
+    """How plan mode stood in such a file; None where it does not say so."""
+    try:
+        return msgspec.convert(value, Planned | None)
+    except msgspec.ValidationError:
+        return None
+
+
+def _bills(value: Any) -> list[Bill]:
+    requests = cast(Json, value).get("requests") if isinstance(value, dict) else None
+    return [
+        Bill(
+            model=_text(request.get("model")),
+            prompt_tokens=int(_number(request.get("prompt_tokens"))),
+            completion_tokens=int(_number(request.get("completion_tokens"))),
+            cached_tokens=int(_number(request.get("cached_tokens"))),
+            timestamp=_seconds(request.get("timestamp")),
+        )
+        for request in _dicts(requests)
+    ]
+
+
+def _made_id(session_id: str, number: int, entry: Json) -> str:
+    """An id for a message without one, the same at every opening of the file."""
+    seed = f"{session_id}\n{number}\n{entry.get('role')}\n{entry.get('content')}"
+    return derived_id(seed.encode("utf-8", "replace"))
+
+
+def _content(value: Any) -> str:
+    """A message's words: plain, in parts, or whatever JSON stands there."""
+    if isinstance(value, list):
+        parts = cast(list[Any], value)
+        return "\n".join(_text(cast(Json, part).get("text")) if isinstance(part, dict) else str(part) for part in parts)
+    if isinstance(value, dict):
+        return msgspec.json.encode(value).decode()
+    return "" if value is None else str(value)
+
+
+def _created(entry: Json) -> float:
+    metadata = entry.get("metadata")
+    unix = cast(Json, metadata).get("unix_timestamp") if isinstance(metadata, dict) else None
+    return _seconds(entry.get("created")) or _seconds(unix) or _seconds(entry.get("timestamp"))
+
+
+def _seconds(value: Any) -> float:
+    """Seconds since the epoch from a number, a number as text, or ISO text; 0.0 where it is none of them."""
+    if isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value).timestamp()
+        except (ValueError, OverflowError):
+            return _number(value)
+    return _number(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (int, float, str)):
+        try:
+            number = float(value)
+        except (ValueError, OverflowError):
+            return 0.0
+        return number if abs(number) < 1e15 else 0.0  # neither NaN nor infinity, and int() stays harmless
+    return 0.0
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: Any) -> list[Any]:
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def _dicts(value: Any) -> Iterator[Json]:
+    return (cast(Json, entry) for entry in _list(value) if isinstance(entry, dict))
+
+
+def _entries(value: Any) -> Iterator[Json]:
+    """The entries that are messages: objects with a role, or with a message in the place of the text."""
+    return (entry for entry in _dicts(value) if "role" in entry or isinstance(entry.get("content"), dict))
+
 
 _TRIES = 5
 
@@ -26,7 +276,7 @@ class _Stamp(Struct):
     version: Any = None
 
 
-def load(files: SessionFiles, *, outputs: bool = True) -> Loaded:
+def load(files: SessionFiles, *, outputs: bool = True) -> LoadedSession:
     """The session, journal included.
 
     outputs: False leaves out the whole outputs another program stored, which would have to be read.
@@ -58,7 +308,7 @@ def _look(path: Path) -> tuple[int, int, int] | None:
     return stat.st_ino, stat.st_mtime_ns, stat.st_size
 
 
-def _load(files: SessionFiles, outputs: bool) -> Loaded:
+def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     if not files.exist():
         raise SessionNotFound(f"There is no session {files.id!r}; `/session list` shows those there are.")
     base, merged_journal = _load_snapshot(files, outputs)
@@ -94,11 +344,11 @@ def _sound_header(lines: tuple[bytes, ...], path: Path) -> journal.Opened | None
     return head
 
 
-def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
+def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, str]:
     try:
         data = read_regular(files.snapshot)
     except FileNotFoundError:
-        return Loaded(state=SessionState(id=files.id)), ""
+        return LoadedSession(state=SessionState(id=files.id)), ""
     try:
         return _parse(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -108,13 +358,13 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
                 said = f"{str(files.snapshot)!r} has numbers that cannot be read; those are left out, all else is used."
                 warnings = (*loaded.warnings, said)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
-        rescued = legacy.decode({"schema": snapshot.SCHEMA} | snapshot.rescue(data), files.id)
+        rescued = decode({"schema": snapshot.SCHEMA} | snapshot.rescue(data), files.id)
         count = len(rescued.state.messages)
         said = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
-        return Loaded(state=rescued.state, corrupt=True, warnings=(said,)), ""
+        return LoadedSession(state=rescued.state, corrupt=True, warnings=(said,)), ""
 
 
-def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str]:
+def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSession, str]:
     """The snapshot in `data`. Raises msgspec.DecodeError where it is no JSON object, or NewerDocument."""
     stamp = decode_json(data, type=_Stamp)
     is_large = isinstance(stamp.version, float) and stamp.version > snapshot.VERSION + 1
@@ -131,11 +381,11 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[Loaded, str
             pass  # somebody edited it: read what can be read, and keep the file
         else:
             state.id = files.id
-            return Loaded(state=state, clean=len(state.messages)), merged_journal
-    read = legacy.decode(decode_json(data, type=dict[str, Any]), files.id, _todos(files.private / "todos.json"))
+            return LoadedSession(state=state, clean=len(state.messages)), merged_journal
+    read = decode(decode_json(data, type=dict[str, Any]), files.id, _todos(files.private / "todos.json"))
     whole = stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
     read.state.messages = [with_output(message, whole) for message in read.state.messages]
-    return Loaded(state=read.state, foreign=True, outputs=tuple(whole.values()), warnings=read.warnings), ""
+    return LoadedSession(state=read.state, foreign=True, outputs=tuple(whole.values()), warnings=read.warnings), ""
 
 
 def _todos(path: Path) -> Any:

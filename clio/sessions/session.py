@@ -6,7 +6,7 @@ from pathlib import Path
 from clio.messages import Message
 from clio.sessions import journal
 from clio.sessions.blobs import BlobStore
-from clio.sessions.disk import SessionDisk
+from clio.sessions.session_files import SessionDisk
 from clio.sessions.state import NAME_CHARS, Bill, Imported, Planned, SessionState, Todo, Trim, one_line
 
 

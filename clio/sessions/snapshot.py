@@ -10,10 +10,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from clio.algorithms.json_data import JsonDecoder, check_depth, decode_json
 from clio.messages import Message
-from clio.sessions.spans import Span, ids_of, spans_of
-from clio.sessions.state import Bill, Imported, Planned, SessionState, Todo, Trim, first_words
+from clio.sessions.state import Bill, Imported, Planned, SessionState, Span, Todo, Trim, first_words, ids_of, spans_of
+from clio.text.json_data import JsonDecoder, check_depth, decode_json
 
 SCHEMA = "clio.session"
 VERSION = 2

@@ -1,11 +1,145 @@
-"""What a session is made of besides its messages, and the whole of it as one value."""
+"""What a session is made of besides its messages, where its files are, and how its ids and text are written."""
 
-from typing import Literal
+import hashlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeVar, cast
 
+import msgspec
 from msgspec import Struct, field
 
-from clio.algorithms.money import Cost
 from clio.messages import Message, UserMessage
+from clio.text.formatting import Cost
+from clio.text.lazy_regex import LazyRegex
+
+S = TypeVar("S", bound=Struct)
+LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
+
+
+def valid_text(text: str) -> str:
+    """The text with U+FFFD for each lone surrogate, which file names, broken output and models' JSON can hold."""
+    return LONE_SURROGATE.sub("\ufffd", text)
+
+
+def valid_struct(value: S) -> S:
+    """A copy of a Struct with all its texts valid, those inside of it too."""
+    return msgspec.convert(_valid(msgspec.to_builtins(value)), type=type(value))
+
+
+def derived_id(seed: bytes) -> str:
+    """An id in the form of a UUID, always the same for the same bytes."""
+    digest = hashlib.sha256(seed).hexdigest()
+    return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
+
+
+def _valid(value: Any) -> Any:
+    if isinstance(value, str):
+        return valid_text(value)
+    if isinstance(value, dict):
+        return {_valid(key): _valid(item) for key, item in cast(dict[Any, Any], value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_valid(item) for item in cast(list[Any], value)]
+    return value
+
+
+SAFE_ID = LazyRegex(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,127}")
+SNAPSHOT = ".json"
+JOURNAL = ".journal.jsonl"
+LOCK = ".lock"
+
+
+class SessionFiles(Struct, frozen=True):
+    """The paths of one session in its `.clio/sessions` folder."""
+
+    folder: Path
+    id: str
+
+    @property
+    def snapshot(self) -> Path:
+        """The whole session, written on close."""
+        return self.folder / f"{self.id}{SNAPSHOT}"
+
+    @property
+    def journal(self) -> Path:
+        """What came since the snapshot."""
+        return self.folder / f"{self.id}{JOURNAL}"
+
+    @property
+    def lock(self) -> Path:
+        """Held by the one clio that writes."""
+        return self.folder / f"{self.id}{LOCK}"
+
+    @property
+    def original(self) -> Path:
+        """A snapshot of another writer, as it was before clio first rewrote it."""
+        return self.folder / f"{self.id}.json.original"
+
+    @property
+    def private(self) -> Path:
+        """The folder of what is too large for a message."""
+        return self.folder / self.id
+
+    @property
+    def blobs(self) -> Path:
+        """Whole tool outputs, one file each."""
+        return self.private / "blobs"
+
+    @property
+    def tool_results(self) -> Path:
+        """Whole tool outputs of the Perl original, one file per call; only ever read."""
+        return self.private / "tool_results"
+
+    def exist(self) -> bool:
+        """Whether there is anything to open."""
+        return self.snapshot.is_file() or self.journal.is_file()
+
+
+def is_session_id(text: str) -> bool:
+    """Whether a text can be a session's id, and so a file name that does not lead out of the folder."""
+    return SAFE_ID.fullmatch(text) is not None
+
+
+Span = str | tuple[str, str]
+LEAST = 3
+"""Ids in a row that are written as a run."""
+
+
+def spans_of(ids: Sequence[str], order: Sequence[str]) -> list[Span]:
+    """The ids with runs of neighbours in `order`, the ids of the whole history, as pairs."""
+    places = _places(order)
+    spans: list[Span] = []
+    start = 0
+    while start < len(ids):
+        end = start + 1
+        place = places.get(ids[start])
+        if place is not None:
+            while end < len(ids) and place + end - start < len(order) and ids[end] == order[place + end - start]:
+                end += 1
+        spans += [(ids[start], ids[end - 1])] if end - start >= LEAST else ids[start:end]
+        start = end
+    return spans
+
+
+def ids_of(spans: Iterable[object], order: Sequence[str]) -> list[str]:
+    """The ids again. What is neither an id nor a run of `order` is left out."""
+    places = _places(order)
+    ids: list[str] = []
+    for span in spans:
+        match span:
+            case str():
+                ids.append(span)
+            case [str() as first, str() as last] if first in places and last in places:
+                ids += order[places[first] : places[last] + 1]
+            case _:
+                continue
+    return ids
+
+
+def _places(order: Sequence[str]) -> dict[str, int]:
+    """The place of each id; none where one is there twice: then there are no runs."""
+    places = {id: place for place, id in enumerate(order)}
+    return places if len(places) == len(order) else {}
+
 
 TodoStatus = Literal["pending", "in_progress", "completed", "blocked"]
 FIRST_WORDS_CHARS = 80

@@ -1,4 +1,4 @@
-"""All sessions of a project: making, finding, opening and deleting them."""
+"""All sessions of a project: making, finding, opening and deleting them, and which of them this user's clio wrote."""
 
 import time
 from contextlib import suppress
@@ -6,21 +6,65 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clio.algorithms.stored_time import format_stored_time
-from clio.errors import AmbiguousSession, CorruptDocument, SessionLocked, SessionNotFound
+from clio.config.loaded import Loaded as Loaded_of_loaded
+from clio.config.own_memory import earlier_sessions, make_key, record_sessions, recorded_sessions, tracked_sessions
+from clio.errors import AmbiguousSession, ClioError, CorruptDocument, SessionLocked, SessionNotFound
 from clio.ids import new_id
 from clio.messages import Message, UserMessage, answer_open_calls
-from clio.sessions.blobs import BlobStore
-from clio.sessions.disk import SessionDisk
-from clio.sessions.files import SessionFiles, is_session_id
-from clio.sessions.legacy_outputs import readers
-from clio.sessions.loaded import Loaded
-from clio.sessions.own import OwnSessions
+from clio.sessions.blobs import BlobStore, readers
 from clio.sessions.session import Session
-from clio.sessions.state import NAME_CHARS, Imported, SessionInfo, SessionState, one_line
-from clio.sessions.text import valid_text
-from clio.storage.document import corrupt, set_aside
-from clio.storage.filelock import FileLock, read_owner
+from clio.sessions.session_files import LoadedSession, SessionDisk
+from clio.sessions.state import (
+    NAME_CHARS,
+    Imported,
+    SessionFiles,
+    SessionInfo,
+    SessionState,
+    is_session_id,
+    one_line,
+    valid_text,
+)
+from clio.storage.documents import corrupt, set_aside
+from clio.storage.locks import FileLock, read_owner
+from clio.text.formatting import format_stored_time
+
+
+class OwnSessions:
+    """The ids of one project's sessions that this user's clio began or imported. Nothing is read before it is asked.
+
+    project: the folder that has `.clio`. home: clio's own folder, where the ids are recorded.
+    """
+
+    def __init__(self, project: Path, home: Path) -> None:
+        self._project = project
+        self._home = home
+        self._added: set[str] = set()
+        self._earlier: frozenset[str] | None = None
+        self._tracked: frozenset[str] = frozenset()
+
+    def add(self, session_id: str) -> None:
+        """Record a session that is written now. Where the home cannot be written it counts for this run only."""
+        if session_id not in self._added:
+            self._added.add(session_id)
+            self.fix_former()
+            with suppress(OSError):
+                record_sessions(self._home, (session_id,))
+
+    def fix_former(self) -> None:
+        """Make the key before this run is in the record of costs, by which former projects are known."""
+        with suppress(OSError, ClioError):
+            make_key(self._home)
+
+    def among(self, ids: set[str]) -> set[str]:
+        """Those of the ids that are the user's own."""
+        if not ids:
+            return set()
+        if self._earlier is None:
+            self._earlier = earlier_sessions(self._project, self._home)
+            self._tracked = tracked_sessions(self._project)
+        own = recorded_sessions(self._home) | self._earlier | self._added
+        return {id for id in ids if id in own and id.lower() not in self._tracked}
+
 
 CAME_WITH = (
     "This session came with the repository, your clio did not write it: the model is told so, "
@@ -75,7 +119,9 @@ class SessionStore:
         if not persist:
             return Session(state, None)
         files = SessionFiles(self.folder, state.id)
-        return Session(state, SessionDisk(Loaded(state=state), files, FileLock(files.lock, state.id), self.record_own))
+        return Session(
+            state, SessionDisk(LoadedSession(state=state), files, FileLock(files.lock, state.id), self.record_own)
+        )
 
     def open(self, session_id: str, *, persist: bool = True) -> Session:
         """Resume a session; calls without a result are answered with "interrupted".
@@ -274,7 +320,7 @@ class SessionStore:
             )
         return lock
 
-    def _load(self, files: SessionFiles) -> Loaded:
+    def _load(self, files: SessionFiles) -> LoadedSession:
         """Read the files, the leftovers of a killed writer cleared away."""
         from clio.sessions.listing import file_names
         from clio.sessions.loading import load
@@ -297,3 +343,14 @@ def is_foreign_notice(message: Message) -> bool:
 
 def _name(name: str | None) -> str | None:
     return one_line(valid_text(name or ""), NAME_CHARS) or None
+
+
+def sessions_folder(loaded: Loaded_of_loaded) -> Path:
+    """Where they lie; a place that does not exist where `.clio` may not be used, so that none is read or listed."""
+    return (loaded.home / "closed" if loaded.is_closed else loaded.owner / ".clio") / "sessions"
+
+
+def open_store(loaded: Loaded_of_loaded) -> SessionStore:
+    """Its sessions; a worktree shares those of the checkout it was made from."""
+    own = OwnSessions(loaded.owner, loaded.home)
+    return SessionStore(sessions_folder(loaded), here=loaded.project, only_here=loaded.main is not None, own=own)

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.yaml_file import Items, Node, Scalar, Table, parse
 from clio.errors import ConfigError
+from clio.text.lazy_regex import LazyRegex
 
 _FENCE = "---"
-_PLAIN = LatePattern(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
+_PLAIN = LazyRegex(r"([A-Za-z][\w-]*)\s*:\s*(.*)")
 _MAX_HEAD = 16_384
 """Characters of properties; more is no property of anything."""
 

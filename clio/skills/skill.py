@@ -4,17 +4,17 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.hidden_letters import unhidden
-from clio.algorithms.late_pattern import LatePattern
 from clio.skills.front_matter import FrontMatter, Unreadable, words_of
+from clio.text.hidden_text import unhidden
+from clio.text.lazy_regex import LazyRegex
 
 FILE_NAME = "SKILL.md"
 MAX_BYTES = 200_000
 MAX_NAME = 64
 MAX_DESCRIPTION = 1_024
 _MAX_COMPATIBILITY = 500
-_NAME = LatePattern(r"[a-z0-9]+(-[a-z0-9]+)*")
-_CONTROL = LatePattern(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
+_NAME = LazyRegex(r"[a-z0-9]+(-[a-z0-9]+)*")
+_CONTROL = LazyRegex(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]+")
 
 
 class Skill(Struct, frozen=True, kw_only=True):

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.loaded import Widening
 from clio.config.paths import display, user_home
 from clio.config.trust import Trust
 from clio.skills.front_matter import Unreadable, read_text, split_front_matter, words_of
 from clio.skills.places import places_of
 from clio.skills.skill import line_of
+from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 64_000
 MAX_FILES = 100
@@ -27,7 +27,7 @@ MAX_DESCRIPTION = 500
 MAX_STEPS = 50
 """Of a sub-agent that names no number of its own, and the most it may name."""
 _OTHER = ".claude/agents"
-_NAME = LatePattern(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
+_NAME = LazyRegex(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
 _TOOLS = {
     "read": "read_file",
     "notebookread": "read_file",

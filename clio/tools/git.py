@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clio.errors import ConfigError, ToolFailed, ToolRetry
+from clio.git.commits import check_trailer
 from clio.git_looking import command as looking
 from clio.git_looking import describe_unreadable, environment
 from clio.messages import Commit, Deeds
-from clio.repository.wording import check_trailer
 from clio.sandbox.sandbox import Sandbox
-from clio.security.actions import ReadFiles, RunCommand
-from clio.security.path_policy import Workspace
+from clio.security.actions import ReadFiles, RunCommand, Workspace
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.memory_text import many
-from clio.tools.shell.held import put_back_by_jobs, run_held
-from clio.tools.work_args import GitArgs
+from clio.tools.output import many
+from clio.tools.schemas import GitArgs
+from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held
 
 if TYPE_CHECKING:
     from git import Repo

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Raw
 
-from clio.algorithms.hidden_letters import unhidden
 from clio.errors import ToolFailed
 from clio.mcp.values import CallFailed, ServerDown
 from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer
+from clio.text.hidden_text import unhidden
 from clio.tools.base import FreeArguments, Prepared, Progress, Tool, ToolOutput
 
 if TYPE_CHECKING:

@@ -12,15 +12,14 @@ from clio.memory.system import MemorySystem
 from clio.messages import Message
 from clio.security.actions import Internal
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
-from clio.tools import memory_knowledge, memory_notes, memory_unified, memory_verbs
+from clio.storage.locks import cause
+from clio.tools import memory_answers, memory_recall
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.memory_args import MemoryArgs
+from clio.tools.memory_answers import source_of
 from clio.tools.memory_call import MemoryCall, understand, writes
-from clio.tools.memory_recall import recall_text
-from clio.tools.memory_source import source_of
-from clio.tools.memory_text import short
-from clio.tools.recall import recall
+from clio.tools.memory_recall import recall_messages, recall_text
+from clio.tools.output import short
+from clio.tools.schemas import MemoryArgs
 
 _TITLE_CHARS = 80
 _FOREIGN = (
@@ -77,43 +76,43 @@ class MemoryTool:
         memory = self._memory
         match call.operation:
             case "store":
-                return memory_notes.store(memory, call)
+                return memory_answers.store(memory, call)
             case "retrieve":
-                return memory_notes.retrieve(memory, call)
+                return memory_answers.retrieve(memory, call)
             case "delete":
-                return memory_notes.delete(memory, call)
+                return memory_answers.delete(memory, call)
             case "list":
-                return memory_notes.listed(memory)
+                return memory_answers.listed(memory)
             case "search":
-                return memory_notes.search(memory, call)
+                return memory_answers.search(memory, call)
             case "recall_sessions":
                 return self._recall_sessions(call, session)
             case "recall_messages":
                 return self._recall_messages(call, session)
             case "update_ltm":
-                return memory_knowledge.update(memory, call, _provenance(call, session.id, messages))
+                return memory_answers.update(memory, call, _provenance(call, session.id, messages))
             case "forget_ltm":
-                return memory_knowledge.forget(memory, call)
+                return memory_answers.forget_entry(memory, call)
             case "prune_ltm":
-                return memory_knowledge.prune(memory, call)
+                return memory_answers.prune(memory, call)
             case "ltm_stats":
-                return memory_knowledge.stats(memory)
+                return memory_answers.stats(memory)
             case "remember":
-                return memory_verbs.remember(memory, call, _provenance(call, session.id, messages))
+                return memory_answers.remember(memory, call, _provenance(call, session.id, messages))
             case "recall" if call.layer or call.at:
-                return memory_unified.recall(memory, call, session.id)
+                return memory_recall.recall_everywhere(memory, call, session.id)
             case "recall":
-                return memory_verbs.recall(memory, call)
+                return memory_answers.recall(memory, call)
             case "forget":
-                return memory_verbs.forget(memory, call)
+                return memory_answers.forget_memory(memory, call)
             case "apply":
-                return memory_verbs.apply(memory, call)
+                return memory_answers.apply(memory, call)
             case "history":
-                return memory_verbs.history(memory, call)
+                return memory_answers.history(memory, call)
             case "compact":
-                return memory_verbs.compact(memory)
+                return memory_answers.compact(memory)
             case _:
-                return memory_knowledge.add(memory, call, _provenance(call, session.id, messages))
+                return memory_answers.add(memory, call, _provenance(call, session.id, messages))
 
     def _recall_sessions(self, call: MemoryCall, session: Session) -> ToolOutput:
         found = self._memory.recall_sessions(
@@ -128,7 +127,7 @@ class MemoryTool:
     def _recall_messages(self, call: MemoryCall, session: Session) -> ToolOutput:
         """From a session's own archive. For the running one it needs no memory, and works where memory is off."""
         earlier = call.session not in ("", session.id)
-        return recall(
+        return recall_messages(
             self._memory.earlier_session(call.session) if earlier else session,
             first=call.first,
             last=call.last,
@@ -142,6 +141,6 @@ class MemoryTool:
 
 def _provenance(call: MemoryCall, session_id: str, messages: Sequence[Message]) -> Provenance:
     """Where the words come from; the newest message where they are the model's own."""
-    source = source_of(memory_knowledge.advice(call), messages)
+    source = source_of(memory_answers.advice(call), messages)
     latest = messages[-1].id if messages else ""
     return Provenance(session=session_id, message=source.message or latest, asserted_by=source.asserted_by)

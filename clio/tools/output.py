@@ -1,16 +1,93 @@
-"""Paging through outputs that were too long to be shown whole."""
+"""Long tool outputs made short, with a way to the rest, and read_output, which pages through it."""
 
+import difflib
+from collections.abc import Iterable
 from typing import Any
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import Internal
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
-from clio.storage.reasons import cause
-from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.page_size import PageSize, page_size
-from clio.tools.truncate import rows
-from clio.tools.work_args import ReadOutputArgs
+from clio.storage.locks import cause
+from clio.text.formatting import format_stored_time
+from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
+from clio.tools.schemas import ReadOutputArgs
+
+MAX_ROW_CHARS = 2_000
+"""A longer line counts as several rows, so that paging by rows reaches every character."""
+
+_HEAD_SHARE = 0.6
+
+
+def rows(text: str) -> list[str]:
+    """The lines of a text, overlong ones cut into several; what `read_output` counts from 1."""
+    found: list[str] = []
+    for line in text.split("\n"):
+        found.extend(line[at : at + MAX_ROW_CHARS] for at in range(0, max(len(line), 1), MAX_ROW_CHARS))
+    if len(found) > 1 and found[-1] == "":
+        found.pop()
+    return found
+
+
+def preview(text: str, max_chars: int, handle: str | None) -> str:
+    """At most `max_chars` of a text: unchanged if it fits, else its head, a notice, and its tail.
+
+    handle: where the whole text is kept; the notice then names the call and the first row that is not shown whole.
+    """
+    if len(text) <= max_chars:
+        return text
+    all_rows = rows(text)
+    room = max_chars - len(_notice(len(all_rows), len(text), len(all_rows), len(all_rows), handle))
+    if room < 2:
+        return text[: max(max_chars, 0)]
+    head = text[: int(room * _HEAD_SHARE)]
+    head = head[: head.rfind("\n") + 1] or head
+    tail = text[-(room - len(head)) :] if room > len(head) else ""
+    newline = tail.find("\n")
+    tail = tail[newline + 1 :] if 0 <= newline < len(tail) // 2 else tail
+    shown = len(rows(head)) if head.endswith("\n") else max(len(rows(head)) - 1, 0)
+    tail_rows = len(rows(tail)) if tail else 0
+    left_rows = max(len(all_rows) - shown - tail_rows, 1)
+    return head + _notice(left_rows, len(text) - len(head) - len(tail), shown + 1, len(all_rows), handle) + tail
+
+
+def _notice(left_rows: int, left_chars: int, offset: int, total: int, handle: str | None) -> str:
+    which = f"lines {offset:,}-{offset + left_rows - 1:,} of {total:,}"
+    call = f'read_output(handle="{handle}", offset={offset})'
+    way = f"; go on with read_output for {which}: {call}" if handle else f": {which}"
+    return f"\n[… {left_rows:,} lines, {left_chars:,} characters left out{way} …]\n"
+
+
+def short(text: str, chars: int) -> str:
+    """The text on one line of at most so many characters."""
+    line = " ".join(text.split())
+    return line if len(line) <= chars else line[: chars - 1] + "…"
+
+
+def many(count: int, thing: str) -> str:
+    """A number and what it counts: "1 note", "2,000 notes"."""
+    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
+    return f"{count:,} {thing if count == 1 else plural}"
+
+
+def day(timestamp: float) -> str:
+    """A date in this machine's time zone."""
+    return format_stored_time("%Y-%m-%d", timestamp, "undated") if timestamp else "undated"
+
+
+def minute(timestamp: float) -> str:
+    """Date and time to the minute in this machine's time zone."""
+    return format_stored_time("%Y-%m-%d %H:%M", timestamp, "undated") if timestamp else "undated"
+
+
+def nearest(wanted: str, names: Iterable[str], most: int = 5) -> list[str]:
+    """The names most like the one wanted, by letters or by being part of one another; the best first."""
+    folded = {name.casefold(): name for name in names}
+    low = wanted.casefold().strip()
+    near = [folded[name] for name in difflib.get_close_matches(low, folded, n=most, cutoff=0.5)]
+    inside = [name for key, name in folded.items() if low and (low in key or key in low) and name not in near]
+    return [*near, *inside][:most]
+
 
 PAGE_CHARS = 20_000
 """Below what the runner cuts, so that reading a page never makes another page necessary."""

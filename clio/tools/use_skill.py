@@ -10,8 +10,8 @@ from clio.security.actions import Internal
 from clio.skills.shelf import SkillShelf
 from clio.skills.skill import Skill
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.memory_text import many, nearest
-from clio.tools.work_args import UseSkillArgs
+from clio.tools.output import many, nearest
+from clio.tools.schemas import UseSkillArgs
 
 
 class UseSkillTool:

@@ -8,18 +8,18 @@ from rich.console import Console, ConsoleDimensions, RenderableType
 from rich.text import Text
 from rich.theme import Theme as RichTheme
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
+from clio.ui.palettes import Palette
 from clio.ui.theme import Theme, rich_styles
-from clio.ui.themes.palette import Palette
 from clio.ui.width import cells_of, chop
 
 Size = Callable[[], tuple[int, int]]
 """The terminal's columns and lines, asked anew each time."""
 
 _CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a look, or the beginning or end of a link
-_RIGHT_BLANKS = LatePattern(rf" +((?:{_CODE})*)$")
-_ONLY_CODES = LatePattern(rf"^(?:{_CODE})+$")
-_CODES = LatePattern(_CODE)
+_RIGHT_BLANKS = LazyRegex(rf" +((?:{_CODE})*)$")
+_ONLY_CODES = LazyRegex(rf"^(?:{_CODE})+$")
+_CODES = LazyRegex(_CODE)
 
 
 class Part(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,7 @@
 """The screen of a one-shot run and of a dumb terminal: plain text as it comes, no control sequence anywhere."""
 
+import errno
+import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, assert_never
@@ -23,13 +25,77 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.ui.footer.status import footer, format_seconds, plural
-from clio.ui.output import Output
-from clio.ui.plain import Cleaner, clean, clean_line, in_full
+from clio.ui.safe_text import Cleaner, clean, clean_line, in_full
+from clio.ui.status_text import footer, format_seconds, plural
 
-if TYPE_CHECKING:  # rich is not for a pipe, nor are commands for one question
-    from clio.commands.result import CommandResult
-    from clio.ui.typing.typed_state import Typing
+if TYPE_CHECKING:
+    from clio.commands.command import CommandResult
+    from clio.ui.typing import Typing
+
+
+# What clio itself prints, for terminals that are not UTF-8; anything else becomes a question mark.
+PLAIN_SIGNS = str.maketrans({
+    "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
+    "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↵": "|",
+})  # fmt: skip
+# A closed pipe, a closed connection, a terminal whose window was closed.
+_GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
+
+
+class TerminalOutput:
+    """Writes to a stream until its reader goes away; then everything else is dropped quietly.
+
+    on_broken is called once when that happens, so that work nobody will see can stop.
+    """
+
+    def __init__(self, stream: TextIO, on_broken: Callable[[], None] | None = None) -> None:
+        self._stream = stream
+        self._on_broken = on_broken
+        self.broken = False
+        self.at_line_start = True
+
+    def write(self, text: str) -> None:
+        """Write and flush."""
+        if self.broken or not text:
+            return
+        try:
+            self._stream.write(self._encodable(text))
+            self._stream.flush()
+        except OSError as error:
+            if error.errno not in _GONE:
+                raise
+            self._break()
+        self.at_line_start = text.endswith("\n")
+
+    def end_line(self) -> None:
+        """Begin a new line unless one has just begun."""
+        if not self.at_line_start:
+            self.write("\n")
+
+    def _encodable(self, text: str) -> str:
+        encoding = self._stream.encoding or "utf-8"
+        try:
+            text.encode(encoding)
+        except UnicodeEncodeError:
+            return text.translate(PLAIN_SIGNS).encode(encoding, "replace").decode(encoding)
+        return text
+
+    def _break(self) -> None:
+        self.broken = True
+        self._silence()
+        if self._on_broken is not None:
+            self._on_broken()
+
+    def _silence(self) -> None:
+        """Lead the descriptor to nowhere: the interpreter flushes it again at exit and would complain."""
+        try:
+            descriptor = self._stream.fileno()
+        except (OSError, ValueError):
+            return  # a stream without a descriptor, such as one in memory
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)
+
 
 _MAX_ROWS = 20
 _BAR_CELLS = 60
@@ -45,8 +111,8 @@ class PipeScreen:
     def __init__(
         self, answer: TextIO, report: TextIO, on_broken: Callable[[], None] | None = None, *, show_footer: bool = False
     ) -> None:
-        self._answer = Output(answer, on_broken)
-        self._report = self._answer if report is answer else Output(report)
+        self._answer = TerminalOutput(answer, on_broken)
+        self._report = self._answer if report is answer else TerminalOutput(report)
         self._cleaner = Cleaner()
         self._told = ""  # why the last request was sent again
         self._show_footer = show_footer
@@ -97,7 +163,7 @@ class PipeScreen:
     def show_result(self, result: "CommandResult") -> None:
         """What a slash command gave; one that failed is shown as an error."""
         if result.bar is not None:
-            from clio.ui.bar import bar_rows
+            from clio.ui.tables import bar_rows
 
             rows = bar_rows(result.bar, _BAR_CELLS)
             self.markdown("\n".join([result.bar.title, *("".join(text for text, _ in row) for row in rows)]))
@@ -110,7 +176,7 @@ class PipeScreen:
         if result.diff:
             self.markdown(result.diff)
         if result.todos:
-            from clio.ui.footer.todo_words import count_words, plain_rows
+            from clio.ui.todo_view import count_words, plain_rows
 
             rows = plain_rows(result.todos, fold=not result.todos_whole)
             self.markdown("\n".join([count_words(result.todos), *rows]))

@@ -1,13 +1,13 @@
-"""The screen of a terminal that can move its cursor: what is finished is printed once, what is not is redrawn below.
-
-From top to bottom: scrollback; the open end of the answer; the calls that run, in their order; the status line.
-"""
+"""The screen of a terminal that can move its cursor: what is finished is printed once, the rest is redrawn."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import Literal, TextIO, assert_never
 
+from msgspec import Struct
+from rich.padding import Padding
 from rich.text import Text
 
 from clio.agent.events import (
@@ -28,27 +28,275 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
-from clio.ui.call_rows import CallRows
-from clio.ui.footer.status import footer
-from clio.ui.footer.status_line import Activity, status_row
-from clio.ui.line.rules import fit_counted
-from clio.ui.live import LiveArea
-from clio.ui.markup.markdown import StreamingMarkdown, preload, whole
-from clio.ui.notify import Notifier
-from clio.ui.output import Output
-from clio.ui.painter import Painter, Part, Size
-from clio.ui.pipe_screen import RESTARTED, PipeScreen, retry_line
-from clio.ui.plain import Cleaner, clean, clean_line
-from clio.ui.reasoning import ReasoningStream
-from clio.ui.result_parts import result_blocks, said
-from clio.ui.theme import Terminal
-from clio.ui.ticker import Ticker, in_background
-from clio.ui.typing.rows import said_parts, typed_row
-from clio.ui.typing.typed_line import TypedLine
-from clio.ui.typing.typed_state import Typing
-from clio.ui.typing.waiting_lines import waiting_lines
+from clio.ui.diff_view import diff_lines
+from clio.ui.footer import Activity, status_row
+from clio.ui.line_rules import fit_counted
+from clio.ui.markdown import StreamingMarkdown, preload, whole
+from clio.ui.painter import Painter, Part, Size, row_cells
+from clio.ui.pipe_screen import RESTARTED, PipeScreen, TerminalOutput, retry_line
+from clio.ui.safe_text import Cleaner, clean, clean_line
+from clio.ui.status_text import footer, format_seconds, spinner_frame
+from clio.ui.tables import bar_rows, table_lines
+from clio.ui.theme import Terminal, Theme
+from clio.ui.todo_view import count_words, todo_rows
+from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, bar_and_time, in_background, share_in
+from clio.ui.typing import TypedLine, Typing, said_parts, typed_row, waiting_lines
+from clio.ui.width import cells_of, crop
+
+BULLET = "●"
+MAX_DIFF_ROWS = 20
+_FAILED_ROWS = 3
+_SLOW_S = 1.0
+_MIN_TITLE = 8
+_WIDE = 60
+
+
+def running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
+    """The line of a call that runs; where its output tells percentages, with a bar and the time left."""
+    told = clean_line(progress)
+    share = share_in(told)
+    if share is not None and seconds >= LONG_S:
+        bar = bar_and_time(share, seconds, 10 if width >= _WIDE else 5)
+        return _row(spinner_frame(seconds), theme.accent, title, bar, width, theme)
+    tail = " ".join(part for part in (told, format_seconds(seconds) if seconds >= _SLOW_S else "") if part)
+    return _row(spinner_frame(seconds), theme.accent, title, tail, width, theme)
+
+
+def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
+    """The line of a call that is over: `● read clio/app.py:10-40 … 31 lines`."""
+    summary = "failed" if _told_below(event, width) else clean_line(event.summary)
+    return _row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
+
+
+def interrupted_row(title: str, width: int, theme: Theme) -> Text:
+    """The line of a call that never ended."""
+    return _row(BULLET, theme.warning, title, "interrupted", width, theme)
+
+
+def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
+    """What is shown below a finished call: the diff of a change not seen before, or the first lines of a failure."""
+    if event.diff and event.asked:
+        return
+    if event.diff:
+        rows = diff_rows(event.diff, theme, MAX_DIFF_ROWS, width=width)
+        yield from (Part(body=row, wraps=False) for row in rows)
+    elif not event.ok:
+        sentence = _told_below(event, width)
+        for line in _preview(event)[:_FAILED_ROWS]:
+            text = Text(line.expandtabs(4), theme.bad)
+            if sentence:
+                yield Part(body=Padding(text, (0, 0, 0, 2), expand=False))
+            elif clean_line(line).strip("[]") != clean_line(event.summary):  # a command's output begins with its end
+                yield Part(body=Text("  ", theme.bad).append_text(text), wraps=False)
+
+
+def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: int = 0) -> Iterator[Text]:
+    """A unified diff with colours, at most so many rows; the last then says how many are missing.
+
+    The names of the files are left out where there is only one. hint: how to see the rest. width: columns there are,
+    for line numbers.
+    """
+    return diff_lines(diff, theme, width, max_rows, hint)
+
+
+def _told_below(event: ToolFinished, width: int) -> bool:
+    """Whether a failure is a sentence that has no room beside the title: it is said once, in full, below it."""
+    lines = () if event.ok or event.diff else _preview(event)
+    first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
+    if not summary or not first.startswith(summary.removesuffix("…")):
+        return False
+    return first != summary or cells_of(f"● {clean_line(event.title)} … {summary}") > width
+
+
+def _preview(event: ToolFinished) -> list[str]:
+    return [line for line in clean(event.preview).splitlines() if line.strip()]
+
+
+def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:
+    """One row in the width there is: the title gives way first, but keeps eight columns."""
+    title = clean_line(title)
+    room = max(width - 2, 1)
+    if not tail:
+        return Text.assemble((mark, mark_style), " ", crop(title, room))
+    joint = " … "
+    tail = crop(tail, max(room - len(joint) - min(cells_of(title), _MIN_TITLE), 0))
+    if not tail:
+        return Text.assemble((mark, mark_style), " ", crop(title, room))
+    if cells_of(title) > room - len(joint) - cells_of(tail):
+        joint = " "  # the cropped title ends with an ellipsis of its own
+    title = crop(title, room - len(joint) - cells_of(tail))
+    return Text.assemble((mark, mark_style), " ", title, (joint + tail, theme.faint))
+
+
+class _Call:
+    """One call. progress may be set from another thread: the next frame draws it."""
+
+    def __init__(self, title: str, started: float) -> None:
+        self.title = title
+        self.started = started
+        self.progress = ""
+        self.finished: ToolFinished | None = None
+
+
+class CallRows:
+    """Takes the events of calls; gives the rows of those that are shown, and the parts of those to be printed."""
+
+    def __init__(self, theme: Theme) -> None:
+        self._theme = theme
+        self._calls: dict[str, _Call] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._calls)
+
+    def start(self, event: ToolStarted, now: float) -> None:
+        """A call begins. now: in the clock's seconds."""
+        self._calls[event.call_id] = _Call(event.title, now)
+
+    def progress(self, event: ToolProgress, now: float) -> None:
+        """News from a call, or that it runs only now; may come from another thread. now: in the clock's seconds."""
+        if (call := self._calls.get(event.call_id)) is None:
+            return
+        if not event.text:
+            call.started = now
+        call.progress = event.text
+
+    def finish(self, event: ToolFinished, now: float, width: int) -> list[Part]:
+        """A call is over: what can be printed for good by now, itself or not."""
+        call = self._calls.setdefault(event.call_id, _Call(event.title, now))
+        call.finished = event
+        parts: list[Part] = []
+        for call_id, waiting in list(self._calls.items()):
+            if waiting.finished is None:
+                break
+            parts += self._parts(self._calls.pop(call_id), width)
+        return parts
+
+    def end(self, width: int) -> list[Part]:
+        """The turn is over: all that is still shown; a call that never ended was interrupted."""
+        parts = [part for call in self._calls.values() for part in self._parts(call, width)]
+        self._calls.clear()
+        return parts
+
+    def rows(self, now: float, width: int) -> Iterator[Part]:
+        """One row for each call that is shown."""
+        for call in self._calls.values():
+            if call.finished is not None:
+                row = finished_row(call.finished, width, self._theme)
+            else:
+                row = running_row(call.title, call.progress, now - call.started, width, self._theme)
+            yield Part(body=row, wraps=False)
+
+    def _parts(self, call: _Call, width: int) -> Iterator[Part]:
+        if call.finished is None:
+            yield Part(body=interrupted_row(call.title, width, self._theme), wraps=False)
+            return
+        yield Part(body=finished_row(call.finished, width, self._theme), wraps=False)
+        yield from details(call.finished, self._theme, width)
+
+
+_CLEAR_BELOW = "\x1b[J"
+# A terminal that knows them (DEC mode 2026) shows all that stands between at once; the others take no notice.
+_BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
+
+
+class LiveArea:
+    """Rows that can be replaced. Scrollback is never printed twice: what is printed leaves the area for good.
+
+    At most one row less than the screen has is drawn, the last ones; so the cursor can always go back to the first.
+    Rows above the first that has changed are left alone. Each drawing is one write, which the terminal shows at once.
+    write: takes text for the terminal, control sequences included. reflows: see `Terminal.reflows`.
+    """
+
+    def __init__(self, write: Callable[[str], None], size: Size, *, reflows: bool) -> None:
+        self._write = write
+        self._size = size
+        self._reflows = reflows
+        self._drawn: list[str] = []
+        self._drawn_size = (0, 0)
+        self._column: int | None = None
+
+    def show(self, rows: Sequence[str], printed: str = "", *, column: int | None = None) -> None:
+        """Print text for good above the area (whole lines) and draw these rows in it, in one write.
+
+        column: where in the last row the cursor is to stand; at its end without one.
+        """
+        size = self._size()
+        shown = list(rows[-max(size[1] - 1, 1) :])
+        if not printed and shown == self._drawn and size == self._drawn_size and column == self._column:
+            return
+        kept = 0 if printed or size != self._drawn_size else _same_rows(self._drawn, shown)
+        text = self._erase(kept) + printed + "\n".join(shown[kept:]) + _to_column(column)
+        self._write(f"{_BEGIN}{text}{_END}" if text else "")
+        self._drawn, self._drawn_size, self._column = shown, size, column
+
+    def clear(self) -> None:
+        """Take the area off the screen."""
+        self.show(())
+
+    def _erase(self, kept: int) -> str:
+        """Put the cursor at the first cell of the area, or of the first row that is not kept, and clear from there."""
+        if not self._drawn:
+            return ""
+        columns, lines = self._size()
+        rows = len(self._drawn) - kept
+        if self._reflows and columns < self._drawn_size[0]:
+            rows = sum(-(-max(row_cells(row), 1) // columns) for row in self._drawn)
+        up = min(rows, lines) - 1
+        return "\r" + (f"\x1b[{up}A" if up else "") + _CLEAR_BELOW
+
+
+def _same_rows(drawn: Sequence[str], shown: Sequence[str]) -> int:
+    """How many rows from the first on may stay: all that are the same, but the last one is always drawn."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(drawn, shown, strict=False)))
+    return min(same, len(drawn) - 1, len(shown) - 1) if drawn and shown else 0
+
+
+def _to_column(column: int | None) -> str:
+    if column is None:
+        return ""
+    return f"\r\x1b[{column}C" if column else "\r"
+
+
+_NO_LIMIT = 10**9
+
+
+class Block(Struct, frozen=True):
+    """Parts that belong together. apart: a blank line stands before them."""
+
+    parts: list[Part]
+    apart: bool = True
+
+
+def result_blocks(result: CommandResult, theme: Theme, width: int) -> Iterator[Block]:
+    """The result's fields in their order; one that failed is shown as an error. Laid out for `width` columns."""
+    if result.bar is not None:
+        title = Part(body=Text(" ".join(clean(result.bar.title).split()), theme.strong))
+        rows = (Part(body=Text.assemble(*row), wraps=False) for row in bar_rows(result.bar, width, theme.faint))
+        yield Block([title, *rows])
+    if result.text and not result.ok:
+        yield Block(said(result.text, theme.bad), apart=False)
+    elif result.text:
+        yield Block(whole(clean(result.text), theme))
+    if result.verbatim:
+        yield Block([Part(body=Text(row)) for row in clean(result.verbatim).rstrip("\n").split("\n")])
+    if result.diff:
+        yield Block([Part(body=row) for row in diff_rows(result.diff, theme, max_rows=_NO_LIMIT, width=width)])
+    if result.table is not None:
+        heading, lines = table_lines(result.table, width)
+        head = [Part(body=Text(heading, theme.faint), wraps=False)] if heading else []
+        yield Block([*head, *(Part(body=Text(line), wraps=False) for line in lines)])
+    if result.todos:
+        count = Part(body=Text(count_words(result.todos), theme.faint))
+        rows = todo_rows(result.todos, width, theme, fold=not result.todos_whole)
+        yield Block([count, *(Part(body=row, wraps=False) for row in rows)])
+
+
+def said(text: str, style: str) -> list[Part]:
+    """A text of clio's own, line by line."""
+    return [Part(body=Text(line, style)) for line in clean(text).rstrip("\n").split("\n")]
+
 
 FRAME_S = 0.05  # 20 frames a second at most
 _COST_FACTOR = 4  # a frame that takes long makes the next one wait: at most a fifth of the time goes into drawing
@@ -86,7 +334,7 @@ class Screen:
         self._painter = Painter(self.theme, size)
         self._size = size
         self._clock = clock
-        self._output = Output(stream)
+        self._output = TerminalOutput(stream)
         self._area = LiveArea(self._output.write, size, reflows=terminal.reflows)
         self._ticker = Ticker(self.tick, FRAME_S)
         self._cleaner = Cleaner()

@@ -2,10 +2,10 @@
 
 import unicodedata
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.ui.plain import clean_line
+from clio.text.lazy_regex import LazyRegex
+from clio.ui.safe_text import clean_line
 
-_PLAIN = LatePattern(r"[ -~\n]*")
+_PLAIN = LazyRegex(r"[ -~\n]*")
 _MAX_BLANKS = 20
 _MAX_BLANK_LINES = 2
 _MAX_MARKS = 2
@@ -13,7 +13,7 @@ _CHUNK = 2_000
 # Letters and symbols by their category, without a visible shape.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159\U00013441\U00013442\U00016fe4\ufffc")
 _MARKS_UNSEEN = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
-_SPACES = LatePattern(rf" {{{_MAX_BLANKS + 1},}}")
+_SPACES = LazyRegex(rf" {{{_MAX_BLANKS + 1},}}")
 
 
 def spell_out(text: str) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from clio.agent.tool_calls import parse_arguments
 from clio.errors import ToolRetry
-from clio.tools.todo import TodoArgs
+from clio.tools.session_tools import TodoArgs
 
 
 @pytest.mark.parametrize("status", ["in_progress", "in-progress", "In Progress", "IN_PROGRESS"])

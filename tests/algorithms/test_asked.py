@@ -4,12 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.asked import MAX_CHARS, asked, is_asking
-from clio.algorithms.everyday import is_everyday
-from clio.algorithms.identifiers import parts
-from clio.algorithms.lexical import stem
-from clio.algorithms.misspelling import KnownWords, is_misspelling
-from clio.algorithms.synonyms import expanded, of_its_kind, other_words
+from clio.text.vocabulary import (
+    MAX_CHARS,
+    KnownWords,
+    asked,
+    expanded,
+    is_asking,
+    is_everyday,
+    is_misspelling,
+    of_its_kind,
+    other_words,
+    parts,
+    stem,
+)
 
 LETTERS = st.text("abcde", min_size=1, max_size=8)
 

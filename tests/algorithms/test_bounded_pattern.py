@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.algorithms.bounded_pattern import TIME_LIMIT_S, BoundedPattern, PatternRefused, TooSlow
+from clio.text.regex_limits import TIME_LIMIT_S, BoundedPattern, PatternRefused, TooSlow
 
 _PARTS = st.recursive(
     st.sampled_from(["a", "b", "[ab]", ".", r"\w", "^", "$", r"\b"]),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clio.algorithms.double_encoding import mended
+from clio.text.hidden_text import mended
 
 FINE = [
     "",

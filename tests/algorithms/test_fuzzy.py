@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.fuzzy import FuzzyNames, score
+from clio.text.fuzzy import FuzzyNames, score
 
 FILES = [
     "README.md",

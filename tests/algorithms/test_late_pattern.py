@@ -10,18 +10,18 @@ import pytest
 
 import clio
 import clio.memory.preferences as preferences
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 # What a pattern can find is spelled out with this sign for everything that is not one known letter.
 ANYTHING = "\0"
 MOST = 50_000
 
 
-def with_needs() -> Iterator[tuple[str, LatePattern]]:
+def with_needs() -> Iterator[tuple[str, LazyRegex]]:
     for module in pkgutil.iter_modules(preferences.__path__, f"{preferences.__name__}."):
         for name, value in vars(importlib.import_module(module.name)).items():
             for number, one in enumerate(value if isinstance(value, tuple) else (value,)):
-                if isinstance(one, LatePattern) and one.needs:
+                if isinstance(one, LazyRegex) and one.needs:
                     yield f"{module.name.rpartition('.')[2]}.{name}.{number}", one
 
 
@@ -68,12 +68,12 @@ def test_it_answers_as_a_pattern_does(text: str) -> None:
     for pattern, needs in (("always", "always"), (r"al\w+s", "al"), (r"stop|always (?P<what>\w+)", "stop always")):
         real = re.compile(pattern, re.I)
         for method in ("match", "search", "fullmatch"):
-            late = LatePattern(pattern, re.I, needs=needs)
+            late = LazyRegex(pattern, re.I, needs=needs)
             found, wanted = getattr(late, method)(text), getattr(real, method)(text)
             assert (found and found.span()) == (wanted and wanted.span()), (pattern, method)
-        late = LatePattern(pattern, re.I, needs=needs)
+        late = LazyRegex(pattern, re.I, needs=needs)
         assert late.sub("x", text) == real.sub("x", text)
-        late = LatePattern(pattern, re.I, needs=needs)
+        late = LazyRegex(pattern, re.I, needs=needs)
         assert [one.span() for one in late.finditer(text)] == [one.span() for one in real.finditer(text)]
 
 
@@ -90,12 +90,12 @@ def test_its_other_methods_answer_as_a_pattern_does() -> None:
         lambda one: one.match(text, 10).span(),
         lambda one: one.fullmatch(text, 0, 6).span(),
     ):
-        late = LatePattern(real.pattern)
+        late = LazyRegex(real.pattern)
         assert call(late) == call(real) == call(late)
 
 
 def test_it_is_compiled_where_a_word_is_there_and_not_before() -> None:
-    late = LatePattern("(?:never|always) now", needs="never always")
+    late = LazyRegex("(?:never|always) now", needs="never always")
     kept = late.search
     assert late.search("it was a long day") is None
     assert "search" not in vars(late)
@@ -109,7 +109,7 @@ def test_every_pattern_of_clio_can_be_compiled() -> None:
     for module in pkgutil.walk_packages(clio.__path__, "clio."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    patterns = [each for each in gc.get_objects() if isinstance(each, LatePattern)]
+    patterns = [each for each in gc.get_objects() if isinstance(each, LazyRegex)]
     for each in patterns:
         re.compile(each.pattern, each.flags)
     assert len(patterns) > 500

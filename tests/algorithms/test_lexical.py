@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.lexical import coverage, has_phrase, rarity, stem, terms, words
+from clio.text.vocabulary import coverage, has_phrase, rarity, stem, terms, words
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.embedding import DIMENSIONS, embed
-from clio.algorithms.guards import differences
-from clio.algorithms.lsh import LshIndex, collision_probability
-from clio.algorithms.minhash import estimate, jaccard, signature, tokens_of
+from clio.text.embedding import DIMENSIONS, embed
+from clio.text.similarity import LshIndex, collision_probability, differences, estimate, jaccard, signature, tokens_of
 
 WORDS = st.lists(st.text("abcdefgh", min_size=3, max_size=5), max_size=12)
 
@@ -105,7 +103,7 @@ def test_numbers_versions_and_paths_are_single_words() -> None:
 
 def test_a_point_is_the_same_in_every_process_and_of_length_one() -> None:
     text = "the staging database listens on port 5433"
-    code = f"from clio.algorithms.embedding import embed; print(list(embed({text!r})))"
+    code = f"from clio.text.embedding import embed; print(list(embed({text!r})))"
     elsewhere = subprocess.check_output([sys.executable, "-c", code], env={"PYTHONHASHSEED": "7"}, text=True)
     vector = embed(text)
     assert str(list(vector)) == elsewhere.strip()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms import bandit, bands, brain_math, consolidate, decay, feedback, fusion, trend, typed_score, windows
+from clio.text import bandit, consolidate, decay, embedding, ranking, rating_phrases
 
 SCORES = st.floats(0, 10)
 DAYS = st.floats(0, 5_000)
@@ -43,16 +43,16 @@ def test_importance_halves_in_its_half_life_and_nothing_outlives_the_cap_unused(
 
 @given(SCORES, SCORES)
 def test_what_is_said_as_a_rule_is_set_and_what_is_inferred_lies_between(old: float, new: float) -> None:
-    assert bands.smoothed(old, new, explicit=True) == new
-    assert min(old, new) - 1e-9 <= bands.smoothed(old, new) <= max(old, new) + 1e-9
+    assert decay.smoothed(old, new, explicit=True) == new
+    assert min(old, new) - 1e-9 <= decay.smoothed(old, new) <= max(old, new) + 1e-9
 
 
 @given(SCORES)
 def test_every_score_lies_in_a_band_and_in_the_bands_ranges(score: float) -> None:
-    names = bands.bands_of(score)
+    names = decay.bands_of(score)
     assert names
-    assert all(bands.in_ranges(score, bands.ranges_of([name])) for name in names)
-    assert not bands.in_ranges(score, ())
+    assert all(decay.in_ranges(score, decay.ranges_of([name])) for name in names)
+    assert not decay.in_ranges(score, ())
 
 
 @pytest.mark.parametrize(("half_life", "floor"), [(0, 0.1), (-1, 0.1), (float("nan"), 0.1), (30, 1.0), (30, -0.1)])
@@ -87,7 +87,7 @@ def test_praise_moves_a_preference_towards_the_style_and_blame_away(
 
 
 def test_a_bucket_is_the_same_in_every_process() -> None:
-    code = "from clio.algorithms.bandit import context_bucket as b; print(b('question', 'neutral', 'morning'))"
+    code = "from clio.text.bandit import context_bucket as b; print(b('question', 'neutral', 'morning'))"
     found = {
         subprocess.check_output([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, text=True)
         for seed in ("0", "1", "2")
@@ -140,7 +140,7 @@ def test_reconsolidation_only_ever_keeps_what_is_stronger(
 
 @given(st.lists(SHARES, min_size=2, max_size=30))
 def test_a_trend_turned_round_has_the_opposite_slope(values: list[float]) -> None:
-    there, back = trend.trend_of(values), trend.trend_of(values[::-1])
+    there, back = decay.trend_of(values), decay.trend_of(values[::-1])
     assert there.slope == pytest.approx(-back.slope, abs=1e-9)
     assert there.magnitude == pytest.approx(back.magnitude)
 
@@ -148,7 +148,7 @@ def test_a_trend_turned_round_has_the_opposite_slope(values: list[float]) -> Non
 @given(st.integers(0, 3_000), st.integers(2, 600), st.integers(0, 500))
 def test_windows_cover_everything_and_overlap_as_asked(length: int, size: int, overlap: int) -> None:
     overlap = min(overlap, size - 1)
-    found = windows.windows(length, size, overlap)
+    found = embedding.windows(length, size, overlap)
     covered = {place for start, end in found for place in range(start, end)}
     assert covered == set(range(length))
     assert all(later[0] == earlier[0] + size - overlap for earlier, later in itertools.pairwise(found))
@@ -156,7 +156,7 @@ def test_windows_cover_everything_and_overlap_as_asked(length: int, size: int, o
 
 @given(st.lists(st.integers(0, 500), max_size=30), st.integers(0, 2_000))
 def test_the_brain_lets_the_oldest_go_and_never_more_than_it_must(sizes: list[int], most: int) -> None:
-    kept = list(brain_math.evict_oldest(sizes, sum, most))
+    kept = list(ranking.evict_oldest(sizes, sum, most))
     assert sum(kept) <= most
     assert sizes[len(sizes) - len(kept) :] == kept
     if len(kept) < len(sizes):
@@ -165,23 +165,23 @@ def test_the_brain_lets_the_oldest_go_and_never_more_than_it_must(sizes: list[in
 
 @given(st.lists(st.floats(0, 2), max_size=20))
 def test_the_gate_is_strict_and_nearest_first(distances: list[float]) -> None:
-    places = brain_math.gate(distances)
+    places = ranking.gate(distances)
     assert len(places) <= 3
     assert all(distances[place] < 1.0 for place in places)
     assert [distances[place] for place in places] == sorted(distances[place] for place in places)
 
 
 def test_a_document_without_a_word_of_the_query_scores_nothing_and_an_empty_list_is_allowed() -> None:
-    assert fusion.bm25([["a"], ["b"]], ["c"]) == [0.0, 0.0]
-    assert fusion.bm25([], ["c"]) == []
+    assert ranking.bm25([["a"], ["b"]], ["c"]) == [0.0, 0.0]
+    assert ranking.bm25([], ["c"]) == []
 
 
 @pytest.mark.parametrize("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
 def test_words_that_complain_of_nothing_are_of_no_category(words: str) -> None:
-    assert feedback.classify(words) is None
+    assert rating_phrases.classify(words) is None
 
 
 @given(st.floats(0, 100 * 86_400))
 def test_recency_falls_from_one_to_zero(seconds: float) -> None:
-    assert 0.0 <= typed_score.recency_of(seconds) <= 1.0
-    assert typed_score.recency_of(seconds) >= typed_score.recency_of(seconds + 1_000)
+    assert 0.0 <= ranking.recency_of(seconds) <= 1.0
+    assert ranking.recency_of(seconds) >= ranking.recency_of(seconds + 1_000)

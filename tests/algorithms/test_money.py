@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.money import Cost, format_money, micros_of
+from clio.text.formatting import Cost, format_money, micros_of
 
 
 @pytest.mark.parametrize(

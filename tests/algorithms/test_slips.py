@@ -2,8 +2,8 @@
 
 import pytest
 
-from clio.algorithms.slips import nearest_name, slips
-from clio.config.nearest import did_you_mean
+from clio.config.command_line import did_you_mean
+from clio.text.fuzzy import nearest_name, slips
 
 NAMES = ("approve", "cost", "diff", "help", "memory", "model", "prompt", "redo", "session", "undo", "worktree")
 

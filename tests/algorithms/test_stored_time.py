@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.algorithms.stored_time import format_stored_time
 from clio.memory.sleep.nights import same_day
 from clio.memory.team.state import month_began, month_of
+from clio.text.formatting import format_stored_time
 
 NO_TIMES = (1e18, -1e18, 1e308, float("inf"), float("-inf"), float("nan"), 2**70)
 

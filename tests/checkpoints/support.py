@@ -6,8 +6,8 @@ from pathlib import Path
 
 from clio.checkpoints.checkpoints import Checkpoints, Limits
 from clio.checkpoints.restore import Restored
-from clio.checkpoints.states import TurnRef
-from clio.tools.search.file_index import walk
+from clio.checkpoints.timeline import TurnRef
+from clio.tools.files.file_index import walk
 from tests.support.desk import make_repository
 
 SESSION = "session"

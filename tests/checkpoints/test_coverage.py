@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.checkpoints import scan
+from clio.checkpoints import workspace_scan
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.states import TurnRef
+from clio.checkpoints.timeline import TurnRef
 from tests.checkpoints.support import SESSION, Place, list_all
 from tests.support.desk import git
 
@@ -37,7 +37,7 @@ def test_an_ignored_file_a_tool_writes_is_covered(tmp_path: Path) -> None:
 def test_files_too_large_are_named_and_not_touched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_git: bool
 ) -> None:
-    monkeypatch.setattr(scan, "MAX_FILE_BYTES", 1000)
+    monkeypatch.setattr(workspace_scan, "MAX_FILE_BYTES", 1000)
     place = Place(tmp_path, FILES, git=in_git)
     place.write("big.bin", "x" * 2000)
     place.run("t1", "echo more >> big.bin; echo two > a.txt")

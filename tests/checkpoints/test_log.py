@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.checkpoints import log as log_module
-from clio.checkpoints.log import DiskLog, read_log, rewrite
-from clio.checkpoints.states import Record
+from clio.checkpoints import checkpoint_store as log_module
+from clio.checkpoints.checkpoint_store import DiskLog, read_log, rewrite_log
+from clio.checkpoints.timeline import Record
 from clio.errors import ClioError
 
 
@@ -39,12 +39,12 @@ def test_a_log_made_smaller_is_read_anew(tmp_path: Path) -> None:
     for number in range(5):
         log.append(record(str(number)))
     assert len(log.read()) == 5
-    rewrite(log.path, [record("3"), record("4")])
+    rewrite_log(log.path, [record("3"), record("4")])
     assert [one.id for one in log.read()] == ["3", "4"]
     log.append(record("5"))
     assert [one.id for one in log.read()] == ["3", "4", "5"]
     # As long as before and longer, with other records in it.
-    rewrite(log.path, [record("6"), record("7"), record("8")])
+    rewrite_log(log.path, [record("6"), record("7"), record("8")])
     assert [one.id for one in log.read()] == ["6", "7", "8"]
     log.path.unlink()
     assert log.read() == []
@@ -70,7 +70,7 @@ def test_however_it_changes_it_is_what_a_fresh_look_reads(tmp_path: Path, seed: 
     for number in range(60):
         match rng.randrange(6):
             case 0 if log.path.exists():
-                rewrite(log.path, rng.sample(log.read(), rng.randint(0, len(log.read()))))
+                rewrite_log(log.path, rng.sample(log.read(), rng.randint(0, len(log.read()))))
             case 1 if log.path.exists():
                 data = log.path.read_bytes()
                 log.path.write_bytes(data[: rng.randint(0, len(data))])

@@ -11,21 +11,20 @@ from clio.agent.model_choice import EffortChoices
 from clio.agent.planning import Planning
 from clio.agent.spending import open_spending
 from clio.agent.turn_files import TurnFiles
-from clio.commands.extensions.added import AddedCommands
-from clio.commands.long_work import Track
+from clio.commands.command import CommandResult, LongWork, Track, refuse
+from clio.commands.custom_commands import AddedCommands
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult, LongWork, refuse
 from clio.config.loaded import Loaded, Widening
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
 from clio.errors import ClioError
-from clio.mcp.opening import open_servers
+from clio.mcp.servers import open_servers
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
+from clio.security.actions import Workspace
 from clio.security.approval import Policy
-from clio.security.path_policy import Workspace
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore

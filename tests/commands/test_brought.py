@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.cli import main
-from clio.commands.extensions.brought import brought
+from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.registry import run_command
 from tests.commands.desk import Desk, make_desk
 
@@ -24,7 +24,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def keys(desk: Desk) -> list[str]:
-    return [value.key for value in brought(desk.loaded, {})]
+    return [value.key for value in list_waiting_for_trust(desk.loaded, {})]
 
 
 def test_the_question_shows_all_of_it_and_a_yes_settles_it(desk: Desk) -> None:

@@ -5,27 +5,27 @@ from typing import get_args
 
 import pytest
 
-from clio.commands.command import Shell
-from clio.commands.dispatch import forms
-from clio.commands.follow_ups import (
+from clio.commands.command import (
     ClearScreen,
+    CommandResult,
     Confirm,
     GrantTrust,
     NewSession,
     Quit,
     SetApproval,
     SetModel,
+    Shell,
     SwitchSession,
+    code,
 )
+from clio.commands.dispatch import forms
 from clio.commands.general import MODES
-from clio.commands.markdown_code import code
 from clio.commands.registry import COMMANDS, command_table, complete, run_command
-from clio.commands.result import CommandResult
-from clio.commands.sessions.table import age, id_length
-from clio.commands.slash import is_command
+from clio.commands.session_table import age, id_length
+from clio.commands.typed_line import is_command
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
-from clio.entrypoints.cli_words import in_cli_words
+from clio.entrypoints.subcommand import in_cli_words
 from clio.sessions.state import Todo
 from tests.commands.desk import Desk, make_desk
 

@@ -7,12 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.commands.command import CommandResult, LoadWindow
 from clio.commands.context_commands import PAGE_CHARS
-from clio.commands.follow_ups import LoadWindow
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
 from clio.messages import AssistantMessage, ToolCall, ToolMessage
-from clio.ui.bar import bar_rows, legend_rows, share_cells
+from clio.ui.tables import bar_rows, legend_rows, share_cells
 from tests.commands.desk import Desk, make_desk
 from tests.context.histories import make_window
 

@@ -1,8 +1,7 @@
 """/cost on a real session and a real ledger."""
 
-from clio.commands.looking import only_looks
-from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
+from clio.commands.registry import complete, only_looks, run_command
 from clio.messages import UserMessage
 from clio.sessions.ledger import Spent, merged, spent_of
 from clio.sessions.state import Bill

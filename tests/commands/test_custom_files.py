@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.extensions.custom_files import MAX_BYTES, MAX_FILES, CustomFile, CustomFolders
+from clio.commands.custom_commands import MAX_BYTES, MAX_FILES, CustomFile, CustomFolders
 
 
 @pytest.fixture

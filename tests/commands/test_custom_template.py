@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from clio.commands.extensions.custom_template import commands_of, fill, fill_command, pieces, put_output
+from clio.commands.custom_commands import commands_of, fill, fill_command, pieces, put_output
 
 HOSTILE = ("$(touch x)", "`touch x`", "; touch x", "a'b", 'a"b', "\\", "$HOME", "!!", "a\nb", "-n", "*", "", "ä ö")
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.long_work import Track
+from clio.commands.command import LongWork, Track
 from clio.commands.registry import complete, run_command
-from clio.commands.result import LongWork
 from clio.errors import UserError
 from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.support.recalled import recalled_lines

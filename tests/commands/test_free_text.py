@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.commands.arguments import join
-from clio.commands.free_text import Text, as_number, read_text
+from clio.commands.arguments import Text, as_number, join, read_text
 from clio.errors import UsageError
 
 VALUED = ("--confidence", "--example")

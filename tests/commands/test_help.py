@@ -5,11 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.help_page import help_table
-from clio.commands.key_table import KEYS, key_table
-from clio.commands.matching import ELSEWHERE, nearest
-from clio.commands.registry import COMMANDS, find, run_command
-from clio.ui.markup.table import table_lines
+from clio.commands.arguments import ELSEWHERE, nearest
+from clio.commands.registry import COMMANDS, KEYS, find, help_table, key_table, run_command
+from clio.ui.tables import table_lines
 from tests.commands.desk import Desk, make_desk
 
 NAMES = [name for command in COMMANDS for name in (command.name, *command.aliases)]

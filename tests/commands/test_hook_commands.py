@@ -5,8 +5,7 @@ from pathlib import Path
 from msgspec import structs
 
 from clio.commands.registry import run_command
-from clio.config.hook import Hook
-from clio.config.loaded import Widening
+from clio.config.loaded import Hook, Widening
 from tests.commands.desk import make_desk
 
 

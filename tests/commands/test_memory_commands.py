@@ -9,14 +9,13 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from clio.commands.follow_ups import Confirm
+from clio.commands.command import CommandResult, Confirm, EditText
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult, EditText
 from clio.memory.records import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from clio.ui.width import cells_of
 from tests.commands.desk import Desk, data, make_desk, ok, refused
 

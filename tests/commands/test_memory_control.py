@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.follow_ups import Confirm
-from clio.commands.long_work import Track
+from clio.commands.command import Confirm, EditText, LongWork, Track
 from clio.commands.registry import complete, run_command
-from clio.commands.result import EditText, LongWork
 from clio.errors import UserError
 from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.entrypoints.repl_support import clio, make_place

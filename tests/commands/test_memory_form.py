@@ -5,7 +5,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clio.commands.memory.form import FormError, read_form, with_problem, write_form
+from clio.commands.memory.edits import FormError, read_form, with_problem, write_form
 from clio.memory.records import KINDS, Entry
 
 TEXT = st.text(alphabet="ab:# \n\té→\"'", min_size=1, max_size=30)

@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from clio.commands.follow_ups import Confirm
+from clio.commands.command import Confirm
 from clio.commands.registry import complete, run_command
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
+from clio.config.project_links import trust_team
 from clio.config.show import withheld_note
-from clio.config.team_folder import trust_team
 from clio.config.trust import grant_all, should_ask
-from clio.entrypoints import init
+from clio.entrypoints import project_setup
 from clio.entrypoints.doctor import finding as doctor
-from clio.entrypoints.doctor.stores import check_team
+from clio.entrypoints.doctor.data_checks import check_team
 from clio.memory.control.export import make_bundle
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places
@@ -176,7 +176,7 @@ def test_init_and_doctor_know_that_something_is_shared(tmp_path: Path, capsys: p
     git(person.project, "init", "--quiet")
     env = {"CLIO_HOME": str(person.home), "HOME": str(tmp_path)}
     loaded = load(Options(cwd=person.project), env)
-    init.run(loaded, env, yes=True, dry_run=False)
+    project_setup.run(loaded, env, yes=True, dry_run=False)
     assert ".gitignore was not changed: .clio/ltm/ is shared through git" in capsys.readouterr().out
     assert not (person.project / ".gitignore").exists()
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.follow_ups import SleepNow
-from clio.commands.long_work import Track
-from clio.commands.memory.sleep import night_result
+from clio.commands.command import SleepNow, Track
+from clio.commands.memory.consolidation import night_result
 from clio.commands.registry import complete, run_command
-from clio.entrypoints.sleeping import sleep_now
+from clio.entrypoints.long_work import sleep_now
 from clio.memory.sleep.report import Report
 from clio.messages import AssistantMessage, UserMessage
 from tests.commands.desk import Desk, make_desk

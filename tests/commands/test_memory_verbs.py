@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.follow_ups import Confirm
+from clio.commands.command import Confirm
 from clio.commands.registry import complete
 from clio.memory.system import MemorySystem
 from tests.commands.desk import Desk, data, make_desk, ok, refused

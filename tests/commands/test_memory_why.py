@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from clio.commands.command import CommandResult
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from clio.ui.width import cells_of
 from tests.commands.desk import Desk, make_desk, ok
 from tests.entrypoints.repl_support import Place, make_place

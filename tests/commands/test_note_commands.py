@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from clio.commands.command import EditText
 from clio.commands.registry import complete, run_command
-from clio.commands.result import EditText
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from clio.ui.width import cells_of
 from tests.commands.desk import Desk, data, make_desk, ok
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from clio.commands.follow_ups import ReviewPlan, RunPrompt
+from clio.commands.command import EditText, ReviewPlan, RunPrompt
+from clio.commands.plan_commands import from_markdown, to_markdown
 from clio.commands.registry import run_command
-from clio.commands.result import EditText
-from clio.commands.work.checklist import from_markdown, to_markdown
 from clio.errors import UsageError
-from clio.security.modes import next_mode
+from clio.security.approval import get_next_mode
 from clio.sessions.state import Todo
 from tests.commands.desk import Desk, make_desk
 
@@ -73,7 +72,7 @@ def test_an_edited_plan_is_put_before_the_person_again(tmp_path: Path) -> None:
 
 
 def test_the_key_never_comes_to_all_nor_remembers_what_it_passed(tmp_path: Path) -> None:
-    assert [next_mode(mode) for mode in ("ask", "edits", "plan", "all")] == ["edits", "plan", "ask", "ask"]
+    assert [get_next_mode(mode) for mode in ("ask", "edits", "plan", "all")] == ["edits", "plan", "ask", "ask"]
     desk = make_desk(tmp_path)
     assert [desk.planning.cycle(), desk.planning.cycle()] == ["edits", "plan"]
     assert desk.planning.before == "ask"

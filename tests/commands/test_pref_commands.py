@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.follow_ups import Confirm
-from clio.commands.memory.words import short_id
+from clio.commands.command import Confirm
+from clio.commands.memory.memory_text import short_id
 from clio.commands.registry import complete, run_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import help_text, run
 from clio.errors import UserError
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from clio.ui.width import cells_of
 from tests.commands.desk import Desk, data, make_desk, ok
 

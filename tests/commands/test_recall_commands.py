@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from clio.commands.command import CommandResult
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import make_place
 from tests.entrypoints.test_subcommand import printed, refused

@@ -5,12 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.follow_ups import Confirm, ExportSession, Prefill, SwitchSession
+from clio.commands.command import CommandResult, Confirm, ExportSession, Prefill, SwitchSession
 from clio.commands.registry import complete, run_command
-from clio.commands.result import CommandResult
-from clio.commands.sessions.looks import NEWEST
-from clio.commands.sessions.search import around
-from clio.commands.sessions.table import file_stem
+from clio.commands.session_commands import NEWEST, around
+from clio.commands.session_table import file_stem
 from clio.messages import AssistantMessage
 from clio.sessions.session import Session
 from tests.commands.desk import Desk, make_desk

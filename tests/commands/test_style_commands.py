@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from clio.commands.follow_ups import Confirm
+from clio.commands.command import Confirm
 from clio.commands.registry import complete
-from clio.commands.styles.looks import style_word
-from clio.ui.markup.table import table_lines
+from clio.commands.style_commands import style_word
+from clio.ui.tables import table_lines
 from clio.ui.width import cells_of
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.desk import Desk, data, ok, refused

@@ -2,14 +2,14 @@
 
 import pytest
 
-from clio.config import flags
-from clio.config.doors import DOORS
+from clio.config import command_line
+from clio.config.command_line import SUBCOMMANDS
 from clio.entrypoints.subcommand import help_text
 from clio.errors import UsageError
 
 
 def parsed(*argv: str) -> tuple[tuple[str, ...], dict[str, object]]:
-    arguments = flags.parse(argv)
+    arguments = command_line.parse(argv)
     return tuple(arguments.words), {name: value for name, value in vars(arguments).items() if name != "words"}
 
 
@@ -36,7 +36,7 @@ def test_flags_are_told_from_words(
 ) -> None:
     if words is None:
         with pytest.raises(UsageError, match=r"does not belong to 'clio sessions'"):
-            flags.parse(argv)
+            command_line.parse(argv)
     else:
         assert parsed(*argv) == (words, given)
 
@@ -55,12 +55,12 @@ def test_flags_are_told_from_words(
 )
 def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        flags.parse(argv)
+        command_line.parse(argv)
     assert str(caught.value) == says
 
 
 def test_the_help_of_each_door_names_every_form_within_a_hundred_columns() -> None:
-    for door in DOORS:
+    for door in SUBCOMMANDS:
         lines = help_text(door.name, 100).splitlines()
         assert max(map(len, lines)) <= 100, door.name
         assert all(line.startswith(("  ", "options")) or not line for line in lines)

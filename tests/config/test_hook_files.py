@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.hook import EVENTS
 from clio.config.hook_files import find_hooks, read_hooks
-from clio.config.loaded import Widening
+from clio.config.loaded import EVENTS, Widening
 from clio.config.trust import grant_all
 from clio.errors import ConfigError
 from tests.config.desk import Desk

@@ -10,14 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.config.environment import VARIABLES
-from clio.config.fields import CONFIG_FIELDS
-from clio.config.flags import FLAGS, OUTPUTS
+from clio.config.command_line import FLAGS, OUTPUTS
+from clio.config.fields import CONFIG_FIELDS, VARIABLES, Setting
 from clio.config.layers import build, origins, put
 from clio.config.loaded import Loaded
 from clio.config.options import Options, OutputFormat
 from clio.config.schema import Config, ModelSettings
-from clio.config.setting import Setting
 from clio.errors import ConfigError, UsageError
 from tests.config.desk import Desk
 
@@ -43,7 +41,7 @@ def test_nothing_configured(desk: Desk) -> None:
 
 def test_yaml_is_imported_only_for_a_file(desk: Desk) -> None:
     code = (
-        "import os, pathlib, sys; from clio.config.layers import load; from clio.config.options import Options;"
+        "import os, pathlib, sys; from clio.config.layers import load; from clio.config.command_line import Options;"
         "load(Options(cwd=pathlib.Path.cwd()), os.environ); print('yaml' in sys.modules)"
     )
 

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.mcp_files import Found, make_server, read_servers
-from clio.config.mcp_trust import configured, trust_added
+from clio.config.loaded import Server
+from clio.config.mcp_files import Found, configured, make_server, read_servers, trust_added
 from clio.config.mcp_write import add_server, remove_server
-from clio.config.server import Server
 from clio.errors import ConfigError
 
 

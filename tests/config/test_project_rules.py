@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field
-from clio.config.project_rules import PROJECT_RULES
 from clio.config.schema import Config
-from clio.config.trust import grant_all
+from clio.config.trust import PROJECT_RULES, grant_all
 from tests.config.desk import Desk
 
 _MODES = ("plan", "ask", "edits", "all")

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from clio.config.fields import settings_of
+from clio.config.yaml_edit import add_rule, with_rule
 from clio.config.yaml_file import parse
-from clio.config.yaml_rules import add_rule, with_rule
-from clio.config.yaml_settings import settings_of
 from clio.errors import ConfigError
 
 # before -> after, for the rule `git log *`

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from clio.config.fields import read_settings
+from clio.config.yaml_edit import set_value
 from clio.config.yaml_file import MAX_BYTES, parse
-from clio.config.yaml_settings import read_settings
-from clio.config.yaml_value import set_value
 from clio.errors import ConfigError
 
 WRONG = {

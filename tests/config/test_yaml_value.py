@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.yaml_value import set_value, with_value
+from clio.config.yaml_edit import set_value, with_value
 from clio.errors import ConfigError, UserError
 from tests.config.desk import Desk
 

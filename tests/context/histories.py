@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
-from clio.context.builder import Built, ContextBuilder, Prefix
-from clio.context.units import is_substantive
+from clio.context.message_views import is_substantive
+from clio.context.request_builder import Built, ContextBuilder, Prefix
 from clio.context.window import ContextWindow
 from clio.ids import new_id
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.context.background_fetch import CHILD, BackgroundFetch
-from clio.context.encodings import encoding_folders, find_encoding, is_hosted_openai
+from clio.context.encodings import FETCH_CHILD, BackgroundFetch, encoding_folders, find_encoding, is_hosted_openai
 from tests.support.chat_server import text
 from tests.test_doctor import EncodingServer
 from tests.turns.conftest import MakeDesk, make_desk
@@ -99,7 +98,9 @@ def test_leaving_ends_it(tmp_path: Path, server: EncodingServer) -> None:
 
 
 def test_the_child_imports_nothing_of_clio(tmp_path: Path) -> None:
-    code = f"import runpy, sys; runpy.run_path({str(CHILD)!r}); print([n for n in sys.modules if n[:4] == 'clio'])"
+    code = (
+        f"import runpy, sys; runpy.run_path({str(FETCH_CHILD)!r}); print([n for n in sys.modules if n[:4] == 'clio'])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert done.stdout.strip() == "[]"
 

@@ -14,18 +14,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.context.builder import Prefix
-from clio.context.calibrate import CHILD, Calibration, count_tokens, prefix_texts
 from clio.context.encodings import (
     CL100K,
+    COUNT_CHILD,
     ENCODINGS,
     O200K,
+    Calibration,
     Encoding,
+    count_tokens,
     encoding_folders,
     encoding_for,
     find_encoding,
     is_intact,
+    prefix_texts,
 )
+from clio.context.request_builder import Prefix
 from clio.providers.base import ToolSpec
 from clio.tokens import DEFAULT_RATIO, TokenEstimator
 
@@ -85,13 +88,13 @@ def test_where_encodings_are_looked_for(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_the_child_counts(tiny: Path) -> None:
-    done = run_child(str(CHILD), str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
+    done = run_child(str(COUNT_CHILD), str(tiny), TINY.sha256, TINY.name, stdin="the thé".encode())
     assert (done.returncode, done.stdout) == (0, b"5\n")  # the, blank, th, and é in two
 
 
 def test_the_child_refuses_a_file_with_another_hash(tiny: Path) -> None:
     tiny.write_bytes(tiny_file() + b"\n")
-    done = run_child(str(CHILD), str(tiny), TINY.sha256, TINY.name, stdin=b"x")
+    done = run_child(str(COUNT_CHILD), str(tiny), TINY.sha256, TINY.name, stdin=b"x")
     assert (done.returncode, done.stdout) == (1, b"")
     assert b"is not the encoding" in done.stderr
     assert tiny.exists()  # tiktoken itself would have deleted it
@@ -106,7 +109,7 @@ def test_the_child_cannot_reach_the_network(tiny: Path) -> None:
         " lambda: socket.create_connection(('127.0.0.1', 1)), lambda: socket.socket())))"
     )
     helper = "def fails(call):\n  try: call()\n  except PermissionError: return True\n  return False\n"
-    done = run_child("-c", f"{helper}{code}", str(CHILD.parent))
+    done = run_child("-c", f"{helper}{code}", str(COUNT_CHILD.parent))
     assert (done.returncode, done.stderr) == (0, b"")
 
 

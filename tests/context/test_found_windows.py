@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from clio.config.schema import Config
-from clio.context.found_windows import FILE_NAME, LIFE_DAYS, MAX_WINDOWS, WindowBook
+from clio.context.learned_limits import LIFE_DAYS, MAX_WINDOWS, WINDOWS_FILE_NAME, WindowBook
 from clio.providers.base import NAMED, REFUSED, Limits, Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
@@ -48,7 +48,7 @@ def test_the_next_clio_begins_with_it(tmp_path: Path, clock: Clock) -> None:
     learn(tmp_path, clock, 8_192)
     expected = Limits(context_window=8_192, max_output_tokens=4_096, source=NAMED)
     assert book(tmp_path, clock).fitted(HERE, SAID) == expected
-    stored = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
+    stored = json.loads((tmp_path / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))
     row = {"tokens": 8_192, "said": 32_000, "source": NAMED, "found": BEGUN}
     assert stored == {"schema": "clio.windows", "version": 1, "windows": {"127.0.0.1:8080 m": row}}
 
@@ -90,18 +90,18 @@ def test_after_its_days_more_is_tried_again(tmp_path: Path, clock: Clock, source
 
 def test_using_it_does_not_make_it_younger(tmp_path: Path, clock: Clock) -> None:
     learn(tmp_path, clock, 8_192)
-    before = (tmp_path / FILE_NAME).read_bytes()
+    before = (tmp_path / WINDOWS_FILE_NAME).read_bytes()
     clock.now += DAY_S
     later = book(tmp_path, clock)
     later.keep(HERE, later.fitted(HERE, SAID))
-    assert (tmp_path / FILE_NAME).read_bytes() == before
+    assert (tmp_path / WINDOWS_FILE_NAME).read_bytes() == before
 
 
 def test_what_the_user_set_is_never_stored(tmp_path: Path, clock: Clock) -> None:
     found = book(tmp_path, clock)
     found.fitted(HERE, structs.replace(SAID, source="config"))
     found.keep(HERE, structs.replace(SAID, context_window=8_192, source=NAMED))
-    assert not (tmp_path / FILE_NAME).exists()
+    assert not (tmp_path / WINDOWS_FILE_NAME).exists()
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_the_smallest_counts_and_a_number_more_than_a_guess(
 def test_no_key_in_an_address_is_stored(tmp_path: Path, clock: Clock) -> None:
     provider = at("http://person:open-sesame@127.0.0.1:8080/tunnel/secret-part/v1")
     learn(tmp_path, clock, 8_192, provider=provider)
-    text = (tmp_path / FILE_NAME).read_text(encoding="utf-8")
+    text = (tmp_path / WINDOWS_FILE_NAME).read_text(encoding="utf-8")
     assert "127.0.0.1:8080 m" in text
     assert not any(part in text for part in ("person", "open-sesame", "secret-part"))
 
@@ -140,9 +140,9 @@ def test_without_a_home_it_counts_for_this_run(tmp_path: Path, clock: Clock) -> 
 
 def test_the_file_does_not_grow_for_ever(tmp_path: Path, clock: Clock) -> None:
     rows = {f"h m{number}": row(number) for number in range(MAX_WINDOWS)}
-    (tmp_path / FILE_NAME).write_text(json.dumps({"version": 1, "windows": rows, "later": 1}), encoding="utf-8")
+    (tmp_path / WINDOWS_FILE_NAME).write_text(json.dumps({"version": 1, "windows": rows, "later": 1}), encoding="utf-8")
     learn(tmp_path, clock, 8_192)
-    stored = json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))
+    stored = json.loads((tmp_path / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))
     assert list(stored["windows"]) == [*list(rows)[1:], "127.0.0.1:8080 m"]
     assert stored["later"] == 1
 
@@ -153,7 +153,7 @@ def row(number: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("content", ["{", '{"windows": {"127.0.0.1:8080 m": 8192}}', "[]"])
 def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, clock: Clock, content: str) -> None:
-    (tmp_path / FILE_NAME).write_text(content, encoding="utf-8")
+    (tmp_path / WINDOWS_FILE_NAME).write_text(content, encoding="utf-8")
     told: list[str] = []
     found = book(tmp_path, clock, told)
     assert found.fitted(HERE, SAID) == SAID

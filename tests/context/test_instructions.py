@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from clio.context import instruction_files
-from clio.context.folder_instructions import FolderInstructions
-from clio.context.instructions import Instructions, find_instructions, instruction_fragments, left_out
+from clio.context import instructions
+from clio.context.instructions import (
+    FolderInstructions,
+    Instructions,
+    find_instructions,
+    instruction_fragments,
+    left_out,
+)
 from clio.security.actions import ChangeFiles, FileChange, ReadFiles, RunCommand
 from clio.tokens import TokenEstimator
 
@@ -139,7 +144,7 @@ def test_imports_end_at_five_deep_and_thirty_files(house: House) -> None:
         house.write(f"shop/many{number:02}.md", f"@more{number:02}.md")
         house.write(f"shop/more{number:02}.md", "end")
     found = house.find()
-    assert len(found.files) == instruction_files.MAX_FILES
+    assert len(found.files) == instructions.MAX_FILES
     assert "30 files of instructions are the most" in found.problems[0]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.context.mentions import bounded_rows, find_mentions, readings, write_mention
+from clio.context.message_parts import bounded_rows, find_mentions, readings, write_mention
 from clio.tokens import TokenEstimator
 
 

@@ -7,11 +7,11 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from clio.context.units import split_units
+from clio.context.message_views import split_units
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, UserError
 from clio.messages import Message, UserMessage
-from clio.providers.chat_requests import ChatProtocol
+from clio.providers.chat import ChatProtocol
 from clio.sessions.session import Session
 from tests.context.histories import (
     clean_rounds,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.ratios import FILE_NAME, MAX_MODELS, RatioBook
+from clio.context.learned_limits import MAX_MODELS, RATIOS_FILE_NAME, RatioBook
 
 
 class Told(list[str]):
@@ -26,10 +26,10 @@ def test_each_model_has_its_own(tmp_path: Path) -> None:
     first.keep("b/漢", 5.5)
     again = book(home)
     assert [again.ratio_of(model) for model in ("a", "b/漢", "c")] == [2.04, 5.5, None]
-    stored = json.loads((home / FILE_NAME).read_text(encoding="utf-8"))
+    stored = json.loads((home / RATIOS_FILE_NAME).read_text(encoding="utf-8"))
     assert stored == {"schema": "clio.token_ratios", "version": 1, "models": {"a": 2.04, "b/漢": 5.5}}
     if sys.platform != "win32":
-        assert (home / FILE_NAME).stat().st_mode & 0o777 == 0o600
+        assert (home / RATIOS_FILE_NAME).stat().st_mode & 0o777 == 0o600
 
 
 def test_what_others_stored_meanwhile_stays(tmp_path: Path) -> None:
@@ -60,9 +60,9 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
 def test_a_ratio_that_hardly_moved_is_not_written(tmp_path: Path) -> None:
     keeper = book(tmp_path)
     keeper.keep("a", 3.0)
-    before = (tmp_path / FILE_NAME).stat().st_mtime_ns
+    before = (tmp_path / RATIOS_FILE_NAME).stat().st_mtime_ns
     keeper.keep("a", 3.02)
-    assert (tmp_path / FILE_NAME).stat().st_mtime_ns == before
+    assert (tmp_path / RATIOS_FILE_NAME).stat().st_mtime_ns == before
     assert keeper.ratio_of("a") == 3.0
     keeper.keep("a", 3.2)
     assert keeper.ratio_of("a") == 3.2
@@ -79,7 +79,7 @@ def test_the_file_does_not_grow_for_ever(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ['{"models": {"a": 2.0}', '{"models": {"a": "two"}}', "[]", "\xff\x00"])
 def test_a_corrupt_file_is_set_aside_with_one_sentence(tmp_path: Path, content: str) -> None:
-    (tmp_path / FILE_NAME).write_text(content, encoding="latin-1")
+    (tmp_path / RATIOS_FILE_NAME).write_text(content, encoding="latin-1")
     told = Told()
     keeper = book(tmp_path, told)
     assert keeper.ratio_of("a") is None
@@ -94,7 +94,7 @@ def test_a_file_that_breaks_while_clio_runs_is_replaced(tmp_path: Path) -> None:
     told = Told()
     keeper = book(tmp_path, told)
     assert keeper.ratio_of("a") is None
-    (tmp_path / FILE_NAME).write_text("{", encoding="utf-8")
+    (tmp_path / RATIOS_FILE_NAME).write_text("{", encoding="utf-8")
     keeper.keep("a", 3.0)
     assert keeper.ratio_of("a") == 3.0
     assert len(told) == 1
@@ -102,19 +102,19 @@ def test_a_file_that_breaks_while_clio_runs_is_replaced(tmp_path: Path) -> None:
 
 def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
     text = '{"schema": "clio.token_ratios", "version": 99, "models": {"a": 2.0}}'
-    (tmp_path / FILE_NAME).write_text(text, encoding="utf-8")
+    (tmp_path / RATIOS_FILE_NAME).write_text(text, encoding="utf-8")
     told = Told()
     keeper = book(tmp_path, told)
     assert keeper.ratio_of("a") is None
     keeper.keep("a", 3.0)
-    assert (tmp_path / FILE_NAME).read_text(encoding="utf-8") == text
+    assert (tmp_path / RATIOS_FILE_NAME).read_text(encoding="utf-8") == text
     assert len(told) == 1
 
 
 def test_unknown_fields_survive(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text('{"version": 1, "models": {}, "later": {"x": [1]}}', encoding="utf-8")
+    (tmp_path / RATIOS_FILE_NAME).write_text('{"version": 1, "models": {}, "later": {"x": [1]}}', encoding="utf-8")
     book(tmp_path).keep("a", 3.0)
-    assert json.loads((tmp_path / FILE_NAME).read_text(encoding="utf-8"))["later"] == {"x": [1]}
+    assert json.loads((tmp_path / RATIOS_FILE_NAME).read_text(encoding="utf-8"))["later"] == {"x": [1]}
 
 
 def test_a_home_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:

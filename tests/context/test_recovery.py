@@ -6,8 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.checkpoint import FRESH_S, checkpoint_text, fresh_progress
-from clio.context.recovery_notes import GitActivity, git_activity, recovery_note
+from clio.context.recovery_notes import (
+    FRESH_S,
+    GitActivity,
+    checkpoint_text,
+    fresh_progress,
+    git_activity,
+    recovery_note,
+)
 from clio.context.summary import FileState, Outcome, ThreadSummary
 from clio.memory.notes import Notes
 from clio.memory.system import PROGRESS_KEY, MemorySystem

@@ -187,6 +187,19 @@ def test_failed_calls_are_no_work_and_what_worked_later_is_no_failure() -> None:
     }
 
 
+def test_a_patch_that_failed_is_made_good_file_by_file() -> None:
+    failed = "*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Update File: b.py\n-x\n+y\n*** End Patch"
+    worked = failed.replace("+y", "+z").partition("*** Update File: b.py")[0] + "*** End Patch"
+    before = call("apply_patch", "no file was changed; the hunk does not fit", ok=False, patch=failed)
+    deeds = Deeds(changed=(FileDeed(path="a.py", kind="update"),))
+    after = call("apply_patch", "patch applied", deeds=deeds, patch=worked)
+    attempts = summarise([*before, *after]).attempts
+    assert {what: why for what, why in attempts.items() if why} == {
+        "apply_patch b.py": "no file was changed; the hunk does not fit"
+    }
+    assert attempts == merge(summarise(before), summarise(after)).attempts
+
+
 def test_the_last_words_of_each_turn_and_what_was_said_since() -> None:
     told = "The parser drops the last token; the fix belongs in read_token."
     summary = summarise(

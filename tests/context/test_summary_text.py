@@ -305,6 +305,32 @@ def test_what_was_tried_and_the_commands() -> None:
     assert "Tool calls: edit_file 3; failed: edit_file 1\n" in text
 
 
+def test_a_test_run_shows_its_result_even_if_a_pipe_hides_its_exit_code() -> None:
+    failed = TestRun(runner="pytest", counts="1 failed, 2 passed in 0.10s", passed=False)
+    runs = {"pytest -q 2>&1 | tail -40": failed, "pytest -q; git status --short": failed}
+    commands = ran("pytest -q 2>&1 | tail -40", 0, "bye") | ran("pytest -q; git status --short", 0, "M a.py")
+    text = rendered(ThreadSummary(commands=commands, runs=runs))
+    assert "- exit 0: pytest -q 2>&1 | tail -40: 1 failed, 2 passed in 0.10s\n" in text
+    assert "Last command: exit 0: pytest -q; git status --short\n  | 1 failed, 2 passed in 0.10s\n" in text
+
+
+def test_what_succeeded_behind_the_summary_is_not_listed_as_failing() -> None:
+    tests = FailedTest(name="tests/test_a.py::test_b"), FailedTest(name="tests/test_c.py::test_d")
+    run = TestRun(runner="pytest", counts="2 failed", passed=False, failing=tests)
+    summary = ThreadSummary(attempts={"edit_file a.py": "not there", "edit_file b.py": "twice"}, runs={"pytest": run})
+    passed = TestRun(runner="pytest", counts="1 passed", passed=True)
+    new = FailedTest(name="tests/test_new.py::test_n")
+    failed = TestRun(runner="pytest", counts="1 failed", passed=False, failing=(new,))
+    later = ThreadSummary(
+        attempts={"edit_file a.py": ""}, runs={"pytest tests/test_a.py": passed, "pytest tests/test_new.py": failed}
+    )
+    text = rendered(summary, later=later)
+    assert "Failing tests:\n- tests/test_c.py::test_d\n" in text, "the window itself shows the new failure"
+    assert "Failed and not made good in this part:\n- edit_file b.py: twice\n" in text
+    again = rendered(summary, later=ThreadSummary(runs={"pytest": run}))
+    assert "- tests/test_a.py::test_b\n- tests/test_c.py::test_d\n" in again
+
+
 @pytest.mark.parametrize("tokens", range(150, 500, 25))
 def test_no_word_is_cut(tokens: int) -> None:
     words = "several ordinary english words stand here without any number".split()

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.trim import Goal, make_smaller, must_weigh, plan_trim
-from clio.context.units import Unit, split_units
+from clio.context.compaction import Goal, make_smaller, must_weigh, plan_trim
+from clio.context.message_views import Unit, split_units
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.tokens import message_units
 from tests.context.histories import tool_round, user

@@ -1,6 +1,6 @@
 """Messages that stay together: the cases a server refuses, and the walk over the units."""
 
-from clio.context.units import Unit, is_substantive, split_units, tail_start, task_index
+from clio.context.message_views import Unit, is_substantive, split_units, tail_start, task_index
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 
 

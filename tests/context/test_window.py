@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.builder import Built
+from clio.context.request_builder import Built
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow, UserError

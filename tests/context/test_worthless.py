@@ -5,8 +5,17 @@ from typing import Any
 
 import pytest
 
-from clio.context.shrink import MENDED, OLD_RECALL, OLD_SEARCH, ROUTINE, STALE, apply_cuts, call_key
-from clio.context.units import Unit, split_units
+from clio.context.message_views import (
+    MENDED,
+    OLD_RECALL,
+    OLD_SEARCH,
+    ROUTINE,
+    STALE,
+    Unit,
+    apply_cuts,
+    call_key,
+    split_units,
+)
 from clio.context.worthless import find_worthless
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage
 from clio.tokens import message_units
@@ -95,6 +104,15 @@ def test_a_failed_edit_gives_way_once_it_was_made_or_tried_again(later: list[Mes
     assert found(failed, later) == [(0, MENDED)]
     assert found(failed) == []
     assert found(failed, did("edit_file", "edited", path="b.py", old_string="o", new_string="n")) == []
+
+
+def test_a_test_run_that_passed_keeps_its_result_though_other_commands_followed() -> None:
+    output = f"[exit 0 in 3 s]\n{TESTS}=== 60 passed in 2.00s ===\n diff --git a/x b/x\n    return parent\n"
+    units = units_of(did("run_command", output, code=0, command="pytest -q; git diff"))
+    (only,) = find_worthless(units, 1)
+    line = apply_cuts(units[0].messages[1], only.cuts).content
+    assert "60 passed in 2.00s" in line
+    assert "return parent" not in line
 
 
 def test_a_mended_edit_loses_its_arguments_and_stays_json() -> None:

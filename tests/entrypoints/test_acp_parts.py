@@ -10,17 +10,24 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolFinished, ToolProgress, ToolStarted
+from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.general import MODES
 from clio.commands.registry import find
-from clio.commands.result import CommandResult
-from clio.commands.tables import Bar, BarPart, Table
-from clio.config.flags import parse
-from clio.entrypoints.acp.commands import markdown
-from clio.entrypoints.acp.diffs import MAX_WHOLE_CHARS, Sides, read_patches, sides
+from clio.config.command_line import parse
 from clio.entrypoints.acp.listener import Listener, fenced
 from clio.entrypoints.acp.prompt import EditorShelf, named
-from clio.entrypoints.acp.updates import MODE_NAMES, Outbox, Said, UpdateMaker
-from clio.security.path_policy import Workspace
+from clio.entrypoints.acp.session import markdown
+from clio.entrypoints.acp.updates import (
+    MAX_WHOLE_CHARS,
+    MODE_NAMES,
+    Outbox,
+    Said,
+    Sides,
+    UpdateMaker,
+    read_patches,
+    sides,
+)
+from clio.security.actions import Workspace
 from clio.sessions.state import Todo
 from clio.tools.files.diff import diff_texts
 from tests.entrypoints.repl_support import ROOT

@@ -13,10 +13,10 @@ import pytest
 
 from clio.agent.user_interface import ComposedInterface
 from clio.app import App
-from clio.commands.called import MakePrompt
-from clio.commands.follow_ups import GitWork
-from clio.commands.git.pull_request import describe_branch
+from clio.commands.command import GitWork
+from clio.commands.git_commands import describe_branch
 from clio.commands.registry import added_prompt, run_command
+from clio.commands.typed_line import MakePrompt
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.config.schema import Config
@@ -27,7 +27,7 @@ from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
-from clio.ui.asking.commit_review import CommitAnswer, Proposed
+from clio.ui.reviews import CommitAnswer, Proposed
 from tests.entrypoints.repl_support import ROOT
 from tests.support.chat_server import ChatServer, error, text
 from tests.support.repositories import NOBODY, git, make, write

@@ -7,7 +7,7 @@ import pytest
 
 from clio.config.layers import load
 from clio.config.options import Options
-from clio.entrypoints.first_start import first_lines
+from clio.entrypoints.repl.start import first_lines
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer
 from tests.support.desk import git

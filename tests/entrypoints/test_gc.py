@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from clio.checkpoints.objects import DiskObjects
+from clio.checkpoints.checkpoint_store import DiskObjects
 from clio.cli import main
 from clio.messages import ToolMessage, UserMessage
-from clio.sessions.files import SessionFiles
+from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
-from clio.storage.atomic import write_pieces
-from clio.storage.filelock import FileLock
+from clio.storage.files import write_pieces
+from clio.storage.locks import FileLock
 
 DAY_S = 86_400.0
 

@@ -13,10 +13,10 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminal
 SLOW = """
 import sys, time
 from pathlib import Path
-import clio.ui.progress
+import clio.ui.turn_display
 from clio.memory.vectors.documents import Documents
 
-clio.ui.progress.LONG_S = clio.ui.progress._PERIOD_S = 0.0
+clio.ui.turn_display.LONG_S = clio.ui.turn_display._PERIOD_S = 0.0
 read = Documents._read
 
 def slowly(self, file):

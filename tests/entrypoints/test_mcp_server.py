@@ -18,9 +18,8 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
-from clio.config.flags import parse
-from clio.entrypoints.mcp_answers import Answer
-from clio.entrypoints.mcp_tools import TOOLS, call
+from clio.config.command_line import parse
+from clio.entrypoints.mcp_server import TOOLS, Answer, call
 from clio.errors import ToolRetry
 from clio.memory.memories import Memories
 from clio.memory.records import Entry, Provenance

@@ -252,7 +252,7 @@ LAZY = (
 DUMP = """
 import json, sys
 from pathlib import Path
-from clio.ui.line.prompt_line import PromptLine
+from clio.ui.prompt_line import PromptLine
 read = PromptLine.read
 async def dumping_read(self, *, on_ready=None, **options):
     def ready():

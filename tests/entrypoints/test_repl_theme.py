@@ -9,10 +9,10 @@ import pytest
 from clio.entrypoints.repl.parts import Parts
 from clio.entrypoints.repl.theme import Colours
 from clio.errors import ConfigError
+from clio.ui.palettes import builtin
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.screen import Screen
 from clio.ui.theme import Terminal
-from clio.ui.themes.builtin import builtin
 from tests.config.desk import Desk
 
 ABLE = Terminal(live=True, escapes=True, colour=True, reflows=True, depth="truecolor")

@@ -17,9 +17,9 @@ from clio.entrypoints.repl.start import recap
 from clio.entrypoints.resuming import Resuming
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
-from clio.sessions.opening import open_store
 from clio.sessions.session import Session
 from clio.sessions.state import Planned
+from clio.sessions.store import open_store
 from clio.ui.screen import open_screen
 from clio.ui.theme import Terminal
 from tests.entrypoints.repl_support import Place, make_place

@@ -235,7 +235,7 @@ def test_nothing_is_imported_that_only_a_conversation_needs(place: Place) -> Non
     code = (
         "import sys; from clio.cli import main; main(['sessions', 'list']);"
         "print(sorted({'openai', 'prompt_toolkit', 'asyncio', 'rich.markdown', 'markdown_it', 'sqlite3', 'clio.app',"
-        " 'clio.memory.system', 'clio.export.files', 'clio.agent.loop'} & set(sys.modules)))"
+        " 'clio.memory.system', 'clio.export.export_session', 'clio.agent.loop'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code],

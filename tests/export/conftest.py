@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.export.cleaning import Cleaner
-from clio.export.collect import Limits, collect
 from clio.export.document import Export
+from clio.export.export_session import Cleaner, Limits, collect
 from clio.sessions.state import SessionState
 from clio.sessions.store import SessionStore
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.export.collect import Limits
 from clio.export.document import Cut, Said
+from clio.export.export_session import Limits
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.state import Bill, SessionState, Trim

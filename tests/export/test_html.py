@@ -15,12 +15,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import SessionNotFound
-from clio.export.code_html import MAX_BLOCK, Colours
-from clio.export.diff_html import MAX_LINES, Diffs, is_diff
-from clio.export.files import export_session
-from clio.export.page import page
-from clio.export.prose_html import MAX_BRACKETS, MAX_MARKDOWN, Prose, allowed_link
-from clio.export.text import bare, visible
+from clio.export.export_session import bare, export_session, visible
+from clio.export.html_page import page
+from clio.export.html_parts import (
+    MAX_BLOCK,
+    MAX_BRACKETS,
+    MAX_LINES,
+    MAX_MARKDOWN,
+    Colours,
+    Diffs,
+    Prose,
+    allowed_link,
+    is_diff,
+)
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import SessionState, Trim
 from clio.sessions.store import SessionStore
@@ -99,7 +106,7 @@ def test_the_same_session_gives_the_same_bytes_in_another_process(store: Session
     here = [export_session(store, id, form, redact=same, now=NOW) for form in ("html", "md", "json")]
     program = (
         "import hashlib, pathlib, sys\n"
-        "from clio.export.files import export_session\n"
+        "from clio.export.export_session import export_session\n"
         "from clio.sessions.store import SessionStore\n"
         "store = SessionStore(pathlib.Path(sys.argv[1]))\n"
         "for form in ('html', 'md', 'json'):\n"
@@ -265,7 +272,7 @@ def test_markdown_that_would_take_long_is_shown_as_it_was_written() -> None:
 
 
 def test_a_page_renders_only_so_much_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.export.prose_html.MAX_ALL", 100_000)
+    monkeypatch.setattr("clio.export.html_parts.MAX_PROSE_CHARS", 100_000)
     page = prose()
     text = "*a* " * 1_000  # far dearer than prose
     shown = [page.markdown(text) for _ in range(5)]

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.export.files import export_session
-from clio.export.text import bare, visible
+from clio.export.export_session import bare, export_session, visible
 from clio.messages import AssistantMessage, Message
 from clio.sessions.store import SessionStore
 from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk

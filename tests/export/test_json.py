@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from clio.export.document import SCHEMA, VERSION, Call, Cut, Export, Result, Said, Totals
-from clio.export.files import export_session
+from clio.export.export_session import export_session
 from clio.sessions.store import SessionStore
 from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
 

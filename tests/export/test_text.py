@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from clio.export.text import bare, escape_unseen, visible
+from clio.export.export_session import bare, escape_unseen, visible
 
 
 @pytest.mark.parametrize(

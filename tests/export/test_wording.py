@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from clio.export.document import Call
-from clio.export.wording import call_title, count, minute, plain, span
+from clio.export.document import Call, call_title, count, minute, plain, span
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.hook import Hook
+from clio.config.loaded import Hook
 from clio.hooks.answers import read_answer
 from clio.hooks.hooks import MAX_RESULT_CHARS, Hooks
 from clio.hooks.run import MAX_OUTPUT_CHARS, Ended, run_hook
-from clio.tools.shell.process_tree import session_members
+from clio.tools.shell.processes import session_members
 
 
 class Desk:

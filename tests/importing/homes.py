@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from clio.importing.pieces import About, Piece, Said
+from clio.importing.reading import About, Piece, Said
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 CLAUDE_ID = "6c073d8e-2bb1-45cb-90bc-a28ce44da090"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clio.cli import main
-from clio.config.help_page import help_text
+from clio.config.command_line import help_text
 from clio.entrypoints import importing
 from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk
 

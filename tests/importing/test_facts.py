@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.importing.facts import facts_of, items_of
-from clio.importing.places import Looker, slug
+from clio.importing.places import Looker, facts_of, items_of, slug
 
 PAGE = """\
 # CLAUDE.md

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.importing import elements, lines
-from clio.importing.elements import elements_of
-from clio.importing.lines import lines_of, records_of
-from clio.importing.pieces import Tally
+from clio.importing import reading
+from clio.importing.reading import Tally, elements_of, lines_of, records_of
 
 values = st.recursive(
     st.booleans() | st.integers(-9, 9) | st.text('ab"\\{}[],:\n é', max_size=12),
@@ -41,7 +39,7 @@ def test_the_elements_of_a_document_are_those_json_has(
         expected += [(name, one) for one in value] if name in ("", "messages") else [(name, value)]
     tally = Tally()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(elements, "BLOCK_BYTES", block)
+        patch.setattr(reading, "BLOCK_BYTES", block)
         assert list(elements_of(path, frozenset({"messages"}), tally, ignore)) == expected
     assert tally == Tally()
 
@@ -60,7 +58,7 @@ def test_a_document_that_is_cut_off_gives_what_stands_before(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("block", [1, 3, 7, 1 << 18])
 def test_lines_with_every_kind_of_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr(lines, "BLOCK_BYTES", block)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", block)
     path = tmp_path / "x.jsonl"
     path.write_bytes(
         b'\xef\xbb\xbf{"a":1}\r\n\n  {"a":2}\n{"a":"\xff"}\n{"a":"\\ud83d"}\nnot json\n[1]\n{"a":5}\n{"a":'
@@ -80,8 +78,8 @@ def test_what_windows_tools_write_is_read(tmp_path: Path) -> None:
 
 
 def test_a_huge_line_is_passed_over_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 1000)
-    monkeypatch.setattr(lines, "BLOCK_BYTES", 100)
+    monkeypatch.setattr(reading, "MAX_LINE_BYTES", 1000)
+    monkeypatch.setattr(reading, "BLOCK_BYTES", 100)
     path = tmp_path / "x.jsonl"
     path.write_bytes(b"one\n" + b"x" * 5000 + b"\ntwo\n" + b"y" * 3000)
     tally = Tally()

@@ -13,18 +13,16 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.importing.intake import session_id
-from clio.importing.ledger import Ledger
-from clio.importing.pairing import UNANSWERED, Pairing
-from clio.importing.pieces import Agent, Tally
+from clio.importing.intake import UNANSWERED, Pairing, session_id
 from clio.importing.places import Looker, SourceFile
-from clio.importing.run import Importer, Report
+from clio.importing.reading import Agent, Tally
+from clio.importing.run import Importer, Ledger, Report
 from clio.memory.recall.sync import SessionSync
 from clio.memory.sleep.pending import Sessions
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.store import SessionStore
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 from tests.importing.homes import CLAUDE_ID, claude_file, claude_line, claude_talk, codex_file, shape, write_lines
 
 SECRET = "sk-" + "proj-" + "Zx8vQ2mNp4Rt7Yk1Wd9Lc3Hb5Jf6Gs0A"
@@ -233,7 +231,7 @@ def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
         claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from clio.importing.ledger import Ledger; from clio.importing.places import Looker\n"
+        "from clio.importing.run import Ledger; from clio.importing.places import Looker\n"
         "from clio.importing.run import Importer\n"
         "project, home = map(Path, sys.argv[1:])\n"
         "files = Looker(project, {'HOME': str(home)}).look('claude', None).files\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clio.importing import claude, gemini
-from clio.importing.pieces import Said, Tally
+from clio.importing.reading import Said, Tally
 from clio.messages import text_of
 
 DAMAGED: list[dict[str, Any]] = [

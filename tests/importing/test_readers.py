@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from clio.importing import aider, claude, codex, gemini, own
-from clio.importing.lines import Progress
-from clio.importing.pieces import Piece, Said, Tally
+from clio.importing.reading import Piece, Progress, Said, Tally
 from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.importing.homes import (

@@ -10,13 +10,12 @@ from typing import Any, cast
 from clio.agent.events import MessageAdded
 from clio.commands.command import Shell
 from clio.entrypoints.acp.approver import EditorApprover, EditorAsker, EditorDesk
-from clio.entrypoints.acp.commands import markdown, offered
 from clio.entrypoints.acp.listener import Listener
-from clio.entrypoints.acp.replay import replay
+from clio.entrypoints.acp.session import markdown, offered, replay
 from clio.entrypoints.acp.updates import Outbox, Said, UpdateMaker
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.security.actions import Workspace
 from clio.security.approval import ApprovalRequest, Ask
-from clio.security.path_policy import Workspace
 from clio.sessions.state import Todo
 from tests.injection.ways import ROOT, Way, actions, events, result
 

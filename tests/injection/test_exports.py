@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.export.files import export_session
+from clio.export.export_session import export_session
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.export.sample import START, make_session

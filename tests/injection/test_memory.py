@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from clio.cli import main
-from clio.commands.long_work import Track
+from clio.commands.command import LongWork, Track
 from clio.commands.registry import run_command
-from clio.commands.result import LongWork
-from clio.config.team_folder import trust_team
+from clio.config.project_links import trust_team
 from clio.memory.long_term import LongTermMemory
 from clio.memory.sleep.sleep import sleep
 from clio.memory.team.folder import TeamFolder

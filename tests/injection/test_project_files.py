@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from clio.commands.called import MakePrompt
-from clio.commands.extensions.brought import brought
+from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.registry import complete, run_command
+from clio.commands.typed_line import MakePrompt
 from clio.config.trust import Trust
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of
@@ -40,7 +40,7 @@ def desk(make_desk: MakeDesk) -> Desk:
 
 def trust(desk: Desk) -> None:
     """With everything there is, and as a clio that is started again knows it."""
-    Trust(desk.loaded.home).grant(desk.loaded.owner, brought(desk.loaded))
+    Trust(desk.loaded.home).grant(desk.loaded.owner, list_waiting_for_trust(desk.loaded))
     desk.app = desk.build()
 
 

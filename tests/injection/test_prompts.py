@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from clio.algorithms.hidden_letters import unhidden
-from clio.context.fragments import render_fragment
 from clio.context.inert import closes_nothing, opens_nothing
+from clio.context.request_builder import render_fragment
 from clio.fragments import Fragment
+from clio.text.hidden_text import unhidden
 from clio.tokens import TokenEstimator
 from tests.injection.corpus import ORDERS
 from tests.support.chat_server import text, tool_calls

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.ui.plain import Cleaner, clean, visible
+from clio.ui.safe_text import Cleaner, clean, visible
 from tests.injection.corpus import TERMINAL, WORD, Trick
 from tests.injection.editor_ways import editor_ways
 from tests.injection.ways import Way, ways

@@ -25,30 +25,25 @@ from clio.agent.events import (
     ToolStarted,
 )
 from clio.cli import report_error
-from clio.commands.command import Shell
-from clio.commands.result import CommandResult
-from clio.commands.tables import Bar, BarPart, Table
-from clio.entrypoints.subcommand_output import print_result, say
+from clio.commands.command import Bar, BarPart, CommandResult, Shell, Table
+from clio.entrypoints.subcommand import print_result, say
 from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.sessions.state import Todo
-from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
-from clio.ui.asking.commit_review import CommitReviewer, FileRow, Proposed
-from clio.ui.asking.questions import Questions
-from clio.ui.footer.facts import Facts
-from clio.ui.footer.git_branch import read_branch
-from clio.ui.line.chips import Chips
-from clio.ui.line.completer import LineCompleter
-from clio.ui.line.rules import fit
-from clio.ui.notify import sequence
-from clio.ui.own_pager import page
+from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
+from clio.ui.completer import Chips, LineCompleter
+from clio.ui.footer import Facts, read_branch
+from clio.ui.line_rules import fit
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.reader.desk import ReaderDesk
+from clio.ui.prompt_io import Desk, Questions
+from clio.ui.reader.prompt import ReaderDesk
 from clio.ui.reader.screen import ReaderScreen
+from clio.ui.reviews import CommitReviewer, FileRow, Proposed
+from clio.ui.terminal_handoff import page
 from clio.ui.theme import Terminal
-from clio.ui.typing.typed_line import TypedLine
-from clio.ui.typing.typed_state import Typing, Waiting
+from clio.ui.turn_display import sequence
+from clio.ui.typing import TypedLine, Typing, Waiting
 from tests.ui.stage import Stage, end, start
 
 LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)

@@ -16,7 +16,7 @@ import pytest
 from bench.mad_servers import KEY, run_clio
 from clio.agent.events import TurnFinished
 from clio.messages import ToolMessage
-from clio.providers import bounds
+from clio.providers import failure
 from tests.mad import server as mad
 from tests.mad.server import Answer, MadServer, said
 from tests.support.desk import Desk, make_repository
@@ -81,7 +81,7 @@ def test_what_never_ends_is_ended(
     bound: tuple[str, float],
     words: str,
 ) -> None:
-    monkeypatch.setattr(bounds, *bound)
+    monkeypatch.setattr(failure, *bound)
     finished, _, server = turn(tmp_path, answer(), transport)
     assert (finished.status, finished.exit_code) == ("failed", 1)
     assert words in finished.error and "the connection was closed" in finished.error

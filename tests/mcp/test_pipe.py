@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.mcp.launch import Launch
-from clio.mcp.pipe import Ended, pipe
-from clio.mcp.server_log import ServerLog
-from clio.tools.shell.process_tree import session_members
+from clio.mcp.client import Ended, Launch, ServerLog, pipe
+from clio.tools.shell.processes import session_members
 
 
 def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from clio.config.server import Server
-from clio.mcp import catalog_file, connection
+from clio.config.loaded import Server
+from clio.mcp import connection, values
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from tests.support.mcp_peer import HttpPeer
@@ -128,13 +128,13 @@ def test_the_next_session_knows_the_tools_and_starts_nothing(tmp_path: Path) -> 
 
 
 def test_what_a_server_offers_is_kept_before_all_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = catalog_file.keep_catalog
+    keep = values.keep_catalog
 
     def slowly(*given: Any) -> None:
         time.sleep(0.3)
         keep(*given)
 
-    monkeypatch.setattr(catalog_file, "keep_catalog", slowly)
+    monkeypatch.setattr(values, "keep_catalog", slowly)
 
     async def work() -> None:
         async with opened(tmp_path, peer()):

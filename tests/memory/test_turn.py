@@ -42,7 +42,7 @@ class Desk:
             home=project / "home",
             across_sessions=across,
         )
-        self.memory.begin(window_tokens=window, session_of=lambda: self.session)
+        self.memory.begin(window_tokens=window, session=self.session)
         self.prefix = self.memory.prefix_fragments()
 
     def turn(self, text: str) -> dict[str, Fragment]:

@@ -10,9 +10,8 @@ import httpx2 as httpx
 from msgspec import Struct
 
 from clio.messages import ReasoningItem
-from clio.providers.base import Chunk
-from clio.providers.event_stream import EventStream
-from clio.providers.wire import Decoder
+from clio.providers.base import Chunk, Decoder
+from clio.providers.http1 import EventStream
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "recorded_streams"
 

@@ -7,10 +7,8 @@ import pytest
 
 from clio.config.schema import Config, ModelSettings
 from clio.errors import ConfigError
-from clio.providers.aliases import find_settings, resolve_alias
 from clio.providers.limits import configured
-from clio.providers.opened import OpenedProviders
-from clio.providers.registry import make_provider
+from clio.providers.registry import OpenedProviders, find_settings, make_provider, resolve_alias
 from tests.config.desk import Desk as Files
 
 ENV = {"OPENAI_API_KEY": "openai-key", "GROQ_API_KEY": "groq-key", "ANTHROPIC_API_KEY": "anthropic-key"}

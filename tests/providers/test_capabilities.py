@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from clio.providers.known_efforts import documented_efforts
 from clio.providers.limits import offered_in
-from clio.providers.price_book import PriceBook
+from clio.providers.model_facts import documented_efforts
+from clio.providers.prices import PriceBook
 from clio.providers.profiles import PRESETS
 
 YES, NO = {"supported": True}, {"supported": False}

@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from clio.providers.chat_effort import effort_style
 from clio.providers.effort import EffortLevels
-from clio.providers.profiles import preset_at, preset_named, quirks_of
+from clio.providers.profiles import effort_style, preset_at, preset_named, quirks_of
 
 GLM = {"type": "enabled", "clear_thinking": False}
 ON, OFF = {"type": "enabled"}, {"type": "disabled"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.providers.chunked import Chunked
+from clio.providers.http1 import Chunked
 
 BODY = [b"data: {}\n\n", b"x", b"0\r\n\r\n" * 5]
 

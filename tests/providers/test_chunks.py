@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from clio.agent.model_request import Answer
 from clio.messages import Usage
 from clio.providers.base import Chunk, ToolCallDelta
-from clio.providers.chat_events import REASONING_FIELD, ChatDecoder, joined, read_cost, read_usage
+from clio.providers.chat import REASONING_FIELD, ChatDecoder, joined, read_cost, read_usage
 from clio.providers.failure import TransportFailed
 
 

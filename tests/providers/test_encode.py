@@ -19,7 +19,7 @@ from clio.messages import (
     UserMessage,
 )
 from clio.providers.base import EFFORTS, ChatRequest, ToolSpec
-from clio.providers.chat_requests import NO_SIGNATURE, ChatProtocol
+from clio.providers.chat import NO_SIGNATURE, ChatProtocol
 from clio.providers.profiles import Quirks, preset_at, quirks_of
 
 PLAIN = Quirks()

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from clio.errors import ClioError, ContextOverflow, ProviderError, ProviderRefused, RateLimited, ServerFailed
+from clio.providers.error_meaning import explain
 from clio.providers.failure import Endpoint, Failure
-from clio.providers.failures import explain
 
 AT = Endpoint(name="srv", base_url="https://h/v1", model="gpt-9")
 ROWS = [

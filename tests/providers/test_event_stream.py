@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clio.providers import event_stream
-from clio.providers.event_stream import EventStream, EventTooLong
+from clio.providers import http1
+from clio.providers.http1 import EventStream, EventTooLong
 
 LINES = st.sampled_from(
     [b"data: a", b"data:b", b"data", b"data:  c", b": hm", b"event: x", b"id: 1", "data: 漢".encode(), b"", b""]
@@ -52,7 +52,7 @@ def test_the_end_gives_what_lacks_its_empty_line() -> None:
 
 
 def test_a_stream_without_lines_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(event_stream, "MAX_EVENT_BYTES", 10)
+    monkeypatch.setattr(http1, "MAX_EVENT_BYTES", 10)
     stream = EventStream()
     assert stream.feed(b"data: 123\n\ndata: 45\n\n") == [b"123", b"45"]
     with pytest.raises(EventTooLong):

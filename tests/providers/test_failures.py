@@ -16,8 +16,8 @@ from clio.errors import (
     ServerFailed,
     StreamBroken,
 )
+from clio.providers.error_meaning import explain, nearest
 from clio.providers.failure import Endpoint, Failure
-from clio.providers.failures import explain, nearest
 
 NOW = 1_800_000_000.0
 AT = Endpoint(name="openai", base_url="https://api.openai.com/v1", model="gpt-9")

@@ -142,7 +142,7 @@ def test_what_came_before_a_broken_frame_is_given() -> None:
 
 
 def test_nothing_grows_without_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.providers.event_stream.MAX_EVENT_BYTES", 100_000)
+    monkeypatch.setattr("clio.providers.http1.MAX_EVENT_BYTES", 100_000)
     monkeypatch.setattr(f"{LEAN}.MAX_ANSWER_BYTES", 100_000)
     monkeypatch.setattr(f"{LEAN}.MAX_ERROR_BYTES", 100_000)
     bomb = gzip.compress(b" " * 50_000_000)

@@ -6,9 +6,8 @@ import pytest
 
 from clio.config.schema import Config, ModelSettings
 from clio.providers.base import Limits
-from clio.providers.chat_effort import EffortStyle
 from clio.providers.limits import Reported, configured, decide, names_in, native_path, read_native, reported
-from clio.providers.profiles import Profile, Quirks, preset_at, preset_named, profile_of, quirks_of, taught
+from clio.providers.profiles import EffortStyle, Profile, Quirks, preset_at, preset_named, profile_of, quirks_of, taught
 
 
 def listing(**row: Any) -> dict[str, Any]:

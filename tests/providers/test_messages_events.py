@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clio.providers.failure import TransportFailed
-from clio.providers.messages_events import MessagesDecoder
+from clio.providers.messages import MessagesDecoder
 from tests.providers.recorded import Heard, hear
 
 ORIGIN = "messages h m"

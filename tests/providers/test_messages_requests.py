@@ -19,7 +19,7 @@ from clio.messages import (
     UserMessage,
 )
 from clio.providers.base import EFFORTS, ChatRequest, ToolSpec
-from clio.providers.messages_requests import MessagesProtocol, headers_for
+from clio.providers.messages import MessagesProtocol, headers_for
 
 ORIGIN = "messages api.anthropic.com claude-sonnet-5-5"
 TOOLS = (

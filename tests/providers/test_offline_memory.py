@@ -2,9 +2,7 @@
 
 from clio.memory.recall.docs import Recall, Recalled, SessionHit, Signals
 from clio.messages import ToolMessage
-from clio.providers.offline_answer import compose, further_lookups
-from clio.providers.offline_memory import Found
-from clio.providers.offline_plan import Lookup, Plan, forget_entry, plan
+from clio.providers.offline import Found, Lookup, Plan, compose, forget_entry, further_lookups, plan
 from clio.tools.memory_recall import recall_text
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.providers.offline_plan import plan, search_words
+from clio.providers.offline import plan, search_words
 
 
 @pytest.mark.parametrize(

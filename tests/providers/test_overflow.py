@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.providers.overflow import Overflow, find_overflow
+from clio.providers.error_meaning import Overflow, find_overflow
 
 WORDINGS = [
     (

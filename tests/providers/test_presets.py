@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clio.config.environment import SERVER_KEYS
+from clio.config.fields import SERVER_KEYS
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
 from clio.messages import UserMessage
@@ -15,7 +15,7 @@ from clio.providers.base import ChatRequest
 from clio.providers.http_provider import HttpProvider
 from clio.providers.profiles import PRESETS, preset_named, profile_of
 from clio.providers.registry import make_provider
-from clio.security.redaction.settings import redactor_for
+from clio.security.redaction.redactor import build_redactor
 from tests.support.protocol_server import ProtocolServer, Said
 
 ASKED = (
@@ -48,7 +48,7 @@ def test_every_maker_has_a_preset() -> None:
 
 def test_every_key_of_a_server_is_a_secret_whatever_its_name() -> None:
     assert {name for preset in PRESETS for name in preset.key_variables} <= set(SERVER_KEYS)
-    redactor = redactor_for(Config(), {"AWS_BEARER_TOKEN_BEDROCK": "plain words of a key"})
+    redactor = build_redactor(Config(), {"AWS_BEARER_TOKEN_BEDROCK": "plain words of a key"})
     assert "plain words" not in redactor.redact("it is plain words of a key").text
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from clio.errors import ConfigError
 from clio.messages import Usage
-from clio.providers.price_book import PriceBook
-from clio.providers.prices import Price, find_price, read_prices
+from clio.providers.prices import Price, PriceBook, find_price, read_prices
 from clio.providers.profiles import PRESETS
 
 DAY = "2026-11-20"

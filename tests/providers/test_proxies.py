@@ -3,10 +3,10 @@
 import pytest
 
 from clio.config.schema import Config
+from clio.providers.dial import environment_proxies, proxy_for
 from clio.providers.http_provider import HttpProvider
-from clio.providers.proxies import environment_proxies, proxy_for
+from clio.providers.lean_transport import needs_package
 from clio.providers.registry import make_provider
-from clio.providers.transport import needs_package
 
 
 def test_what_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_when_the_package_is_needed(url: str, env: dict[str, str], platform: str
 def test_certificates_of_the_system_need_it_where_truststore_is_missing(
     platform: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clio.providers.transport.has_truststore", lambda: False)
+    monkeypatch.setattr("clio.providers.lean_transport.has_truststore", lambda: False)
     assert "certificates" in needs_package("https://api.example.com/v1", {}, platform)
     assert needs_package("https://api.example.com/v1", {"SSL_CERT_FILE": "f"}, platform) == ""
     assert needs_package("http://gpu-box:8000/v1", {}, platform) == ""

@@ -8,7 +8,7 @@ import openai
 import pytest
 from msgspec import Struct
 
-from clio.providers.chat_events import REASONING_FIELD, ChatDecoder
+from clio.providers.chat import REASONING_FIELD, ChatDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
 
 RECORDINGS = list(recordings("chat"))

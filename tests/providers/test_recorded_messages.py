@@ -5,7 +5,7 @@ import json
 import anthropic
 import pytest
 
-from clio.providers.messages_events import MessagesDecoder
+from clio.providers.messages import MessagesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
 
 RECORDINGS = list(recordings("messages"))

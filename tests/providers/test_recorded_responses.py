@@ -7,7 +7,7 @@ import pytest
 from openai.types.responses import Response
 
 from clio.providers.failure import TransportFailed
-from clio.providers.responses_events import MESSAGE_START, ResponsesDecoder
+from clio.providers.responses import MESSAGE_START, ResponsesDecoder
 from tests.providers.recorded import Recorded, answering, events_of, hear, recordings, run
 
 RECORDINGS = list(recordings("responses"))

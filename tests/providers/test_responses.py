@@ -16,8 +16,7 @@ from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, T
 from clio.providers.base import EFFORTS, ChatRequest, Chunk, ToolSpec
 from clio.providers.lesson_book import FILE_NAME, LIFE_DAYS, MAX_ENTRIES, LessonBook
 from clio.providers.registry import make_provider
-from clio.providers.responses_events import ResponsesDecoder
-from clio.providers.responses_requests import ResponsesProtocol
+from clio.providers.responses import ResponsesDecoder, ResponsesProtocol
 from tests.providers.recorded import Heard, hear
 from tests.support.chat_server import ChatServer, Recorded, Reply, Script, error, json_reply, text
 from tests.support.responses_script import answer, event, function_call, message, reasoning, reasons, says

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.providers.retry import (
+from clio.providers.failure import (
     BASE_S,
     CAP_S,
     LONGEST_WAIT_S,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.providers.think_tags import ThinkSplitter
+from clio.providers.chat import ThinkSplitter
 
 PIECES = (
     "<think>",

@@ -13,9 +13,8 @@ import pytest
 
 from clio.providers.auth import Auth
 from clio.providers.failure import Failure, TransportFailed
-from clio.providers.lean_transport import LeanTransport
+from clio.providers.lean_transport import LeanTransport, Transport
 from clio.providers.openai_transport import OpenAITransport
-from clio.providers.transport import Transport
 from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
 
 MODULES = {"lean": "clio.providers.lean_transport", "openai": "clio.providers.openai_transport"}

@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.repository import commits
-from clio.repository.commits import Made, kept_message, prepared_message, subjects, template
-from clio.repository.diffs import staged, unstaged
-from clio.repository.run import git as run_git
-from clio.repository.state import Changed, State, check_identity, read_state
+from clio.git import commits
+from clio.git.commits import CommitResult, list_subjects, load_saved_message, read_prepared_message, read_template
+from clio.git.diffs import diff_staged, diff_unstaged
+from clio.git.repository import Changed, RepositoryState, check_identity, read_state, run_git
 from tests.support.repositories import git, make, write
 
 
@@ -22,8 +21,8 @@ def repo(tmp_path: Path) -> Path:
     return make(tmp_path / "shop", {"a.py": "one\n", "b.py": "one\n", "sub/c.py": "one\n"})
 
 
-def commit(state: State, files: list[Changed], message: str, trailer: str = "") -> Made:
-    return asyncio.run(commits.commit(state, files, message, trailer))
+def commit(state: RepositoryState, files: list[Changed], message: str, trailer: str = "") -> CommitResult:
+    return asyncio.run(commits.create_commit(state, files, message, trailer))
 
 
 def hook(repo: Path, name: str, script: str) -> None:
@@ -33,7 +32,7 @@ def hook(repo: Path, name: str, script: str) -> None:
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
 
-def only(state: State, *paths: str) -> list[Changed]:
+def only(state: RepositoryState, *paths: str) -> list[Changed]:
     return [file for file in state.open if file.path in paths]
 
 
@@ -66,14 +65,14 @@ def test_a_change_as_quick_as_the_commit_before_it_is_seen(repo: Path) -> None:
     for one in (path, repo / ".git/index"):
         os.utime(one, ns=(before.st_atime_ns, before.st_mtime_ns))
     state = read_state(repo)
-    assert [count.path for count in unstaged(state, list(state.open)).counts] == ["a.py"]
+    assert [count.path for count in diff_unstaged(state, list(state.open)).counts] == ["a.py"]
 
 
 def test_a_renamed_file_keeps_its_new_name(repo: Path) -> None:
     git(repo, "mv", "a.py", "z.py")
     [file] = read_state(repo).files
     assert (file.path, file.was, file.staged) == ("z.py", "a.py", "R")
-    assert [count.path for count in staged(read_state(repo)).counts] == ["z.py"]
+    assert [count.path for count in diff_staged(read_state(repo)).counts] == ["z.py"]
 
 
 def test_chosen_files_are_committed_and_all_else_stays_as_it_was(repo: Path) -> None:
@@ -82,7 +81,7 @@ def test_chosen_files_are_committed_and_all_else_stays_as_it_was(repo: Path) -> 
     state = read_state(repo)
     index = (repo / ".git/index").read_bytes()
     files = only(state, "a.py", "new.py", "sub/c.py")
-    difference = unstaged(state, files)
+    difference = diff_unstaged(state, files)
     assert {count.path: (count.added, count.removed) for count in difference.counts} == {
         "a.py": (1, 1),
         "new.py": (1, 0),
@@ -102,7 +101,7 @@ def test_chosen_files_are_committed_and_all_else_stays_as_it_was(repo: Path) -> 
         "sub/c.py",
     ]
     assert git(repo, "status", "--short").splitlines() == [" M b.py", "?? other.py"]
-    assert kept_message(repo) == ""
+    assert load_saved_message(repo) == ""
 
 
 def test_what_is_staged_is_committed_as_it_is_staged(repo: Path) -> None:
@@ -110,7 +109,7 @@ def test_what_is_staged_is_committed_as_it_is_staged(repo: Path) -> None:
     git(repo, "add", "a.py")
     write(repo, {"a.py": "later\n", "b.py": "later\n"})
     state = read_state(repo)
-    assert "+staged" in staged(state).text
+    assert "+staged" in diff_staged(state).text
     commit(state, [], "a")
     assert git(repo, "show", "HEAD:a.py") == "staged"
     assert git(repo, "status", "--short").splitlines() == [" M a.py", " M b.py"]
@@ -121,7 +120,7 @@ def test_names_git_could_take_for_patterns_mean_themselves(tmp_path: Path) -> No
     write(repo, {"a.py": "2\n", "[ab].py": "2\n", "-x": "2\n", ":(top)y": "2\n"})
     state = read_state(repo)
     files = only(state, "[ab].py", "-x", ":(top)y")
-    assert {count.path for count in unstaged(state, files).counts} == {"[ab].py", "-x", ":(top)y"}
+    assert {count.path for count in diff_unstaged(state, files).counts} == {"[ab].py", "-x", ":(top)y"}
     assert commit(state, files, "odd names").hash
     assert git(repo, "status", "--short") == " M a.py"
 
@@ -134,11 +133,11 @@ def test_a_hook_that_fails_costs_nothing(repo: Path) -> None:
     made = commit(state, only(state, "a.py", "new.py"), "say: it\n\nwith a body")
     assert (made.hash, made.said) == ("", "lint: a.py is bad")
     assert git(repo, "status", "--short") == before
-    assert kept_message(repo) == "say: it\n\nwith a body"
+    assert load_saved_message(repo) == "say: it\n\nwith a body"
     hook(repo, "pre-commit", 'git diff --cached --name-only -- "*.py" > ../seen')
-    assert commit(state, only(state, "a.py", "new.py"), kept_message(repo)).subject == "say: it"
+    assert commit(state, only(state, "a.py", "new.py"), load_saved_message(repo)).subject == "say: it"
     assert (repo.parent / "seen").read_text(encoding="utf-8") == "a.py\nnew.py\n"  # patterns work in hooks
-    assert kept_message(repo) == ""
+    assert load_saved_message(repo) == ""
 
 
 def test_a_hook_may_change_the_message(repo: Path) -> None:
@@ -156,7 +155,7 @@ def test_a_commit_that_is_stopped_ends_git_and_keeps_the_message(repo: Path, kno
     state = read_state(repo)
 
     async def stop() -> None:
-        task = asyncio.create_task(commits.commit(state, only(state, "new.py"), "slow"))
+        task = asyncio.create_task(commits.create_commit(state, only(state, "new.py"), "slow"))
         for _ in range(2):  # as far as git's start, and no further
             await asyncio.sleep(0)
         while not (repo.parent / "runs").exists():
@@ -170,7 +169,7 @@ def test_a_commit_that_is_stopped_ends_git_and_keeps_the_message(repo: Path, kno
 
     asyncio.run(stop())
     assert git(repo, "status", "--short") == "?? new.py"
-    assert kept_message(repo) == "slow"
+    assert load_saved_message(repo) == "slow"
     assert not (repo / ".git/index.lock").exists()
 
 
@@ -178,8 +177,8 @@ def test_the_first_commit(tmp_path: Path) -> None:
     repo = make(tmp_path / "shop")
     write(repo, {"a.py": "one\n"})
     state = read_state(repo)
-    assert (state.unborn, state.branch, subjects(repo)) == (True, "main", [])
-    assert [count.path for count in unstaged(state, list(state.open)).counts] == ["a.py"]
+    assert (state.unborn, state.branch, list_subjects(repo)) == (True, "main", [])
+    assert [count.path for count in diff_unstaged(state, list(state.open)).counts] == ["a.py"]
     assert commit(state, list(state.open), "begin").subject == "begin"
 
 
@@ -194,7 +193,7 @@ def test_a_merge_is_seen_with_its_conflicts_and_message(repo: Path) -> None:
         git(repo, "merge", "side")
     state = read_state(repo)
     assert (state.doing, [file.path for file in state.conflicts]) == ("merge", ["a.py"])
-    assert prepared_message(state) == "Merge branch 'side'"
+    assert read_prepared_message(state) == "Merge branch 'side'"
     write(repo, {"a.py": "both\n"})
     git(repo, "add", "a.py")
     assert commit(read_state(repo), [], "Merge branch 'side'").hash
@@ -224,10 +223,10 @@ def test_what_changed_only_inside_a_submodule_is_no_change_of_ours(repo: Path, t
 
 
 def test_the_repositorys_template_is_read_without_its_comments(repo: Path) -> None:
-    assert template(repo) == ""
+    assert read_template(repo) == ""
     write(repo, {".template": "# how to\n\nWhy:\n"})
     git(repo, "config", "commit.template", ".template")
-    assert template(repo) == "Why:"
+    assert read_template(repo) == "Why:"
 
 
 def test_who_commits_must_be_known(repo: Path) -> None:

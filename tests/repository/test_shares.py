@@ -6,17 +6,8 @@ import pytest
 
 from clio.config.schema import Config
 from clio.errors import ConfigError
-from clio.repository.diffs import Count
-from clio.repository.leaks import MOST, Leak, leaks
-from clio.repository.shares import by_file, fit
-from clio.repository.wording import (
-    MAX_SUBJECT,
-    check_trailer,
-    is_conventional,
-    message_of,
-    rule_message,
-    stat_line,
-)
+from clio.git.commits import MAX_SUBJECT, check_trailer, compose_message, extract_message, format_stat, is_conventional
+from clio.git.diffs import MOST, Count, Leak, find_leaks, fit_diff, split_by_file
 from clio.security.redaction.redactor import Redactor
 
 TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -29,12 +20,12 @@ def piece(name: str, lines: int, start: int = 1) -> str:
 
 def test_what_fits_is_left_as_it_is() -> None:
     diff = piece("a", 3) + piece("b", 3)
-    assert fit(diff, len(diff)).text == diff
-    assert fit(diff, len(diff)).whole
+    assert fit_diff(diff, len(diff)).text == diff
+    assert fit_diff(diff, len(diff)).whole
 
 
 def test_small_files_are_whole_and_the_large_one_says_what_is_missing() -> None:
-    fitted = fit(piece("small", 3) + piece("large", 5_000), 3_000)
+    fitted = fit_diff(piece("small", 3) + piece("large", 5_000), 3_000)
     assert piece("small", 3).rstrip() in fitted.text
     assert (fitted.cut, fitted.unseen) == (1, 0)
     kept = fitted.text.count("+line") - 3
@@ -48,7 +39,7 @@ def test_a_fitted_diff_is_bounded_and_accounts_for_every_line(seed: int) -> None
     rng = random.Random(seed)
     pieces = [piece(f"f{number}", rng.randrange(1, 400)) for number in range(rng.randrange(1, 60))]
     room = rng.randrange(1_000, 20_000)
-    fitted = fit("".join(pieces), room)
+    fitted = fit_diff("".join(pieces), room)
     assert len(fitted.text) <= room + 100 * len(pieces)
     if not fitted.whole:
         kept = sum(not line.startswith("[") for line in fitted.text.splitlines())
@@ -56,31 +47,31 @@ def test_a_fitted_diff_is_bounded_and_accounts_for_every_line(seed: int) -> None
 
 
 def test_a_diff_without_files_is_cut_all_the_same() -> None:
-    assert len(fit("x" * 10_000, 1_000).text) < 1_100
+    assert len(fit_diff("x" * 10_000, 1_000).text) < 1_100
 
 
 def test_words_that_look_like_a_head_are_no_file() -> None:
     diff = piece("a", 1) + "+diff --git a/x b/x\n"
-    assert len(by_file(diff)) == 1
+    assert len(split_by_file(diff)) == 1
 
 
 def test_a_secret_is_found_by_its_file_and_line() -> None:
     diff = piece("a.py", 2, start=10) + f"+token = '{TOKEN}'\n" + piece("b.py", 1)
-    assert leaks(diff, Redactor().spans) == [Leak("a.py", 12, "github-token")]
+    assert find_leaks(diff, Redactor().spans) == [Leak("a.py", 12, "github-token")]
 
 
 def test_a_secret_that_is_taken_out_is_none() -> None:
     diff = f"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,2 +1,1 @@\n-token = '{TOKEN}'\n context {TOKEN}\n"
-    assert leaks(diff, Redactor().spans) == []
+    assert find_leaks(diff, Redactor().spans) == []
 
 
 def test_a_key_over_several_lines_is_named_once_and_many_secrets_are_bounded() -> None:
     key = ["-----BEGIN PRIVATE KEY-----", *["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2] * 3, "-----END PRIVATE KEY-----"]
     lines = "".join(f"+{line}\n" for line in key)
-    found = leaks(piece("k", 0).replace("+1,0", "+1,5") + lines, Redactor().spans)
+    found = find_leaks(piece("k", 0).replace("+1,0", "+1,5") + lines, Redactor().spans)
     assert [(leak.path, leak.line) for leak in found] == [("k", 1)]
     many = piece("m", 0) + "".join(f"+t{number} = {TOKEN}\n" for number in range(50))
-    assert len(leaks(many, Redactor().spans)) == MOST
+    assert len(find_leaks(many, Redactor().spans)) == MOST
 
 
 @pytest.mark.parametrize(
@@ -114,7 +105,7 @@ def count(path: str, added: int | None = 1, removed: int | None = 1) -> Count:
     ],
 )
 def test_a_message_by_rule_says_which_files(counts: list[Count], new: bool, conventional: bool, subject: str) -> None:
-    message = rule_message(counts, new=new, conventional=conventional)
+    message = compose_message(counts, new=new, conventional=conventional)
     assert message.partition("\n")[0] == subject
     assert len(subject) <= MAX_SUBJECT
 
@@ -131,11 +122,11 @@ def test_a_message_by_rule_says_which_files(counts: list[Count], new: bool, conv
     ],
 )
 def test_a_message_is_taken_out_of_an_answer(answer: str, message: str) -> None:
-    assert message_of(answer) == message
+    assert extract_message(answer) == message
 
 
 def test_numbers_of_lines() -> None:
-    assert stat_line([count("a", 1_200, 3), count("b", None, None)]) == "2 files, +1,200 −3"
+    assert format_stat([count("a", 1_200, 3), count("b", None, None)]) == "2 files, +1,200 −3"
 
 
 def test_only_a_trailer_is_an_attribution() -> None:

@@ -7,18 +7,18 @@ import pytest
 
 from clio.config.layers import load
 from clio.config.options import Options
+from clio.config.project_links import link_of
 from clio.config.trust import Trust, grant_all
-from clio.config.worktree_link import link_of
 from clio.errors import UsageError, UserError
-from clio.messages import UserMessage
-from clio.repository.worktrees import (
-    changes_in,
+from clio.git.worktrees import (
     check_name,
+    count_changes,
+    count_own_commits,
+    list_worktrees,
     open_worktree,
-    own_commits,
     remove_worktree,
-    worktrees,
 )
+from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.repositories import git, make, write
 
@@ -33,7 +33,7 @@ def test_one_is_made_beside_the_checkout_and_used_again(repo: Path) -> None:
     assert git(repo.parent / "shop-fix", "branch", "--show-current") == "clio/fix"
     assert open_worktree(repo, "fix") == (repo.parent / "shop-fix", False)
     assert open_worktree(repo.parent / "shop-fix", "two") == (repo.parent / "shop-two", True)  # from one to another
-    assert [one.name for one in worktrees(repo)] == ["fix", "two"]
+    assert [one.name for one in list_worktrees(repo)] == ["fix", "two"]
     assert git(repo, "status", "--short") == ""
 
 
@@ -83,8 +83,8 @@ def test_a_bare_repository_has_no_checkout_to_stand_beside(repo: Path, tmp_path:
 def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -> None:
     path, _ = open_worktree(repo, "fix")
     write(path, {"a.py": "two\n", "new": "x"})
-    [fix] = worktrees(repo)
-    assert changes_in(fix) == 2
+    [fix] = list_worktrees(repo)
+    assert count_changes(fix) == 2
     with pytest.raises(UserError, match="holds 2 files that are not committed"):
         remove_worktree(repo, "fix")
     git(path, "add", "--all")
@@ -97,7 +97,7 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
     git(repo, "worktree", "unlock", str(path))
     gone = remove_worktree(repo, "fix")
     assert not path.exists()
-    assert own_commits(repo, gone) == 1
+    assert count_own_commits(repo, gone) == 1
     assert git(repo, "log", "-1", "--format=%s", "clio/fix") == "two"
     with pytest.raises(UserError, match="there is no worktree 'fix'; there is none yet"):
         remove_worktree(repo, "fix")
@@ -108,14 +108,14 @@ def test_a_folder_that_is_gone_is_told_of_and_forgotten(repo: Path) -> None:
     path.rename(repo.parent / "moved")
     with pytest.raises(UserError, match="is gone; clio worktree remove fix forgets it"):
         open_worktree(repo, "fix")
-    assert worktrees(repo)[0].gone
+    assert list_worktrees(repo)[0].gone
     remove_worktree(repo, "fix")
-    assert worktrees(repo) == []
+    assert list_worktrees(repo) == []
 
 
 def test_worktrees_of_others_are_not_ours(repo: Path) -> None:
     git(repo, "worktree", "add", "--quiet", str(repo.parent / "shop-hand"))
-    assert worktrees(repo) == []
+    assert list_worktrees(repo) == []
     assert link_of(repo.parent / "shop-hand") is None
     with pytest.raises(UserError, match="there is no worktree 'hand'"):
         remove_worktree(repo, "hand")

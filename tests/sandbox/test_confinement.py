@@ -18,15 +18,13 @@ from clio.config.layers import load
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded
 from clio.messages import ToolMessage
-from clio.sandbox import probe, seatbelt
-from clio.sandbox.confinement import FILE_NAME, Confinement
+from clio.sandbox import backends
+from clio.sandbox.denial_hints import find_refusal
 from clio.sandbox.fence import Level
-from clio.sandbox.refusal import find_refusal
-from clio.security.actions import RunCommand
+from clio.sandbox.sandbox import FILE_NAME, Confinement
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Answer, Deny, Policy
-from clio.security.path_policy import Workspace
-from clio.tools.shell.held import run_unasked, start_unasked
-from clio.tools.shell.unasked_environment import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_unasked_environment, run_unasked, start_unasked
 from tests.sandbox.range import Range
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.desk import Desk, make_repository
@@ -35,7 +33,7 @@ from tests.turns.conftest import MakeDesk, make_desk
 __all__ = ["make_desk"]
 
 LEVELS: tuple[Level, ...] = ("bwrap", "landlock")
-WHY_NOT = {level: probe.why_not_confined(level, os.environ, Path.home()) for level in LEVELS}
+WHY_NOT = {level: backends.explain_unusable_confinement(level, os.environ, Path.home()) for level in LEVELS}
 WORKS = any(not reason for reason in WHY_NOT.values())
 NEEDS_ONE = pytest.mark.skipif(not WORKS, reason=f"nothing confines commands here: {WHY_NOT}")
 SECRET = "correct-horse-battery-7391"
@@ -233,7 +231,7 @@ def test_an_incognito_clio_makes_no_folder_for_them(field: Range, monkeypatch: p
     monkeypatch.setattr("tempfile.mkdtemp", refuse)
     for level in LEVELS:
         if not WHY_NOT[level]:
-            assert probe.why_not_confined(level, os.environ, field.home) == ""
+            assert backends.explain_unusable_confinement(level, os.environ, field.home) == ""
             confinement = Confinement(wanted=True, home=None, person=field.home, env=os.environ)
             confinement.use(level)
             assert run(confinement, field.project, "sort /dev/null; echo read")[:2] == (0, "read")
@@ -345,16 +343,16 @@ def test_what_works_is_remembered_until_the_machine_changes(tmp_path: Path, monk
     def level() -> Level:
         return Confinement(wanted=True, home=tmp_path, person=tmp_path, env={}).level()
 
-    monkeypatch.setattr(probe, "why_not_confined", why_not)
-    monkeypatch.setattr("clio.sandbox.confinement._machine", lambda: "this boot")
+    monkeypatch.setattr(backends, "explain_unusable_confinement", why_not)
+    monkeypatch.setattr("clio.sandbox.sandbox._machine", lambda: "this boot")
     assert (level(), level(), tried) == ("landlock", "landlock", ["bwrap", "landlock"])
-    monkeypatch.setattr("clio.sandbox.confinement._machine", lambda: "another boot")
+    monkeypatch.setattr("clio.sandbox.sandbox._machine", lambda: "another boot")
     assert (level(), len(tried)) == ("landlock", 4)
     (tmp_path / FILE_NAME).write_text("[" * 5000, encoding="utf-8")
     assert (level(), len(tried)) == ("landlock", 6)
     (tmp_path / FILE_NAME).write_text(json.dumps({"machine": "another boot", "level": "off"}), encoding="utf-8")
     assert (level(), len(tried)) == ("landlock", 8)
-    monkeypatch.setattr(probe, "why_not_confined", lambda level, env, person: "not here")
+    monkeypatch.setattr(backends, "explain_unusable_confinement", lambda level, env, person: "not here")
     (tmp_path / FILE_NAME).unlink()
     made = Confinement(wanted=True, home=tmp_path, person=tmp_path, env={})
     assert made.level() == "off"
@@ -377,7 +375,7 @@ def test_a_remembered_bwrap_that_works_no_longer_is_found_out_about_again(field:
 
 
 def test_seatbelts_rules_write_nothing_but_the_own_folder() -> None:
-    enclosed = seatbelt.confine("/usr/bin/sandbox-exec", Path("/own"), ["ls"], network=False)
+    enclosed = backends.confine_with_seatbelt("/usr/bin/sandbox-exec", Path("/own"), ["ls"], network=False)
     rules = enclosed.argv[2].splitlines()
     assert '(allow file-write* (subpath "/own"))' in rules
     assert "(deny file-write*)" in rules and "(deny network*)" in rules

@@ -7,21 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from clio.checkpoints.git_source import git_tree
+from clio.checkpoints.workspace_scan import find_git_tree
 from clio.config.trust import Trust
-from clio.context.folder_instructions import FolderInstructions
+from clio.context.instructions import FolderInstructions
 from clio.context.recovery_notes import git_activity
 from clio.context.workspace_state import WorkingTree
 from clio.errors import UserError
+from clio.git.diffs import diff_between, diff_staged, diff_unstaged
+from clio.git.repository import check_programs, list_repository_programs, read_state
+from clio.git.worktrees import list_worktrees, open_worktree
 from clio.git_looking import without_filters
 from clio.memory.team.author import author
 from clio.memory.team.ignoring import rule_in_the_way, uncommitted
-from clio.repository.diffs import between, staged, unstaged
-from clio.repository.programs import check_programs, own_programs
-from clio.repository.state import read_state
-from clio.repository.worktrees import open_worktree, worktrees
-from clio.security.actions import ReadFiles
-from clio.security.path_policy import Workspace
+from clio.security.actions import ReadFiles, Workspace
 from clio.tokens import TokenEstimator
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
@@ -94,7 +92,7 @@ def test_clios_own_looks_start_nothing(trap: HostileRepository, root: Path) -> N
     rule_in_the_way(root)
     uncommitted(root)
     author(root)
-    tree = git_tree(root)
+    tree = find_git_tree(root)
     assert tree is not None
     assert "a.x" in str(tree.changed())
     known = tree.tracked()
@@ -109,17 +107,17 @@ def test_clios_own_looks_start_nothing(trap: HostileRepository, root: Path) -> N
 
 def test_looks_before_a_commit_start_nothing(trap: HostileRepository, root: Path) -> None:
     state = read_state(root)
-    staged(state)
-    assert "six" in unstaged(state, state.open).text
-    between(root, "HEAD~1", "HEAD")
-    worktrees(root)
-    assert {value.key for value in own_programs(root)} >= {"git filter.trap.clean", "git hook pre-commit"}
+    diff_staged(state)
+    assert "six" in diff_unstaged(state, state.open).text
+    diff_between(root, "HEAD~1", "HEAD")
+    list_worktrees(root)
+    assert {value.key for value in list_repository_programs(root)} >= {"git filter.trap.clean", "git hook pre-commit"}
     assert trap.sprung() == set()
 
 
 def test_what_is_missing_is_not_fetched(trap: HostileRepository, root: Path) -> None:
     with pytest.raises(UserError, match="git diff failed"):
-        between(root, "HEAD~3", "HEAD")
+        diff_between(root, "HEAD~3", "HEAD")
     assert trap.sprung() == set()
 
 
@@ -138,7 +136,7 @@ def test_a_checkout_with_its_programs_waits_for_trust(trap: HostileRepository, r
         open_worktree(root, "side", lambda top: check_programs(top, Trust(tmp_path), root, "a new worktree"))
     assert trap.sprung() == set()
     assert not (root.parent / "copy-side").exists()
-    Trust(tmp_path).add_all(root, own_programs(root))
+    Trust(tmp_path).add_all(root, list_repository_programs(root))
     open_worktree(root, "side", lambda top: check_programs(top, Trust(tmp_path), root, "a new worktree"))
     assert "project:hook post-checkout" in trap.sprung()
 

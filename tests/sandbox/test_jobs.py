@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from clio.sandbox.sandbox import Sandbox
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.git import GitArgs, GitTool
-from clio.tools.shell.held import put_back_by_jobs, run_held
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import JobOutputArgs, JobOutputTool, RunCommandArgs, RunCommandTool
+from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held
 from tests.sandbox.range import Range
 
 PLANT = "echo 'touch ran' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git config core.fsmonitor ./evil"

@@ -14,21 +14,17 @@ import pytest
 
 from clio.config.schema import Config
 from clio.errors import ToolFailed
-from clio.sandbox import seatbelt
-from clio.sandbox.fence import Fence
-from clio.sandbox.guard import Guard
-from clio.sandbox.own_tmp import TOLD, WARNING, programs_in_tmp
-from clio.sandbox.places import make_fence
+from clio.sandbox import backends
+from clio.sandbox.denial_hints import describe_denial
+from clio.sandbox.fence import TOLD, WARNING, Fence, Guard, list_tmp_program_folders, make_fence
 from clio.sandbox.sandbox import Sandbox
-from clio.sandbox.smell import hint
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
 from clio.tools.git import GitArgs, GitTool
-from clio.tools.shell.held import run_held
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCommandTool
-from clio.ui.footer.facts import Facts
+from clio.tools.shell.sandboxed_run import run_held
+from clio.ui.footer import Facts
 from tests.sandbox.range import REASONS, Range
 
 NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not hold here: {REASONS['bwrap']}")
@@ -99,7 +95,7 @@ def test_which_folders_hold_the_persons_programs(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "node" / "bin")
 
     def shown(path: str, venv: str = "") -> set[str]:
-        found = programs_in_tmp({"PATH": path, "VIRTUAL_ENV": venv}, tmp_path)
+        found = list_tmp_program_folders({"PATH": path, "VIRTUAL_ENV": venv}, tmp_path)
         return {place.relative_to(tmp_path).as_posix() for place in found}
 
     assert shown(f"/usr/bin:{tmp_path}/venv/bin") == {"venv", "base"}
@@ -454,10 +450,10 @@ def test_what_a_guard_cannot_put_back_is_not_lost(tmp_path: Path) -> None:
     ],
 )
 def test_failures_that_smell_of_the_sandbox(output: str, cause: str) -> None:
-    said = hint(output, "bwrap", network=False)
+    said = describe_denial(output, "bwrap", network=False)
     assert cause in said
     assert bool(said) == bool(cause)
-    assert hint(output, "off", network=False) == ""
+    assert describe_denial(output, "off", network=False) == ""
 
 
 def test_the_profile_for_macos(tmp_path: Path) -> None:
@@ -467,7 +463,7 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
     (root / ".git" / "config").touch()
     made = make_fence(root, person=home, clio_home=home / ".clio", env={}, tmp=tmp_path)
-    lines = seatbelt.profile(made).splitlines()
+    lines = backends.render_seatbelt_profile(made).splitlines()
     shown = str(root.resolve()).replace('"', '\\"')
     assert lines[:4] == [
         "(version 1)",
@@ -491,15 +487,15 @@ def test_the_profile_for_macos(tmp_path: Path) -> None:
     assert len(written) == 1 and '(extension "com.apple.sandbox.pty")' in written[0]
     assert not any("/private/tmp" in line or '"/tmp"' in line for line in lines)
     assert all(line.count("(") == line.count(")") for line in lines)
-    argv = seatbelt.enclose("/usr/bin/sandbox-exec", made, ["bash", "-c", "true"]).argv
+    argv = backends.enclose_with_seatbelt("/usr/bin/sandbox-exec", made, ["bash", "-c", "true"]).argv
     assert argv[:2] == ("/usr/bin/sandbox-exec", "-p")
     assert argv[-3:] == ("bash", "-c", "true")
 
 
 def test_landlock_refuses_where_it_cannot_hold() -> None:
-    from clio.sandbox import landlock
+    from clio.sandbox import backends
 
-    child = landlock.enclose(Fence(root=Path("/"), write=(), tmp=Path("/tmp")), ["true"]).command
+    child = backends.enclose_with_landlock(Fence(root=Path("/"), write=(), tmp=Path("/tmp")), ["true"]).command
     broken = "import sys, runpy; sys.argv[0:1] = []; m = runpy.run_path(sys.argv[0]); f = m['main'].__globals__; "
     broken += "f['_CREATE_RULESET'] = 999; sys.exit(m['main'](sys.argv[1:]))"
     done = subprocess.run([child[0], "-c", broken, *child[4:]], capture_output=True, text=True, check=False)

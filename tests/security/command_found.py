@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine, SimpleCommand
+from clio.security.shell.command_line import CommandLine, SimpleCommand
+from clio.security.shell.parser import parse_command_line
 from tests.security import command_stage
 from tests.security.command_stage import WRAPPERS, Stage
 
@@ -83,7 +83,7 @@ def hunt(number: int, folders: list[str], stage_folder: Path) -> int:
     reasons = Counter[str]()
     understood: dict[str, CommandLine] = {}
     for line in list(lines)[:number]:
-        parsed = parse(line)
+        parsed = parse_command_line(line)
         if parsed.unknown:
             reasons[_QUOTED.sub("…", parsed.unknown[0])] += 1
         elif any(map(_names_a_script, parsed.commands)):

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 from clio.security.command_risk import assess_env
-from clio.security.shell.syntax import parse
+from clio.security.shell.parser import parse_command_line
 from tests.security import command_chance
 from tests.security.command_stage import SHELLS, Stage
 
@@ -33,7 +33,7 @@ def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
         stage = Stage(Path(folder).resolve())
         for each in range(seed, seed + number):
             line = command_chance.line(each)
-            parsed = parse(line)
+            parsed = parse_command_line(line)
             if any(assess_env(command).level == "high" for command in parsed.commands):
                 counts["it sets a variable that decides"] += 1
                 continue
@@ -43,7 +43,7 @@ def hunt(number: int, seed: int) -> tuple[list[tuple[str, str]], Counter[str]]:
             counts["understood"] += 1
             if why := stage.unjudged(line, parsed):
                 found.append((line, f"{each}: {why}"))
-            plain = parse(line, plain=True)
+            plain = parse_command_line(line, plain=True)
             other = OTHERS[each % len(OTHERS)]
             if plain.unknown or shutil.which(SHELLS[other][0]) is None:
                 continue

@@ -27,12 +27,11 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Policy
-from clio.security.path_policy import Workspace
 from clio.security.readonly import judge as judges
 from clio.security.readonly.grammar import Grammar
-from clio.tools.shell.unasked_environment import build_unasked_environment
+from clio.tools.shell.sandboxed_run import build_unasked_environment
 
 SECRET = "Xq7-marker-secret-of-the-environment"
 CANARY = "Zk9-content-of-a-file-outside"
@@ -349,7 +348,7 @@ class Result:
 def fuzz(number: int, seed: int, *, help_text: bool = True, trace: bool = True, show: bool = False) -> Result:
     """Judge so many lines, and run those that would run without a question; show: print each find at once."""
     result = Result()
-    names = [name for name in judges.listed_programs() if name in _BUILTINS or shutil.which(name)]
+    names = [name for name in judges.list_readonly_programs() if name in _BUILTINS or shutil.which(name)]
     known = {name: vocabulary(name, judges.get_judge(name), help_text=help_text) for name in names}
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_ADOPT, 1, 0, 0, 0)

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clio.security.shell.words import FROM_FILE, CommandLine, SimpleCommand, Word
+from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word
 
 NAMES = tuple(
     """

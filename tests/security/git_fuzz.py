@@ -11,11 +11,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Policy
 from clio.security.git_safety import git_environment
-from clio.security.path_policy import Workspace
-from clio.security.readonly.git import LISTED, read_git_grammar
+from clio.security.readonly.git_grammar import LISTED, read_git_grammar
 from tests.support.git_tricks import environment
 from tests.support.repositories import git, make, write
 

@@ -23,8 +23,8 @@ from random import Random
 
 from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import judge_read_only
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import SimpleCommand, Word
+from clio.security.shell.command_line import SimpleCommand, Word
+from clio.security.shell.parser import parse_command_line
 from tests.security import script_chance
 
 CANARY = "kanarienvogel-4711"
@@ -80,7 +80,7 @@ def judge_words(program: str, words: list[str]) -> Judgement | str:
 
 def judge_line(text: str) -> Judgement | str:
     """What clio makes of what xargs starts in a line; the other calls of the line are not judged here."""
-    line = parse(text)
+    line = parse_command_line(text)
     if line.unknown:
         return line.unknown[0]
     fed = [each for each in line.commands if each.wrappers[-1:] == ("xargs",)]

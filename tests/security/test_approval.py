@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
 
 
 @pytest.fixture

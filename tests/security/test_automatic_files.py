@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import ChangeFiles, FileChange, RunCommand
+from clio.security.actions import ChangeFiles, FileChange, RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Policy
-from clio.security.path_policy import Workspace
 
 AUTOMATIC = """
 .envrc .vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/deep/x.json .idea/workspace.xml

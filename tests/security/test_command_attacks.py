@@ -8,9 +8,8 @@ import pytest
 from msgspec import Struct
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
 from tests.security.command_fuzz import hunt
 
 CORPUS = Path(__file__).parent / "command_attacks.jsonl"

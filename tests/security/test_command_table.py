@@ -7,10 +7,9 @@ import pytest
 from msgspec import Struct
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
-from clio.security.shell.syntax import parse
+from clio.security.shell.parser import parse_command_line
 
 TABLE = Path(__file__).parent / "command_lines.txt"
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the table speaks of POSIX paths")
@@ -64,7 +63,7 @@ def verdict_of(policy: Policy, line: str) -> str:
 def spelled(line: str) -> tuple[str, ...]:
     return tuple(
         " ".join([*(f"{name}={value}" for name, value in command.env), *command.argv]).replace("\n", "␤").rstrip()
-        for command in parse(line).commands
+        for command in parse_command_line(line).commands
     )
 
 

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Ask, Policy
-from clio.security.path_policy import Workspace
 
 COSTLY = {
     "braces that make 2^40 words": "echo " + "{a,b}" * 40,

@@ -4,12 +4,12 @@ import json
 import re
 from pathlib import Path
 
-from clio.commands.extensions.brought import brought
-from clio.config.deciding import OWN_FILES, PLACES
+from clio.commands.pending_trust import list_waiting_for_trust
 from clio.config.layers import load
 from clio.config.loaded import Widening
 from clio.config.options import Options
-from clio.security.protected import decides_for_clio, is_protected
+from clio.config.trust import OWN_FILES, PLACES
+from clio.security.protected_files import explain_clio_file, is_protected
 from clio.skills.folders import PLACES as SKILLS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -19,9 +19,8 @@ SOURCES = {
     "config/mcp_files.py": ".mcp.json",
     "skills/shelf.py": ".agents/skills",
     "subagents/definitions.py": ".claude/agents",
-    "commands/extensions/custom.py": ".claude/commands",
-    "repository/programs.py": ".git/config",
-    "config/team_folder.py": "",
+    "commands/custom_commands.py": ".claude/commands",
+    "git/repository.py": ".git/config",
     "config/project_links.py": "",
     "config/own_memory.py": "",
     "checks/trust.py": "",
@@ -48,7 +47,7 @@ def filled(project: Path) -> tuple[Widening, ...]:
         (project / name).write_text(text, encoding="utf-8")
     env = {"HOME": str(project.parent / "person"), "CLIO_HOME": str(project.parent / "home")}
     loaded = load(Options(cwd=project), env)
-    return (*loaded.withheld, *brought(loaded, env))
+    return (*loaded.withheld, *list_waiting_for_trust(loaded, env))
 
 
 def test_what_waits_for_trust_is_asked_before_it_is_written(tmp_path: Path) -> None:
@@ -60,8 +59,8 @@ def test_what_waits_for_trust_is_asked_before_it_is_written(tmp_path: Path) -> N
         ".clio/mcp.yml",
     }, "what clio does not read under that name, but might be taken to"
     for name in waiting:
-        assert decides_for_clio(project / name, project, None), name
-        assert decides_for_clio(project / "sub" / name, project, None), name
+        assert explain_clio_file(project / name, project, None), name
+        assert explain_clio_file(project / "sub" / name, project, None), name
 
 
 def test_nothing_else_in_the_code_waits_for_trust() -> None:
@@ -78,7 +77,7 @@ def test_nothing_else_in_the_code_waits_for_trust() -> None:
 def test_what_clio_reads_of_its_home_without_asking_is_protected(tmp_path: Path) -> None:
     home = tmp_path / "home"
     for name in (*OWN_FILES, "commands/x.md", "trusted.json"):
-        assert decides_for_clio(home / name, tmp_path / "project", home) == "belongs to clio's own settings"
+        assert explain_clio_file(home / name, tmp_path / "project", home) == "belongs to clio's own settings"
 
 
 def test_the_page_names_every_place() -> None:

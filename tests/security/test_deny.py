@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
-from clio.security.program_tables import GLOBAL_OPTIONS
+from clio.security.program_options import GLOBAL_OPTIONS
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
 MODES: tuple[ApprovalMode, ...] = ("ask", "edits", "all", "plan")
@@ -432,7 +431,7 @@ def test_every_sub_command_of_this_git_is_known() -> None:
     """One that is missing from the table would be taken for an alias, and refused."""
     import subprocess
 
-    from clio.security.program_tables import KNOWN_SUBCOMMANDS
+    from clio.security.program_options import KNOWN_SUBCOMMANDS
 
     listed = subprocess.run(["git", "--list-cmds=main"], capture_output=True, text=True, check=True, timeout=20).stdout
     assert not {name for name in listed.split() if name.islower()} - KNOWN_SUBCOMMANDS["git"] - {"scalar"}

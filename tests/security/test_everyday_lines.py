@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Policy
-from clio.security.command_risk import harmless_variable
-from clio.security.path_policy import Workspace
-from clio.tools.shell.unasked_environment import build_unasked_environment
+from clio.security.command_risk import is_harmless_variable
+from clio.tools.shell.sandboxed_run import build_unasked_environment
 
 FOLDER = Path(__file__).parent
 
@@ -156,7 +155,7 @@ def test_a_capital_name_from_the_environment_is_asked_about(tmp_path: Path, monk
     assert isinstance(policy.judge(RunCommand(command="HANDED_ON=x; echo $HANDED_ON", cwd=root)), Allow)
     monkeypatch.setenv("HANDED_ON", "y")
     for name in sorted(handed_on):
-        if not harmless_variable(name, "x"):
+        if not is_harmless_variable(name, "x"):
             verdict = policy.judge(RunCommand(command=f"{name}=x; echo ${name}", cwd=root))
             assert not isinstance(verdict, Allow), name
 
@@ -166,7 +165,7 @@ def test_no_line_changes_what_clio_sets_for_commands_that_run_unasked(form: str,
     root = make_project(tmp_path / "project")
     policy = Policy(Workspace(root), "ask")
     given = build_unasked_environment({}, root)
-    names = [name for name in given if not name.startswith("LC_") and not harmless_variable(name, "x")]
+    names = [name for name in given if not name.startswith("LC_") and not is_harmless_variable(name, "x")]
     assert len(names) > 20
     ran = [name for name in names if isinstance(policy.judge(RunCommand(command=form.format(name), cwd=root)), Allow)]
     assert ran == []

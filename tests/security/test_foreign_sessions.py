@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 
 from clio.config.own_memory import SEAL_NAME
-from clio.context.thread_head import ThreadHead
+from clio.context.window import ThreadHead
 from clio.memory.short_term import ShortTerm
 from clio.messages import AssistantMessage, UserMessage
-from clio.sessions.own import OwnSessions
 from clio.sessions.state import Trim
-from clio.sessions.store import NOT_THE_USERS, SessionStore
+from clio.sessions.store import NOT_THE_USERS, OwnSessions, SessionStore
 from clio.tokens import TokenEstimator
 from tests.security.test_hostile_projects import Ground
 from tests.support.chat_server import ChatServer, text

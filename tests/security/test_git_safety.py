@@ -11,12 +11,11 @@ import pytest
 
 from clio.context.recovery_notes import git_activity
 from clio.errors import ToolFailed
-from clio.repository.commits import read_text, template
-from clio.security.actions import RunCommand
+from clio.git.commits import read_template, read_text
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Policy
 from clio.security.git_safety import find_program_keys, git_environment
-from clio.security.path_policy import Workspace
-from clio.security.readonly.git import LISTED
+from clio.security.readonly.git_grammar import LISTED
 from clio.tools.git import GitArgs, GitTool
 from tests.security.git_fuzz import hunt
 from tests.support.git_tricks import CALLS, SETTINGS, Tricks, run, run_in_terminal, springs
@@ -372,9 +371,9 @@ def test_clios_own_calls_do_not_read_outside(tricks: Tricks, tmp_path: Path, mon
     root = tricks.copy("own-template")
     (root / "inside.txt").write_text("title: ", encoding="utf-8")
     git(root, "config", "commit.template", "inside.txt")
-    assert template(root) == "title:"
+    assert read_template(root) == "title:"
     git(root, "config", "commit.template", str(private / "message.txt"))
-    assert template(root) == ""
+    assert read_template(root) == ""
     (root / "pull_request_template.md").symlink_to(private / "message.txt")
     assert read_text(root / "pull_request_template.md", root) == ""
     (root / ".git" / "objects" / "info" / "alternates").write_text(f"{private}/.git/objects\n", encoding="utf-8")

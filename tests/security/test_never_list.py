@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from clio.config.schema import ApprovalMode
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Deny, Policy
-from clio.security.never_list import never
-from clio.security.path_policy import Workspace
-from clio.security.shell.syntax import parse
+from clio.security.never_list import explain_forbidden_command
+from clio.security.shell.parser import parse_command_line
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's, the paths are POSIX")
 HERE = Path(__file__).parent
@@ -36,7 +35,7 @@ def start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def refused(line: str, start: Path) -> str | None:
     """Why a line is refused; only those about the link need the folder to be there."""
     folder, home = (str(start), str(start.parent)) if "rootlink" in line else ("/home/someone/project", "/home/someone")
-    return never(parse(line), line, folder, home)
+    return explain_forbidden_command(parse_command_line(line), line, folder, home)
 
 
 def test_what_no_mode_may_run(start: Path) -> None:

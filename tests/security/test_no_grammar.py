@@ -12,18 +12,18 @@ sys.modules[sys.argv[1]] = None
 from pathlib import Path
 from clio.security.actions import RunCommand
 from clio.security.approval import Ask, Deny, Policy
-from clio.security.path_policy import Workspace
-from clio.security.shell.syntax import NO_GRAMMAR, has_grammar, parse
+from clio.security.actions import Workspace
+from clio.security.shell.parser import NO_GRAMMAR, has_grammar, parse_command_line
 
 assert not has_grammar()
-assert parse("ls").unknown == (NO_GRAMMAR,)
+assert parse_command_line("ls").unknown == (NO_GRAMMAR,)
 for mode in ("ask", "edits", "all", "plan"):
     policy = Policy(Workspace(Path.cwd()), mode)
     for command in ("ls", "git status", "rm -rf /", "x"):
         verdict = policy.judge(RunCommand(command=command, cwd=Path.cwd()))
         assert isinstance(verdict, Deny if mode == "plan" or command == "rm -rf /" else Ask), (mode, command, verdict)
         assert isinstance(verdict, Deny) or verdict.rule is None
-from clio.entrypoints.doctor.versions import check_grammar
+from clio.entrypoints.doctor.machine_checks import check_grammar
 [line] = check_grammar(None)
 print(line)
 """

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
+from clio.security.allow_rules import SAFE
 from clio.security.approval import Allow, Ask, Policy
-from clio.security.path_policy import Workspace
-from clio.security.safe_arguments import SAFE
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the lines are bash's")
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ConfigError
-from clio.security.redaction.names import env_secrets
-from clio.security.redaction.patterns import MARKER
+from clio.security.redaction.names_and_values import list_env_secrets
 from clio.security.redaction.redactor import Redactor
+from clio.security.redaction.token_patterns import MARKER
 from tests.security.secrets_table import HARMLESS, HEX, drawn, in_context, keys
 
 FRAMES = (
@@ -91,7 +91,7 @@ def test_values_from_the_environment() -> None:
         "TOKEN_FILE": "some-file-of-tokens.txt",
         "PATH": "/usr/bin:/bin:/usr/local/bin",
     }
-    values = env_secrets(env)
+    values = list_env_secrets(env)
     assert values == ("correct-horse-battery", "with a space 77")
     redactor = Redactor(env_secrets=values)
     text = "go correct-horse-battery (with a space 77) abc123"

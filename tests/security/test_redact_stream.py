@@ -10,11 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.security.redaction.assignments import find_name
-from clio.security.redaction.finder import Finder
-from clio.security.redaction.names import ANY_WORD, NAME_END, WORDS, is_secret_name, may_be_secret_name
-from clio.security.redaction.redactor import Redactor
-from clio.security.redaction.signs import SignTest
-from clio.security.redaction.stream import SLICE_CHARS
+from clio.security.redaction.finder import Finder, SignTest
+from clio.security.redaction.names_and_values import ANY_WORD, NAME_END, WORDS, is_secret_name, may_be_secret_name
+from clio.security.redaction.redactor import SLICE_CHARS, Redactor
 from tests.security.secret_corpus import placed
 from tests.security.secrets_table import HARMLESS, drawn, in_context, keys
 from tests.support.examples import examples

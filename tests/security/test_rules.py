@@ -2,16 +2,16 @@
 
 import pytest
 
+from clio.security.actions import read_rule
+from clio.security.allow_rules import is_allowed_by_rule, suggest_rule
 from clio.security.command_risk import assess
 from clio.security.deny_rules import match_deny
-from clio.security.rule import read_rule
-from clio.security.rules import allows, suggest
-from clio.security.shell.syntax import parse
+from clio.security.shell.parser import parse_command_line
 
 
 def covered(rule: str, line: str) -> bool:
-    commands = parse(line).commands
-    return all(allows(read_rule(rule), command, assess(command).level) for command in commands)
+    commands = parse_command_line(line).commands
+    return all(is_allowed_by_rule(read_rule(rule), command, assess(command).level) for command in commands)
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_does_not_cover(rule: str, line: str) -> None:
     ],
 )
 def test_denies(rule: str, line: str) -> None:
-    assert any(match_deny(read_rule(rule), command) == "yes" for command in parse(line).commands)
+    assert any(match_deny(read_rule(rule), command) == "yes" for command in parse_command_line(line).commands)
 
 
 @pytest.mark.parametrize(
     ("rule", "line"), [("git push", "git log push"), ("rm", "ls rm"), ("fetch x.org", "fetch x.org")]
 )
 def test_does_not_deny(rule: str, line: str) -> None:
-    assert all(match_deny(read_rule(rule), command) == "no" for command in parse(line).commands)
+    assert all(match_deny(read_rule(rule), command) == "no" for command in parse_command_line(line).commands)
 
 
 @pytest.mark.parametrize(
@@ -142,12 +142,12 @@ def test_does_not_deny(rule: str, line: str) -> None:
     ],
 )
 def test_suggestion(line: str, rule: str | None) -> None:
-    (command,) = parse(line).commands
-    assert suggest(command, assess(command).level) == rule
+    (command,) = parse_command_line(line).commands
+    assert suggest_rule(command, assess(command).level) == rule
 
 
 @pytest.mark.parametrize("line", ["git commit -m x", "npm run test", "pytest -q", "python -m pytest", "make test"])
 def test_a_suggested_rule_covers_what_it_was_made_of(line: str) -> None:
-    (command,) = parse(line).commands
+    (command,) = parse_command_line(line).commands
     level = assess(command).level
-    assert allows(read_rule(suggest(command, level) or ""), command, level)
+    assert is_allowed_by_rule(read_rule(suggest_rule(command, level) or ""), command, level)

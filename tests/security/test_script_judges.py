@@ -6,12 +6,11 @@ import sys
 import pytest
 
 from clio.security.readonly.awk import Node, parse_program
-from clio.security.readonly.find import STARTERS
 from clio.security.readonly.grammar import Judgement, UnknownWord
 from clio.security.readonly.jq import parse_filter
-from clio.security.readonly.judge import judge_read_only
+from clio.security.readonly.judge import STARTERS, judge_read_only
 from clio.security.readonly.sed import Command, parse_script
-from clio.security.shell.syntax import parse
+from clio.security.shell.parser import parse_command_line
 from tests.security.script_corpus import corpus_lines, read_corpus
 from tests.security.script_fuzz import LANGUAGES, hunt
 
@@ -20,7 +19,7 @@ LINES = corpus_lines()
 
 def judge_line(line: str) -> str:
     """Say "run" where every call is judged read-only, else why not; with xargs, only what that starts counts."""
-    parsed = parse(line)
+    parsed = parse_command_line(line)
     if parsed.unknown:
         return parsed.unknown[0]
     fed = [command for command in parsed.commands if "xargs" in command.wrappers]
@@ -30,7 +29,7 @@ def judge_line(line: str) -> str:
 
 def judgement_of(line: str) -> Judgement:
     """The judgement of the last call of a line."""
-    parsed = parse(line)
+    parsed = parse_command_line(line)
     found = judge_read_only(parsed.commands[-1], parsed)
     assert isinstance(found, Judgement), found
     return found
@@ -89,7 +88,7 @@ def test_everyday_lines_run_and_attacks_do_not() -> None:
     ],
 )
 def test_the_reason_names_what_is_wrong(line: str, why: str) -> None:
-    parsed = parse(line)
+    parsed = parse_command_line(line)
     reasons = [judge_read_only(command, parsed) for command in parsed.commands]
     assert any(isinstance(reason, str) and why in reason for reason in reasons), reasons
 
@@ -122,14 +121,14 @@ def test_links_are_followed_where_names_are_given_to_a_reader() -> None:
 def test_where_find_begins_is_among_its_paths() -> None:
     assert paths_of("find -name x") == ["."]
     assert paths_of("find -exec grep -lf x {} +") == ["x"]
-    outer = judge_read_only(parse("find -exec grep -lf x {} +").commands[0])
+    outer = judge_read_only(parse_command_line("find -exec grep -lf x {} +").commands[0])
     assert isinstance(outer, Judgement)
     assert [word.text for word in outer.paths] == [".", "x"]
     assert paths_of("fd x") == ["."]
 
 
 def test_what_xargs_starts_is_not_known_without_its_line() -> None:
-    parsed = parse("find . | xargs head")
+    parsed = parse_command_line("find . | xargs head")
     assert isinstance(judge_read_only(parsed.commands[-1]), str)
     assert isinstance(judge_read_only(parsed.commands[-1], parsed), Judgement)
     assert parsed.commands[-1].wrappers[-1] in STARTERS

@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Policy
-from clio.security.path_policy import Workspace
-from clio.security.shell import dialects as shell_dialects
-from clio.security.shell.dialects import doubt
-from clio.security.shell.syntax import parse
+from clio.security.shell import command_line as shell_dialects
+from clio.security.shell.command_line import explain_shell_doubt
+from clio.security.shell.parser import parse_command_line
 from clio.tools.shell.processes import command_environment, shell_argv
 
 MAC = ("/bin/bash", "-c")
@@ -29,12 +28,12 @@ def test_the_environment_leads_cd_nowhere_else() -> None:
 
 
 def test_scripts_inside_are_read_by_the_shell_that_runs_them() -> None:
-    assert parse("ls &> x").unknown == ()
-    assert parse("ls &> x", plain=True).unknown
-    assert parse("bash -c 'ls &> x'", plain=True).unknown  # the text is the plain shell's too
-    assert parse("eval 'ls &'\">\" x", plain=True).unknown
-    assert parse("sh -c 'eval \"ls &\"\\> x'").unknown
-    assert parse("bash -c 'ls &> x'").unknown == ()
+    assert parse_command_line("ls &> x").unknown == ()
+    assert parse_command_line("ls &> x", plain=True).unknown
+    assert parse_command_line("bash -c 'ls &> x'", plain=True).unknown  # the text is the plain shell's too
+    assert parse_command_line("eval 'ls &'\">\" x", plain=True).unknown
+    assert parse_command_line("sh -c 'eval \"ls &\"\\> x'").unknown
+    assert parse_command_line("bash -c 'ls &> x'").unknown == ()
 
 
 @pytest.mark.parametrize(
@@ -49,9 +48,9 @@ def test_scripts_inside_are_read_by_the_shell_that_runs_them() -> None:
 def test_the_old_bash_of_a_mac_loses_its_way_in_substitutions(
     line: str, clear: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert doubt(line, MAC) == ""
+    assert explain_shell_doubt(line, MAC) == ""
     monkeypatch.setattr(shell_dialects.sys, "platform", "darwin")
-    assert (doubt(line, MAC) == "") is clear
+    assert (explain_shell_doubt(line, MAC) == "") is clear
 
 
 @pytest.mark.parametrize(
@@ -67,4 +66,4 @@ def test_the_old_bash_of_a_mac_loses_its_way_in_substitutions(
     ],
 )
 def test_cmd_gets_only_the_plainest_words(line: str, clear: bool) -> None:
-    assert (doubt(line, CMD) == "") is clear
+    assert (explain_shell_doubt(line, CMD) == "") is clear

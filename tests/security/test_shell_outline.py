@@ -2,10 +2,9 @@
 
 import pytest
 
-from clio.security.shell.outline import Outline
-from clio.security.shell.scan import Paths
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import Word
+from clio.security.shell.command_line import Word
+from clio.security.shell.hand_parser import Outline, Paths
+from clio.security.shell.parser import parse_command_line
 
 
 def where(line: str, *, plain: bool = False) -> Paths:
@@ -69,9 +68,9 @@ def test_another_shell_may_go_where_bash_does_not(line: str) -> None:
 )
 def test_what_it_does_not_know_it_does_not_guess(line: str) -> None:
     assert Outline(line.encode(), plain=False).lost
-    assert parse(line).unknown
+    assert parse_command_line(line).unknown
 
 
 @pytest.mark.parametrize("line", ["cat <<'E' | grep -v #1\ntext\nE\nrm x", "[ -f > out in ]"])
 def test_a_line_read_in_two_ways_is_unknown(line: str) -> None:
-    assert "two readings of it find different commands" in parse(line).unknown
+    assert "two readings of it find different commands" in parse_command_line(line).unknown

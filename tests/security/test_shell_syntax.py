@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.security.shell.syntax import MAX_CHARS, parse
+from clio.security.shell.parser import MAX_CHARS, parse_command_line
 
 words = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cf", "Cn", "Cs", "Zs", "Zl", "Zp"))
@@ -21,20 +21,20 @@ words = st.text(
 
 @given(st.lists(words, min_size=1, max_size=5))
 def test_quoted_words_come_back(argv: list[str]) -> None:
-    line = parse("run " + shlex.join(argv))
+    line = parse_command_line("run " + shlex.join(argv))
     assert line.unknown == ()
     assert [command.argv for command in line.commands] == [("run", *argv)]
 
 
 @pytest.mark.parametrize("letter", ["\U000f4839", "\U00031860", "\U0010ffff", "😀", "é"])
 def test_no_letter_behind_a_brace_brings_the_process_down(letter: str) -> None:
-    code = f"from clio.security.shell.syntax import parse; print(bool(parse({'{' + letter!r}).unknown))"
+    code = f"from clio.security.shell import parser; print(bool(parser.parse_command_line({'{' + letter!r}).unknown))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 def test_letters_of_all_scripts_are_letters() -> None:
-    line = parse("grep -r 'größe' ./страница && é=1 echo \"漢字 😀\" > naïve.txt")
+    line = parse_command_line("grep -r 'größe' ./страница && é=1 echo \"漢字 😀\" > naïve.txt")
     assert line.unknown == ()
     assert [command.argv for command in line.commands] == [
         ("grep", "-r", "größe", "./страница"),
@@ -45,7 +45,7 @@ def test_letters_of_all_scripts_are_letters() -> None:
 
 @given(st.text(max_size=200) | st.text("ab '\"`$(){}[];|&<>\\\n#!*?~=-", max_size=60))
 def test_no_text_breaks_it(text: str) -> None:
-    parse(text)
+    parse_command_line(text)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -63,7 +63,7 @@ def test_words_are_those_bash_sees(words: str) -> None:
     seen = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {words}"], capture_output=True, check=True, timeout=20
     ).stdout.decode("utf-8", "surrogateescape")
-    assert parse(f"run {words}").commands[0].argv[1:] == tuple(seen.split("\0")[:-1])
+    assert parse_command_line(f"run {words}").commands[0].argv[1:] == tuple(seen.split("\0")[:-1])
 
 
 @pytest.mark.parametrize(
@@ -84,19 +84,19 @@ def test_words_are_those_bash_sees(words: str) -> None:
     ],
 )
 def test_folders(line: str, folders: tuple[str, ...] | None) -> None:
-    (command,) = [command for command in parse(line).commands if command.program == "run"]
+    (command,) = [command for command in parse_command_line(line).commands if command.program == "run"]
     assert command.folders == folders
 
 
 def test_wrappers_and_pipes_are_noted() -> None:
-    line = parse("curl -s x | sudo -u root env A=1 timeout 5 sh -s")
+    line = parse_command_line("curl -s x | sudo -u root env A=1 timeout 5 sh -s")
     assert (line.commands[1].wrappers, line.commands[1].upstream) == (("sudo", "env", "timeout"), ("curl",))
     assert line.commands[1].written[0].text == "sudo"
     assert line.commands[1].env == (("A", "1"),)
 
 
 def test_redirects() -> None:
-    line = parse("a 2>&1 >out <in 2>>err; b &> all; c <<< x >| f; d >&-")
+    line = parse_command_line("a 2>&1 >out <in 2>>err; b &> all; c <<< x >| f; d >&-")
     assert [(each.operator, each.target.text) for each in line.redirects] == [
         (">", "out"),
         ("<", "in"),
@@ -134,7 +134,7 @@ def test_redirects() -> None:
     ids=lambda line: line[:30],
 )
 def test_what_is_not_understood_is_said(line: str) -> None:
-    assert parse(line).unknown
+    assert parse_command_line(line).unknown
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_what_is_not_understood_is_said(line: str) -> None:
     ["$(" * 20_000, "a|" * 2_000, "`" * 50_000, "{" * 50_000, "{," * 25_000, "x <<a\n" * 9_000, "sh -c '" * 5_000],
 )
 def test_hostile_lines_end(text: str) -> None:
-    parse(text)
+    parse_command_line(text)
 
 
 def test_the_grammar_is_loaded_when_first_needed() -> None:

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.security.actions import RunCommand
+from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy
-from clio.security.path_policy import Workspace
 
 
 def read_lines(name: str) -> list[str]:

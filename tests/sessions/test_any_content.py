@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from clio.context.shrink import longest_text, shortened
+from clio.context.message_views import longest_text, shortened
 from clio.errors import CorruptDocument, NewerDocument, SessionNotFound
 from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest
-from clio.providers.chat_requests import ChatProtocol
+from clio.providers.chat import ChatProtocol
 from clio.providers.profiles import Quirks
-from clio.sessions.deeds import deeds_of
+from clio.sessions.side_effects import deeds_of
 from clio.sessions.state import Bill, Planned, Todo, Trim
 from tests.entrypoints.repl_support import clio, make_place
 from tests.sessions.talk import store_in

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from clio.messages import UserMessage
-from clio.sessions import disk
+from clio.sessions import session_files
 from clio.sessions.state import Bill
 from tests.sessions.talk import a_turn, files, kill, say, store_in
 
@@ -82,7 +82,7 @@ def test_a_kill_while_the_snapshot_is_written_leaves_the_journal(
         path.with_name(path.name + ".0123456789ab.tmp").write_bytes(data[: len(data) // 2])
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(disk, "write_atomic", die)
+    monkeypatch.setattr(session_files, "write_atomic", die)
     with pytest.raises(KeyboardInterrupt):
         session.close()
     kill(session)

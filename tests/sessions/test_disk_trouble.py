@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 import pytest
 
 from clio.messages import UserMessage
-from clio.sessions import disk
+from clio.sessions import session_files
 from clio.sessions.state import Bill
 from tests.sessions.talk import a_turn, files, kill, say, store_in
 
@@ -166,7 +166,7 @@ def test_files_deleted_under_a_running_session_are_written_anew(tmp_path: Path, 
     shutil.rmtree(tmp_path / ".clio")
     session.append(UserMessage(content="more"))
     assert session.unsaved is None
-    assert not disk.FileLock(store.folder / f"{session.id}.lock").acquire()
+    assert not session_files.FileLock(store.folder / f"{session.id}.lock").acquire()
     kill(session)
     again = store.open(session.id)
     assert (again.messages, again.bills, again.name) == (session.messages, session.bills, "demo")
@@ -194,7 +194,7 @@ def test_a_file_system_without_locks_is_said_and_used(tmp_path: Path, monkeypatc
     def no_locks(fd: int, *, shared: bool) -> bool:
         raise OSError(37, os.strerror(37))
 
-    monkeypatch.setattr("clio.storage.filelock._lock", no_locks)
+    monkeypatch.setattr("clio.storage.locks._lock", no_locks)
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     say(session, a_turn())

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from clio.errors import NewerDocument
-from clio.providers.price_words import day_of
+from clio.providers.prices import day_of
 from clio.sessions import ledger as ledger_module
 from clio.sessions.ledger import COMPACT_BYTES, Ledger, Spent, compacted, merged, recounted, spent_of
 from clio.sessions.state import Bill
-from clio.storage.atomic import write_atomic as real
+from clio.storage.files import write_atomic as real
 
 WRITER = """
 import sys

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.messages import UserMessage
-from clio.sessions.spans import ids_of, spans_of
+from clio.sessions.state import ids_of, spans_of
 from tests.sessions.talk import a_turn, say, store_in
 
 ORDER = [f"m{number}" for number in range(12)]

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 
 WRITE_FOREVER = """
 import sys
 from pathlib import Path
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 path = Path(sys.argv[1])
 for number in range(100_000):
     write_atomic(path, bytes([65 + number % 2]) * 1_000_000)
@@ -23,7 +23,7 @@ for number in range(100_000):
 WRITE_TOO_MUCH = """
 import sys
 from pathlib import Path
-from clio.storage.atomic import write_atomic
+from clio.storage.files import write_atomic
 try:
     write_atomic(Path(sys.argv[1]), b"x" * 10_000)
 except OSError as error:

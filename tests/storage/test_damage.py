@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.storage.damage import take_damage_notes
-from clio.storage.jsonl import LineWriter, append_lines, keep_damaged_lines
-from clio.storage.reading import NotAFile, read_regular
-from clio.storage.reasons import cause, sentence
+from clio.storage.files import NotAFile, read_regular
+from clio.storage.jsonl import LineWriter, append_lines, keep_damaged_lines, take_damage_notes
+from clio.storage.locks import cause, sentence
 
 
 def append_line(path: Path) -> None:

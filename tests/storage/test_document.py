@@ -10,7 +10,7 @@ import pytest
 from msgspec import Struct
 
 from clio.errors import CorruptDocument, NewerDocument
-from clio.storage.document import Document, Format, load, save, set_aside, update
+from clio.storage.documents import Document, Format, load, save, set_aside, update
 
 
 class Notes(Struct, frozen=True):
@@ -28,7 +28,7 @@ NOTES = Format(schema="test.notes", version=2, type=Notes, migrations={1: v1_to_
 ADD = """
 import sys
 from pathlib import Path
-from clio.storage.document import update
+from clio.storage.documents import update
 from tests.storage.test_document import NOTES, Notes
 for number in range(50):
     update(Path(sys.argv[1]), NOTES, lambda notes: Notes((*notes.texts, sys.argv[2]), notes.count + 1))

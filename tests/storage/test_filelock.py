@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from clio.storage.filelock import FileLock, Owner, holder, read_owner
+from clio.storage.locks import FileLock, Owner, holder, read_owner
 
 HOLD = """
 import sys
 from pathlib import Path
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 lock = FileLock(Path(sys.argv[1]), "s1")
 print(lock.acquire(), flush=True)
 sys.stdin.read()
@@ -20,7 +20,7 @@ sys.stdin.read()
 COUNT = """
 import sys
 from pathlib import Path
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 counter = Path(sys.argv[1])
 for _ in range(100):
     with FileLock(counter.with_name("lock")):

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.storage import folders
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage import files
+from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 
 
 def mode(path: Path) -> int:
@@ -64,7 +63,7 @@ def test_it_is_never_there_without_its_gitignore(tmp_path: Path, monkeypatch: py
         assert not root.exists()
         write_atomic(path, data, mode, durable=durable)
 
-    monkeypatch.setattr(folders, "write_atomic", write)
+    monkeypatch.setattr(files, "write_atomic", write)
     make_ignored_folder(root / "sessions", root)
     assert sorted(path.name for path in tmp_path.rglob("*")) == [".clio", ".gitignore", "sessions"]
 
@@ -77,7 +76,7 @@ def test_of_two_that_make_it_one_does(tmp_path: Path, monkeypatch: pytest.Monkey
         root.mkdir()
         (root / ".gitignore").write_bytes(b"theirs\n")
 
-    monkeypatch.setattr(folders, "write_atomic", write)
+    monkeypatch.setattr(files, "write_atomic", write)
     make_ignored_folder(root / "sessions", root)
     assert sorted(path.name for path in tmp_path.rglob("*")) == [".clio", ".gitignore", "sessions"]
     assert (root / ".gitignore").read_bytes() == b"theirs\n"
@@ -87,7 +86,7 @@ def test_on_a_full_disk_its_own_name_is_said_and_nothing_stays(tmp_path: Path, m
     def full(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
-    monkeypatch.setattr(folders, "write_atomic", full)
+    monkeypatch.setattr(files, "write_atomic", full)
     with pytest.raises(OSError, match=r"No space left on device: '.*/\.clio'$"):
         make_ignored_folder(tmp_path / ".clio" / "sessions", tmp_path / ".clio")
     assert list(tmp_path.iterdir()) == []

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.json_data import MAX_DEPTH, TooDeep, decode_json
-from clio.storage.document import Format, decode
+from clio.storage.documents import Format, decode
+from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
 from clio.storage.jsonl import append_lines, read_last_lines
-from clio.storage.reading import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
+from clio.text.json_data import MAX_DEPTH, TooDeep, decode_json
 
 
 @pytest.fixture

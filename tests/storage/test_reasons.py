@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.storage import filelock
-from clio.storage.atomic import write_atomic
-from clio.storage.filelock import FileLock, NoLocks, knows_locks
-from clio.storage.reasons import cause, next_step, reason, sentence
+from clio.storage import locks
+from clio.storage.files import write_atomic
+from clio.storage.locks import FileLock, NoLocks, cause, knows_locks, next_step, reason, sentence
 
 
 def test_thing_cause_and_next_step() -> None:
@@ -58,7 +57,7 @@ def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytes
     def refuse(fd: int, *, shared: bool) -> bool:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
-    monkeypatch.setattr(filelock, "_lock", refuse)
+    monkeypatch.setattr(locks, "_lock", refuse)
     assert not knows_locks(tmp_path)
     with pytest.raises(NoLocks) as caught, FileLock(tmp_path / "a.lock"):
         pass

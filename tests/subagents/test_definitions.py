@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from clio.commands.command import EditText
 from clio.commands.registry import run_command
-from clio.commands.result import EditText
 from clio.config.trust import Trust
 from clio.skills.front_matter import Unreadable
 from clio.subagents.definitions import DefinitionFolders, as_widening, read_definition

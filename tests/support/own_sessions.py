@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from clio.sessions.own import OwnSessions
-from clio.sessions.store import SessionStore
+from clio.sessions.store import OwnSessions, SessionStore
 
 
 def own_store(project: Path, clio_home: Path) -> SessionStore:

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from clio.security.path_policy import Workspace
-from clio.tools.base import Prepared, ToolOutput
-from clio.tools.file_tools import file_tools
-from clio.tools.files.read_log import ReadLog
+from clio.security.actions import Workspace
+from clio.tools.base import Prepared, ReadLog, ToolOutput
+from clio.tools.toolbox import file_tools
 
 
 class Bench:

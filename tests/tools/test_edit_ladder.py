@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from clio.tools.files.edit_ladder import Landed, Refused, fit
+from clio.tools.files.edit_search import Landed, Refused, fit
 
 
 class Case(NamedTuple):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from clio.tools.files.edit_ladder import Landed, fit
+from clio.tools.files.edit_search import Landed, fit
 from clio.tools.files.text_file import decode, encode
 from tests.support.examples import examples
 from tests.tools.file_support import Bench

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.actions import ReadFiles, RunCommand
-from clio.security.path_policy import Workspace
+from clio.security.actions import ReadFiles, RunCommand, Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.git import GitArgs, GitTool
 
@@ -286,7 +285,7 @@ def test_without_git_it_is_said(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from clio.errors import ToolFailed
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.git import GitArgs, GitTool
 assert "git" not in sys.modules
 try:

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from clio.errors import ToolFailed
 from clio.security.actions import ChangeFiles, FileChange
 from clio.tools.base import Prepared, ToolOutput
-from clio.tools.files.diff import diff_texts
-from clio.tools.files.hunks import keep_hunks, split_hunks
+from clio.tools.files.diff import diff_texts, keep_hunks, split_hunks
 from tests.tools.file_support import Bench, run
 
 TEXTS = st.lists(st.sampled_from(["a\n", "b\n", "c\r\n", "\n", "dd\n"]), max_size=40).map("".join)

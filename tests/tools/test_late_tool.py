@@ -10,17 +10,13 @@ from typing import Any
 import pytest
 from msgspec import Struct
 
-from clio.security.actions import Internal
-from clio.security.path_policy import Workspace
-from clio.tools.base import Prepared, Progress, Tool, ToolOutput
-from clio.tools.file_tools import file_tools
-from clio.tools.files.read_log import ReadLog
-from clio.tools.late_tool import LateTool
+from clio.security.actions import Internal, Workspace
+from clio.tools.base import Prepared, Progress, ReadLog, Tool, ToolOutput
 from clio.tools.shell.jobs import JobTable
-from clio.tools.work_tools import use_skill_tool, work_tools
+from clio.tools.toolbox import LateTool, file_tools, use_skill_tool, work_tools
 
 CALLERS = 4
-LIGHT = "page_size ask base file_args files files.read_log late_tool memory_args shell shell.jobs todo work_args"
+LIGHT = "base schemas session_tools shell shell.jobs toolbox"
 
 
 class Nothing(Struct, frozen=True):
@@ -90,7 +86,7 @@ def test_tools_are_what_they_were_offered_as(tmp_path: Path) -> None:
 
 
 def test_offering_loads_none_of_them() -> None:
-    script = "import sys, clio.tools.file_tools, clio.tools.work_tools; print(*sorted(sys.modules))"
+    script = "import sys, clio.tools.toolbox; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     tools = [name.removeprefix("clio.tools.") for name in loaded if name.startswith("clio.tools.")]
-    assert set(tools) == {"file_tools", "work_tools", *LIGHT.split()}
+    assert set(tools) == set(LIGHT.split())

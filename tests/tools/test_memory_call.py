@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import ToolRetry
-from clio.tools.memory_args import LISTED, OPERATIONS, MemoryArgs
 from clio.tools.memory_call import MemoryCall, understand, writes
-from clio.tools.schema import args_schema
+from clio.tools.schemas import LISTED, OPERATIONS, MemoryArgs, args_schema
 
 
 def read(operation: str, **arguments: Any) -> MemoryCall:

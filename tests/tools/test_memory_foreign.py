@@ -10,7 +10,7 @@ from clio.errors import ToolRetry
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 from clio.tools.memory import MemoryTool
-from clio.tools.memory_args import MemoryArgs
+from clio.tools.schemas import MemoryArgs
 from tests.tools.file_support import run
 
 CALLS: list[dict[str, Any]] = [

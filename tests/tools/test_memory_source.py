@@ -4,7 +4,7 @@ import pytest
 
 from clio.messages import AssistantMessage, Deeds, Message, ToolMessage, UserMessage
 from clio.sessions.store import NOT_THE_USERS
-from clio.tools.memory_source import source_of
+from clio.tools.memory_answers import source_of
 
 FACT = "deploys go through make ship"
 

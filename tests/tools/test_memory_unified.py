@@ -8,7 +8,7 @@ import pytest
 
 from clio.errors import ToolRetry
 from clio.tools.memory import MemoryTool
-from clio.tools.memory_args import MemoryArgs
+from clio.tools.schemas import MemoryArgs
 from tests.memory.unified.support import Home
 
 

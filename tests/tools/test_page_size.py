@@ -2,8 +2,7 @@
 
 import pytest
 
-from clio.tools.left_out import LeftOut
-from clio.tools.page_size import PageSize
+from clio.tools.base import LeftOut, PageSize
 
 
 @pytest.mark.parametrize(

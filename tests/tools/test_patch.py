@@ -6,8 +6,7 @@ import pytest
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange
-from clio.tools.files.patch_format import AddFile, DeleteFile, Hunk, UpdateFile, parse_patch
-from clio.tools.files.patch_hunks import HunkFailed, apply_hunks
+from clio.tools.files.patch_text import AddFile, DeleteFile, Hunk, HunkFailed, UpdateFile, apply_hunks, parse_patch
 from tests.tools.file_support import Bench, run
 
 WHOLE = """*** Begin Patch
@@ -88,6 +87,7 @@ def test_hunks(body: str, expected: tuple[Hunk, ...]) -> None:
         ("*** Begin Patch\n*** End Patch\n", "names no file"),
         ("*** Begin Patch\n*** Update File: a\n*** End Patch", "changes nothing"),
         ("*** Begin Patch\n*** Update File: a\n@@\n one\n two\n*** End Patch", "changes nothing"),
+        ("*** Begin Patch\n*** Update File: a\n-a\n*** Update File: b\n one\n*** End Patch", "no file was changed"),
         ("*** Begin Patch\n*** Update File: a\n*** Rename to: b\n-a\n", "not understood"),
         ("*** Begin Patch\n*** Update File:\n-a\n", "names no path"),
         ("*** Begin Patch\n*** Add File: a\n+x\ny\n", "every line begins with \\+"),

@@ -9,8 +9,8 @@ import pytest
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles
-from clio.tools.files.edit_match import without_numbers
-from clio.tools.files.read import ReadFile, ReadFileTool
+from clio.tools.files.read_file import ReadFile, ReadFileTool
+from clio.tools.files.text_match import without_numbers
 from tests.tools.file_support import Bench, run
 
 

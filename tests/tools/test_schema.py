@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from clio.tools.schema import args_schema, signature
+from clio.tools.schemas import args_schema, signature
 
 
 class Item(Struct, frozen=True, kw_only=True):

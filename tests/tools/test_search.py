@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.tools.base import ToolOutput
-from clio.tools.search.file_index import list_files
-from clio.tools.search.search_engines import literal
-from clio.tools.search.search_text import SearchText, SearchTextTool
+from clio.tools.files.file_index import list_files
+from clio.tools.files.search_text import SearchText, SearchTextTool, literal
 from tests.tools.file_support import Bench, run
 
 

@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 
 from clio.errors import ToolRetry
 from clio.memory.system import MemorySystem
-from clio.security.path_policy import Workspace
+from clio.security.actions import Workspace
 from clio.sessions.session import Session
 from clio.sessions.state import Todo
 from clio.sessions.store import SessionStore
-from clio.tools.ask import AskUserArgs, AskUserTool
 from clio.tools.base import Tool, ToolOutput
-from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page
-from clio.tools.schema import tool_spec
+from clio.tools.output import PAGE_CHARS, ReadOutputArgs, ReadOutputTool, page, preview, rows
+from clio.tools.schemas import tool_spec
+from clio.tools.session_tools import AskUserArgs, AskUserTool, TodoArgs, TodoItem, TodoTool, changed
 from clio.tools.shell.jobs import JobTable
-from clio.tools.todo import TodoArgs, TodoItem, TodoTool, changed
-from clio.tools.truncate import preview, rows
-from clio.tools.work_tools import work_tools
+from clio.tools.toolbox import work_tools
 
 
 class Person:
@@ -84,6 +82,7 @@ def test_writing_anew_keeps_the_ids_of_the_same_items() -> None:
     [
         ("update", ({"id": 9, "status": "completed"},), "no todo with id 9; the ids are: 1, 2"),
         ("update", ({"status": "completed"},), "no todo with id None"),
+        ("update", ({"id": 1, "status": "completed"}, {"id": 9}), "no todo was changed, .* use operation add"),
         ("update", (), "needs todos"),
         ("add", ({"title": " "},), "needs a title"),
         ("add", ({"id": 1, "title": "x"},), "have the id 1"),

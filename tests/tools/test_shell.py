@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.security.actions import RunCommand
-from clio.security.path_policy import Workspace
+from clio.security.actions import RunCommand, Workspace
 from clio.tools.base import ToolOutput
-from clio.tools.shell import process_tree, processes
+from clio.tools.shell import processes
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import (
     JobOutputArgs,
@@ -294,7 +293,7 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is asked for twice a second")
 def test_the_end_of_what_a_job_left_behind_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process_tree, "_LOOK_S", 1_000.0)  # who asks again and again would wait until then
+    monkeypatch.setattr(processes, "_LOOK_S", 1_000.0)  # who asks again and again would wait until then
     os.mkfifo(tmp_path / "go")
 
     async def scenario() -> list[Job]:

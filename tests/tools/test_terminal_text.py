@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.tools.shell.bounded_text import BoundedText
-from clio.tools.shell.terminal_text import TerminalText
+from clio.tools.shell.processes import BoundedText, TerminalText
 
 
 def clean(*pieces: bytes) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.tools.truncate import MAX_ROW_CHARS, preview, rows
+from clio.tools.output import MAX_ROW_CHARS, preview, rows
 
 LONG = "".join(f"line {number}\n" for number in range(1, 2001))
 texts = st.lists(st.text(max_size=60) | st.text("x", min_size=1900, max_size=4100), max_size=30).map("\n".join)

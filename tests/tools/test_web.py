@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
 from clio.security.url_policy import Target, check_url, read_url
+from clio.tools import web_fetch
 from clio.tools.base import ToolOutput
-from clio.tools.web import http_fetch
-from clio.tools.web.html_text import html_text
-from clio.tools.web.web_fetch import WebFetchArgs, WebFetchTool
+from clio.tools.web_fetch import WebFetchArgs, WebFetchTool, html_text
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -194,7 +193,7 @@ def test_a_redirect_into_the_private_network_is_refused(site: Site, monkeypatch:
             return Target(parts=parts, address="127.0.0.1")
         return check_url(url, allow_private)
 
-    monkeypatch.setattr(http_fetch, "check_url", check)
+    monkeypatch.setattr(web_fetch, "check_url", check)
     site.redirect("/start", site.url("/secret"))
     site.add("/secret", b"secret")
     start = f"http://public.example:{site.port}/start"

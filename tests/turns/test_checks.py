@@ -15,9 +15,9 @@ from clio.checks.checkers import find_programs
 from clio.checks.trust import describe_trust
 from clio.config.trust import Trust
 from clio.messages import ToolMessage
-from clio.sandbox.confinement import Confinement
+from clio.sandbox.sandbox import Confinement
 from clio.tools.shell.launcher import LAUNCHER
-from clio.tools.shell.process_tree import descendants
+from clio.tools.shell.processes import descendants
 from tests.support.chat_server import Script, text, tool_calls
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk

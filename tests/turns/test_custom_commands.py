@@ -9,10 +9,9 @@ import pytest
 
 from clio.agent.events import Notice, ToolFinished
 from clio.agent.user_interface import ComposedInterface
-from clio.commands.called import MakePrompt
+from clio.commands.command import CommandResult
 from clio.commands.registry import added_prompt, run_command
-from clio.commands.result import CommandResult
-from clio.commands.slash import is_command
+from clio.commands.typed_line import MakePrompt, is_command
 from clio.config.trust import Trust
 from clio.entrypoints.oneshot import NobodyThere
 from clio.errors import UsageError

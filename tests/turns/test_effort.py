@@ -8,7 +8,7 @@ import pytest
 from clio.agent.events import Notice
 from clio.agent.model_choice import EffortChoices
 from clio.agent.side_question import SideQuestion
-from clio.commands.follow_ups import Choose
+from clio.commands.command import Choose
 from clio.commands.registry import complete, run_command
 from clio.config.schema import Config, ModelSettings
 from tests.support.chat_server import error, text, tool_calls

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from clio.agent.events import Notice
-from clio.context.found_windows import FILE_NAME
+from clio.context.learned_limits import WINDOWS_FILE_NAME
 from tests.support.chat_server import Reply, empty_stream, text, tool_calls
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk
@@ -63,7 +63,7 @@ def test_the_next_clio_pays_no_refusals(make_desk: MakeDesk, monkeypatch: pytest
 
 
 def stored(desk: Desk) -> dict[str, Any]:
-    return json.loads((desk.app.home / FILE_NAME).read_text(encoding="utf-8"))["windows"]
+    return json.loads((desk.app.home / WINDOWS_FILE_NAME).read_text(encoding="utf-8"))["windows"]
 
 
 def test_a_server_that_says_more_now_is_believed(make_desk: MakeDesk) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from clio.context.long_words import fit_words
+from clio.context.request_builder import fit_words
 from clio.messages import UserMessage
 from tests.support.chat_server import text
 from tests.turns.conftest import MakeDesk

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from clio.agent.events import ToolFinished
-from clio.tools.memory_args import OPERATIONS
+from clio.tools.schemas import OPERATIONS
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk

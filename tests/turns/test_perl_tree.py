@@ -12,7 +12,7 @@ import pytest
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.config.trust import grant_all
-from clio.export.files import export_session
+from clio.export.export_session import export_session
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from tests.support.chat_server import ChatServer, Reply, text, tool_calls

@@ -11,7 +11,7 @@ from clio.agent.events import ToolFinished
 from clio.messages import ToolMessage
 from clio.security.actions import ChangeFiles, FileChange
 from clio.security.approval import Answer, ApprovalRequest, Declined
-from clio.tools.files.hunks import keep_hunks, split_hunks
+from clio.tools.files.diff import keep_hunks, split_hunks
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk

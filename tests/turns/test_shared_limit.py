@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from clio.agent.spending import Spending, TooDear
-from clio.algorithms.money import MICROS
 from clio.config.schema import Config
 from clio.messages import Usage
-from clio.providers.price_book import PriceBook
+from clio.providers.prices import PriceBook
 from clio.providers.registry import make_provider
+from clio.text.formatting import MICROS
 from tests.support.chat_server import Part, Pause, Recorded, Reply, text, tool_calls
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk

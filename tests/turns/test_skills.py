@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from clio.agent.events import Notice
-from clio.commands.called import MakePrompt
+from clio.commands.command import EditText
 from clio.commands.registry import added_prompt, run_command
-from clio.commands.result import EditText
+from clio.commands.typed_line import MakePrompt
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk

@@ -9,7 +9,7 @@ import pytest
 
 from clio.agent.events import MessageAdded, Notice, Steered, StepStarted, TurnFinished
 from clio.agent.turn_files import turn_of
-from clio.context.units import split_units, task_index
+from clio.context.message_views import split_units, task_index
 from clio.messages import UserMessage
 from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.store import SessionStore

@@ -12,7 +12,7 @@ import pytest
 from clio.agent.events import Notice, StepStarted
 from clio.app import App
 from clio.context import encodings
-from clio.context.ratios import FILE_NAME
+from clio.context.learned_limits import RATIOS_FILE_NAME
 from clio.tokens import DEFAULT_RATIO
 from tests.context.test_calibrate import TINY, tiny_file
 from tests.support.chat_server import Reply, text, tool_calls
@@ -70,7 +70,7 @@ def ratio(app: App) -> float:
 
 
 def stored(desk: Desk) -> dict[str, float]:
-    return json.loads((desk.app.home / FILE_NAME).read_text(encoding="utf-8"))["models"]
+    return json.loads((desk.app.home / RATIOS_FILE_NAME).read_text(encoding="utf-8"))["models"]
 
 
 @pytest.mark.parametrize("count", [characters, whole_body])
@@ -153,7 +153,7 @@ def test_a_session_knows_better_than_others_of_its_model(make_desk: MakeDesk) ->
         await desk.turn("What does the file say?")
         session, learned = desk.app.session.id, desk.app.session.token_ratio
         await desk.app.close()
-        (desk.app.home / FILE_NAME).write_text('{"version": 1, "models": {"test-model": 7.5}}', encoding="utf-8")
+        (desk.app.home / RATIOS_FILE_NAME).write_text('{"version": 1, "models": {"test-model": 7.5}}', encoding="utf-8")
         desk.app = desk.build()
         await desk.app.window()
         assert ratio(desk.app) == 7.5
@@ -182,7 +182,7 @@ def test_an_incognito_clio_keeps_nothing(make_desk: MakeDesk) -> None:
 def test_a_corrupt_file_is_one_notice(make_desk: MakeDesk) -> None:
     desk = begin(make_desk, reading(2.0, characters))
     desk.app.home.mkdir()
-    (desk.app.home / FILE_NAME).write_text("{", encoding="utf-8")
+    (desk.app.home / RATIOS_FILE_NAME).write_text("{", encoding="utf-8")
 
     async def run() -> None:
         assert (await desk.turn("What does the file say?")).status == "done"
@@ -213,7 +213,7 @@ def test_a_server_that_bills_nothing_is_estimated_by_the_tokeniser_on_disk(
         await desk.app.close()
 
     asyncio.run(run())
-    assert not (desk.app.home / FILE_NAME).exists()  # only bills are kept
+    assert not (desk.app.home / RATIOS_FILE_NAME).exists()  # only bills are kept
     assert desk.app.session.token_ratio is None
 
 
@@ -230,7 +230,7 @@ def test_a_server_that_bills_is_believed_without_a_tokeniser(
     async def count(counted: str, *_: object) -> None:
         started.append(counted)
 
-    monkeypatch.setattr("clio.context.calibrate.count_tokens", count)
+    monkeypatch.setattr("clio.context.encodings.count_tokens", count)
 
     async def run() -> None:
         await desk.turn("hello")

@@ -5,8 +5,7 @@ import asyncio
 from clio.agent.user_interface import ComposedInterface
 from clio.app import build_app
 from clio.context.workspace_state import files_may_have_changed
-from clio.security.approval import Answer, ApprovalRequest
-from clio.security.modes import next_mode
+from clio.security.approval import Answer, ApprovalRequest, get_next_mode
 from tests.support.chat_server import text
 from tests.support.desk import Asker, Desk, git
 from tests.turns.conftest import MakeDesk
@@ -51,7 +50,7 @@ def test_the_approval_mode_is_told_in_each_turn(make_desk: MakeDesk) -> None:
 
     async def talk() -> None:
         await desk.turn("first")
-        desk.app.policy.mode = next_mode("ask")
+        desk.app.policy.mode = get_next_mode("ask")
         await desk.turn("second")
 
     asyncio.run(talk())

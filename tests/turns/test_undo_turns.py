@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from clio.commands.follow_ups import Confirm, NewSession, SwitchSession
+from clio.commands.command import CommandResult, Confirm, NewSession, SwitchSession
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult
 from clio.messages import UserMessage
 from tests.support.chat_server import Script, text, tool_calls
 from tests.support.desk import Desk, git

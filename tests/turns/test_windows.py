@@ -313,6 +313,25 @@ def test_requests_between_trims_begin_with_the_bytes_of_the_one_before(make_desk
     assert len({str(body["tools"]) for body in bodies(desk)}) == 1
 
 
+def test_the_summary_lists_no_test_as_failing_that_the_window_shows_passing(make_desk: MakeDesk) -> None:
+    passes = tool_calls([("run_command", {"command": "cat good"})])
+    before, after = reads(12)[:6], reads(12)[6:]
+    fails = tool_calls([("run_command", {"command": "cat bad"})])
+    desk = make_desk([fails, *before, passes, *after, text("done")], context_window=8_192, max_steps=100, approve="all")
+    write_files(desk, 12)
+    (desk.project / "bad").write_text(
+        "FAILED tests/test_a.py::test_b - assert 1 == 2\n=== 1 failed, 3 passed in 0.10s ===\n", encoding="utf-8"
+    )
+    (desk.project / "good").write_text("....\n=== 4 passed in 0.10s ===\n", encoding="utf-8")
+    asyncio.run(desk.turn("mend the failing test"))
+    trimmed = [body["messages"] for body in bodies(desk) if "<thread_summary>" in body["messages"][1]["content"]]
+    shows = [any("4 passed" in each["content"] for each in sent if each["role"] == "tool") for sent in trimmed]
+    assert any(shows), "otherwise the summary knows of the run that passed"
+    for messages in trimmed:
+        assert "Failing tests" not in messages[1]["content"]
+        assert "1 failed, 3 passed in 0.10s" in messages[1]["content"]
+
+
 def test_a_trimmed_session_goes_on_after_a_restart(make_desk: MakeDesk) -> None:
     desk = make_desk([*reads(30), text("all read"), text("still here")], context_window=8_192, max_steps=100)
     write_files(desk, 30)

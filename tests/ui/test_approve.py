@@ -14,7 +14,8 @@ from prompt_toolkit.output import DummyOutput
 from clio.errors import ToolFailed
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Ask
-from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
+from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
+from clio.ui.prompt_io import Desk
 from clio.ui.spelling import spell_out
 from clio.ui.theme import Terminal
 from tests.support.terminal_picture import render_bytes, screen_lines

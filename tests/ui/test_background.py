@@ -12,9 +12,15 @@ from hypothesis import strategies as st
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.defaults import create_input
 
-from clio.ui.themes.background import may_be_asked, paper_in_environment, paper_of, read_colour
-from clio.ui.themes.question import BackgroundQuestion
-from clio.ui.themes.replies import QUESTION, Replies
+from clio.ui.background_query import (
+    QUESTION,
+    BackgroundQuestion,
+    Replies,
+    may_be_asked,
+    paper_in_environment,
+    paper_of,
+    read_colour,
+)
 
 DARK = "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\"
 LIGHT = "\x1b]11;rgb:ffff/fdfd/f6f6\x07"

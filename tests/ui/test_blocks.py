@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.markup.blocks import MAX_BLOCK, BlockSplitter, Piece
+from clio.ui.markdown import MAX_BLOCK, BlockSplitter, Piece
 from tests.support.examples import examples
 from tests.ui.stage import ANSWER
 

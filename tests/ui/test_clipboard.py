@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.ui.line.clipboard import clipboard_image
+from clio.ui.line_keys import clipboard_image
 
 
 def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

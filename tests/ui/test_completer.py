@@ -6,7 +6,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from clio.ui.line.completer import LineCompleter, folder_entries, matching_paths
+from clio.ui.completer import LineCompleter, folder_entries, matching_paths
 
 FILES = ["README.md", "clio/app.py", "clio/ui/screen.py", "clio/ui/keys.py", "tests/ui/test_keys.py"]
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.files.diff import diff_texts
-from clio.ui.diffs.parse import parse_diff
-from clio.ui.diffs.view import DiffRows, diff_lines
+from clio.ui.diff_view import DiffRows, diff_lines, parse_diff
 from clio.ui.theme import Theme
 
 THEME = Theme()

@@ -21,11 +21,11 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.output import create_output
 from prompt_toolkit.completion import DummyCompleter
 from clio.entrypoints import first_paint
-from clio.ui.asking.questions import Questions
-from clio.ui.line.plain_line import PlainLine
-from clio.ui.line.prompt_line import PromptLine
-from clio.ui.reader.line import ReaderLine
-from clio.ui.reader.questions import ReaderQuestions
+from clio.ui.prompt_io import Questions
+from clio.ui.plain_line import PlainLine
+from clio.ui.prompt_line import PromptLine
+from clio.ui.reader.prompt import ReaderLine
+from clio.ui.reader.prompt import ReaderQuestions
 from clio.ui.theme import Theme
 
 kind = sys.argv[1]

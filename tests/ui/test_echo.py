@@ -5,7 +5,7 @@ import random
 import pyte
 import pytest
 
-from clio.ui.line.echo import EchoedLine
+from clio.ui.plain_line import EchoedLine
 
 
 class Terminal:

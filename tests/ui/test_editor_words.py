@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.ui.editor import words_of
+from clio.ui.terminal_handoff import words_of
 
 
 @pytest.mark.parametrize(

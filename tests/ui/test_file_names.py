@@ -8,10 +8,9 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from clio.ui.line import file_names
-from clio.ui.line.completer import LineCompleter
-from clio.ui.line.file_names import FRESH_S, FileNames
-from clio.ui.line.prompt_line import PromptLine
+from clio.ui import completer as file_names
+from clio.ui.completer import FRESH_S, FileNames, LineCompleter
+from clio.ui.prompt_line import PromptLine
 
 
 class Project:

@@ -17,13 +17,14 @@ from clio.agent.events import *
 from clio.messages import Usage
 from clio.security.actions import RunCommand
 from clio.security.approval import ApprovalRequest, Ask
-from clio.ui.asking.approve import Desk, TerminalApprover, TerminalAsker
-from clio.ui.typing.keys import KeyWatch
-from clio.ui.pause import suspended_both
+from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
+from clio.ui.prompt_io import Desk
+from clio.ui.keyboard_watch import KeyWatch
+from clio.ui.terminal_handoff import suspended_both
 from clio.ui.screen import open_screen
 from clio.ui.theme import detect_terminal
-from clio.ui.typing.typed_keys import TypedKeys
-from clio.ui.typing.typed_state import Typing
+from clio.ui.typing import TypedKeys
+from clio.ui.typing import Typing
 
 async def main():
     terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())

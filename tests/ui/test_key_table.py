@@ -7,9 +7,9 @@ from prompt_toolkit.input import DummyInput
 from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import DummyOutput
 
-from clio.commands.key_table import KEYS
-from clio.ui.line.completer import LineCompleter
-from clio.ui.line.prompt_line import PromptLine
+from clio.commands.registry import KEYS
+from clio.ui.completer import LineCompleter
+from clio.ui.prompt_line import PromptLine
 
 _NO_KEYS = {Keys.BracketedPaste.value, Keys.Any.value}
 _ALIASES = {"c-m": "enter", "c-h": "backspace"}
@@ -29,7 +29,7 @@ def test_every_key_the_line_binds_is_on_the_page_and_the_other_way_round(tmp_pat
     bindings = merged.bindings if merged is not None else []
     bound = {" ".join(_name(key) for key in binding.keys) for binding in bindings} - _NO_KEYS
     named = {name for _, keys in KEYS for key in keys for name in key.bound}
-    assert bound - named == set(), "say in clio/commands/key_table.py what they do"
+    assert bound - named == set(), "say in clio/commands/registry.py what they do"
     assert named - bound == _BOUND_BY_THE_SHELL
 
 

@@ -10,8 +10,8 @@ from typing import TextIO
 import pytest
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 
-from clio.ui.typing.keys import FLUSH_S, KeyWatch
-from clio.ui.typing.typed_keys import TypedKeys
+from clio.ui.keyboard_watch import FLUSH_S, KeyWatch
+from clio.ui.typing import TypedKeys
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from clio.ui.lent import is_lent, lent
+from clio.ui.terminal_handoff import is_lent, lent
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="event loops there have no signal handlers")
 

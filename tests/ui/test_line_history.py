@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.line.history import LineHistory, format_entry, parse_entries
+from clio.ui.history import LineHistory, format_entry, parse_entries
 
 
 def same(text: str) -> str:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from clio.ui.line.rules import fit, fit_counted, open_part
+from clio.ui.line_rules import fit, fit_counted, open_part
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import io
 
-from clio.ui.live import LiveArea
+from clio.ui.screen import LiveArea
 from tests.support.terminal_picture import render_bytes, screen_lines
 
 

@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import io, sys
 from rich.console import Console
-from clio.ui.markup.markdown import preload, whole
+from clio.ui.markdown import preload, whole
 from clio.ui.painter import Painter
 from clio.ui.theme import Theme
 preload()

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from clio.ui.markup.markdown import prose
+from clio.ui.markdown import prose
 from clio.ui.painter import Painter, Part, row_cells
 from clio.ui.theme import Theme
 

@@ -4,8 +4,8 @@ import pytest
 
 from clio.agent.events import TurnFinished
 from clio.messages import Usage
-from clio.ui.notify import Notifier, sequence, settle
-from clio.ui.terminal_links import may_open, takes_links
+from clio.ui.theme import may_open, takes_links
+from clio.ui.turn_display import Notifier, sequence, settle
 
 
 def ended(seconds: float, status: str = "done", error: str = "") -> TurnFinished:

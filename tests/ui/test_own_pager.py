@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.ui.own_pager import page
+from clio.ui.terminal_handoff import page
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the stand-ins are shell commands")
 

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from clio.agent.events import NEEDS_APPROVAL, Retrying, StepStarted, StreamRestarted, TextDelta, ToolStarted
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
+from clio.commands.command import CommandResult, Table
 from clio.ui.pipe_screen import PipeScreen
 from tests.ui.stage import end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden

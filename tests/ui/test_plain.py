@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.plain import Cleaner, clean, clean_line, in_full, visible
+from clio.ui.safe_text import Cleaner, clean, clean_line, in_full, visible
 from tests.support.examples import examples
 
 PARTS = st.sampled_from([

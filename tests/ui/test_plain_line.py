@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clio.ui.line.plain_line import PlainLine
+from clio.ui.plain_line import PlainLine
 
 
 def drive(data: bytes, use: Callable[[PlainLine], Coroutine[Any, Any, object]]) -> tuple[object, str]:

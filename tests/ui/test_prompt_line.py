@@ -13,9 +13,9 @@ from prompt_toolkit.history import History, InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from clio.ui.line.completer import LineCompleter
-from clio.ui.line.history import LineHistory
-from clio.ui.line.prompt_line import PromptLine, confirm
+from clio.ui.completer import LineCompleter
+from clio.ui.history import LineHistory
+from clio.ui.prompt_line import PromptLine, confirm
 
 PASTE = "\x1b[200~{}\x1b[201~"
 

@@ -14,14 +14,12 @@ from clio.agent.events import (
     TextDelta,
     ToolStarted,
 )
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
+from clio.commands.command import CommandResult, Table
 from clio.config.schema import ShowReasoning
 from clio.sessions.state import Todo
-from clio.ui.notify import Notifier
 from clio.ui.reader.screen import ReaderScreen
-from clio.ui.typing.typed_line import TypedLine
-from clio.ui.typing.typed_state import Typing, Waiting
+from clio.ui.turn_display import Notifier
+from clio.ui.typing import TypedLine, Typing, Waiting
 from tests.ui.stage import ANSWER, deltas, end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden
 

@@ -6,10 +6,8 @@ import re
 import pytest
 
 from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
-from clio.commands.result import CommandResult
-from clio.commands.tables import Table
-from clio.ui.typing.typed_line import TypedLine
-from clio.ui.typing.typed_state import Typing, Waiting
+from clio.commands.command import CommandResult, Table
+from clio.ui.typing import TypedLine, Typing, Waiting
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, start, whole_turn
 

@@ -4,10 +4,19 @@ import random
 
 import pytest
 
-from clio.commands.tables import Bar, BarPart, Table
-from clio.ui.reader.diff import spoken_diff
-from clio.ui.reader.markdown import SpokenMarkdown, spoken_text
-from clio.ui.reader.spoken import Exact, broken, spoken, spoken_bar, spoken_seconds, spoken_table, undrawn
+from clio.commands.command import Bar, BarPart, Table
+from clio.ui.reader.spoken_text import (
+    Exact,
+    SpokenMarkdown,
+    broken,
+    spoken,
+    spoken_bar,
+    spoken_diff,
+    spoken_seconds,
+    spoken_table,
+    spoken_text,
+    undrawn,
+)
 from tests.ui.stage import ANSWER, DIFF
 
 

@@ -5,9 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.agent.events import ReasoningDelta, Retrying, StepStarted, TextDelta, ToolStarted
-from clio.ui.footer.facts import Facts, context_bar
-from clio.ui.footer.git_branch import GitBranch, read_branch
-from clio.ui.footer.status_line import Activity, status_row
+from clio.ui.footer import Activity, Facts, GitBranch, context_bar, read_branch, status_row
 from clio.ui.theme import Theme
 from tests.ui.stage import Stage, end, finished, start
 

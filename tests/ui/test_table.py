@@ -3,9 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from clio.commands.command import Table
 from clio.commands.registry import command_table
-from clio.commands.tables import Table
-from clio.ui.markup.table import table_lines
+from clio.ui.tables import table_lines
 from clio.ui.width import cells_of
 
 WORDS = st.text(alphabet="abc défg漢字 -/", max_size=40)

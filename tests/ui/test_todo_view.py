@@ -4,9 +4,8 @@ import msgspec
 import pytest
 
 from clio.sessions.state import Todo, TodoStatus
-from clio.ui.footer.todo_view import active_words, todo_rows
-from clio.ui.footer.todo_words import plain_rows
 from clio.ui.theme import Theme
+from clio.ui.todo_view import active_words, plain_rows, todo_rows
 from clio.ui.width import cells_of
 
 

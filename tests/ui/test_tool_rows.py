@@ -5,7 +5,7 @@ import pytest
 from clio.agent.events import Retrying, StepStarted, ToolStarted
 from tests.ui.stage import Stage, end, finished, start
 
-REASON = "'missing.py' does not exist; did you mean 'clio/algorithms/misspelling.py'?"
+REASON = "'missing.py' does not exist; did you mean 'clio/text/vocabulary.py'?"
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ REASON = "'missing.py' does not exist; did you mean 'clio/algorithms/misspelling
             [
                 "● read missing.py … failed",
                 "  'missing.py' does not exist; did you mean",
-                "  'clio/algorithms/misspelling.py'?",
+                "  'clio/text/vocabulary.py'?",
             ],
         ),
     ],

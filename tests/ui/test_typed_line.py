@@ -7,11 +7,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.cells import cell_len
 
-from clio.ui.typing.rows import typed_row
-from clio.ui.typing.typed_keys import TypedKeys
-from clio.ui.typing.typed_line import TypedLine
-from clio.ui.typing.typed_state import Typing, Waiting
-from clio.ui.typing.waiting_lines import waiting_lines
+from clio.ui.typing import TypedKeys, TypedLine, Typing, Waiting, typed_row, waiting_lines
 
 FAMILY = "👨\u200d👩\u200d👧"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from clio.ui.windows_console import switch_on
+from clio.ui.terminal_handoff import switch_on
 
 
 class Kernel:

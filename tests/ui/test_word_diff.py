@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.diffs.word_diff import changed_words, pair_lines
+from clio.ui.diff_view import changed_words, pair_lines
 
 LINES = st.text(alphabet="ab =.(漢字\t", max_size=60)
 

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from clio.algorithms import bandit, bands, brain_math, consolidate, decay, feedback, fusion, minhash, trend, typed_score
-from clio.algorithms import windows as rag
-from clio.algorithms.lexical import rough_tokens
+from clio.text import bandit, consolidate, decay, ranking, rating_phrases, similarity
+from clio.text import embedding as rag
+from clio.text.vocabulary import rough_tokens
 
 Input = Mapping[str, Any]
 Output = dict[str, Any]
@@ -36,24 +36,24 @@ def aizo_smooth(given: Input) -> Output:
     first, *rest = given["scores_added_in_order"]
     score = float(first)
     for incoming in rest:
-        score = bands.smoothed(score, incoming)
+        score = decay.smoothed(score, incoming)
     return {"base_score": score}
 
 
 def aizo_bands(given: Input) -> Output:
-    return {"bands": list(bands.bands_of(given["base_score"]))}
+    return {"bands": list(decay.bands_of(given["base_score"]))}
 
 
 def aizo_aliases(given: Input) -> Output:
-    return {"map": {alias: bands.band_name(alias) for alias in given["aliases"]}}
+    return {"map": {alias: decay.band_name(alias) for alias in given["aliases"]}}
 
 
 def aizo_labels(given: Input) -> Output:
-    return {"labels": [bands.label_of(score) for score in given["scores"]]}
+    return {"labels": [decay.label_of(score) for score in given["scores"]]}
 
 
 def aizo_clamp(given: Input) -> Output:
-    return {"ranges": [list(pair) for pair in bands.ranges_of(given["types"], given["min_score"])]}
+    return {"ranges": [list(pair) for pair in decay.ranges_of(given["types"], given["min_score"])]}
 
 
 def aizo_tokens(given: Input) -> Output:
@@ -62,22 +62,22 @@ def aizo_tokens(given: Input) -> Output:
 
 
 def brain_session_budget(given: Input) -> Output:
-    budget = brain_math.session_budget(given["context_max_tokens"], given["assistant_minimum_context_tokens"])
+    budget = ranking.session_budget(given["context_max_tokens"], given["assistant_minimum_context_tokens"])
     return {
         "budget": budget,
-        "eject_at_budget": brain_math.must_eject(budget, budget),
-        "eject_at_budget_plus_1": brain_math.must_eject(budget + 1, budget),
+        "eject_at_budget": ranking.must_eject(budget, budget),
+        "eject_at_budget_plus_1": ranking.must_eject(budget + 1, budget),
     }
 
 
 def brain_budget(given: Input) -> Output:
-    return {"brain_max_tokens": brain_math.share_of_window(given["context_max_tokens"])}
+    return {"brain_max_tokens": ranking.share_of_window(given["context_max_tokens"])}
 
 
 def brain_eject(given: Input) -> Output:
     talk = given["conversation"]
     sizes = [turn["tokens"] for turn in talk]
-    count = brain_math.eject_pairs(sizes, given["preamble_tokens"], given["budget"])
+    count = ranking.eject_pairs(sizes, given["preamble_tokens"], given["budget"])
     left = [turn["role"] for turn in talk[:count]]
     return {
         "ejected_pairs": [left[at : at + 2] for at in range(0, count, 2)],
@@ -86,19 +86,19 @@ def brain_eject(given: Input) -> Output:
 
 
 def brain_gate(given: Input) -> Output:
-    found = brain_math.distances(given["query"], given["items"])
-    injected = brain_math.gate(found, given.get("top_k", brain_math.NEAREST), given.get("threshold", brain_math.GATE))
+    found = ranking.distances(given["query"], given["items"])
+    injected = ranking.gate(found, given.get("top_k", ranking.NEAREST), given.get("threshold", ranking.GATE))
     return {"distances": found, "injected": injected}
 
 
 def brain_cosine(given: Input) -> Output:
-    distance = brain_math.distance_of(given["cosine"])
-    return {"distance": distance, "squared": distance**2, "injected": brain_math.gate([distance]) == [0]}
+    distance = ranking.distance_of(given["cosine"])
+    return {"distance": distance, "squared": distance**2, "injected": ranking.gate([distance]) == [0]}
 
 
 def brain_evict(given: Input) -> Output:
     overhead = given["envelope_overhead_tokens"]
-    kept = brain_math.evict_oldest(given["memory_tokens"], lambda entries: overhead + sum(entries), given["max_tokens"])
+    kept = ranking.evict_oldest(given["memory_tokens"], lambda entries: overhead + sum(entries), given["max_tokens"])
     return {"kept": list(kept)}
 
 
@@ -194,7 +194,7 @@ def ams_hybrid(given: Input) -> Output:
 
 def ams_bucket(given: Input) -> Output:
     """The bucket in two processes whose string hashes differ."""
-    code = f"from clio.algorithms.bandit import context_bucket; print(context_bucket(*{given['context']!r}))"
+    code = f"from clio.text.bandit import context_bucket; print(context_bucket(*{given['context']!r}))"
     found = {
         int(subprocess.check_output([sys.executable, "-c", code], env={"PYTHONHASHSEED": seed}, text=True))
         for seed in ("1", "2")
@@ -264,35 +264,35 @@ def ams_temporal(given: Input) -> Output:
 
 
 def ams_feedback(given: Input) -> Output:
-    return {"categories": feedback.similar_categories(given["similarities"], given["threshold"])}
+    return {"categories": rating_phrases.similar_categories(given["similarities"], given["threshold"])}
 
 
 def ams_feedback_texts(given: Input) -> Output:
-    return {"categories": [feedback.classify(text) for text in given["texts"]]}
+    return {"categories": [rating_phrases.classify(text) for text in given["texts"]]}
 
 
 def ams_feedback_validation(given: Input) -> Output:
     return {
         "ok": [_accepts(bandit.check_reward, reward) for reward in given["rewards"]],
-        "text_ok": [_accepts(feedback.check_words, "x" * length) for length in given["free_text_lengths"]],
+        "text_ok": [_accepts(rating_phrases.check_words, "x" * length) for length in given["free_text_lengths"]],
     }
 
 
 def ams_trend(given: Input) -> Output:
-    found = trend.trend_of(given["values"])
+    found = decay.trend_of(given["values"])
     return {name: getattr(found, name) for name in found.__struct_fields__}
 
 
 def ams_shift(given: Input) -> Output:
-    return {"shifted": [list(pair) for pair in trend.shifts(given["first"], given["last"])]}
+    return {"shifted": [list(pair) for pair in decay.shifts(given["first"], given["last"])]}
 
 
 def ams_rrf(given: Input) -> Output:
-    return {"scores": [fusion.rrf(ranks, given["k"]) for ranks in given["ranks"]]}
+    return {"scores": [ranking.rrf(ranks, given["k"]) for ranks in given["ranks"]]}
 
 
 def ams_rrf_k(given: Input) -> Output:
-    return {"k": [fusion.rrf_k(count) for count in given["n"]]}
+    return {"k": [ranking.rrf_k(count) for count in given["n"]]}
 
 
 def ams_bm25(given: Input) -> Output:
@@ -304,8 +304,8 @@ def ams_bm25_min_idf(given: Input) -> Output:
 
 
 def ams_context(given: Input) -> Output:
-    score = fusion.context_score(given["relevance"], given["tier"], given["hours"])
-    return {"score": score, "kept": fusion.is_context_worthy(score)}
+    score = ranking.context_score(given["relevance"], given["tier"], given["hours"])
+    return {"score": score, "kept": ranking.is_context_worthy(score)}
 
 
 def typed_decay(given: Input) -> Output:
@@ -318,22 +318,22 @@ def typed_decay(given: Input) -> Output:
 
 def typed_score_of(given: Input) -> Output:
     names = ("keyword_hits", "similarity", "importance", "recency")
-    return {"score": typed_score.recall_score(*(given[name] for name in names))}
+    return {"score": ranking.recall_score(*(given[name] for name in names))}
 
 
 def typed_recency(given: Input) -> Output:
-    return {"recency": typed_score.recency_of(given["hours_since_access"] * HOUR)}
+    return {"recency": ranking.recency_of(given["hours_since_access"] * HOUR)}
 
 
 def typed_empty(given: Input) -> Output:
-    recency = typed_score.recency_of(given["hours_since_access"] * HOUR)
-    return {"score": typed_score.load_score(given["importance"], recency)}
+    recency = ranking.recency_of(given["hours_since_access"] * HOUR)
+    return {"score": ranking.load_score(given["importance"], recency)}
 
 
 def typed_plural(given: Input) -> Output:
-    content = minhash.tokens_of(given["content"])
+    content = similarity.tokens_of(given["content"])
     return {
-        "hits": [typed_score.keyword_hits(minhash.words_of(query), content) for query in given["queries"]],
+        "hits": [ranking.keyword_hits(similarity.words_of(query), content) for query in given["queries"]],
     }
 
 
@@ -345,16 +345,16 @@ def typed_minhash(given: Input) -> Output:
         for trial in range(50):
             words = [f"w{trial}x{place}" for place in range(20 - shared)]
             one, other = words[:10], words[10 - shared :]
-            exact = minhash.jaccard(one, other)
+            exact = similarity.jaccard(one, other)
             assert abs(exact - wanted) < 0.001
-            worst = max(worst, abs(minhash.estimate(minhash.signature(one), minhash.signature(other)) - exact))
-    assert minhash.estimate(minhash.signature(["a"]), minhash.signature(["a"])) == 1.0
+            worst = max(worst, abs(similarity.estimate(similarity.signature(one), similarity.signature(other)) - exact))
+    assert similarity.estimate(similarity.signature(["a"]), similarity.signature(["a"])) == 1.0
     return {"max_abs_error": worst}
 
 
 def _bm25(given: Input, min_idf: float) -> list[float]:
     documents = [text.split() for text in given["docs"]]
-    return fusion.bm25(documents, given["query"].split(), min_idf=given.get("min_idf", min_idf))
+    return ranking.bm25(documents, given["query"].split(), min_idf=given.get("min_idf", min_idf))
 
 
 def _accepts(check: Callable[[Any], object], value: object) -> bool:

@@ -17,10 +17,7 @@ from typing import Any
 
 import pytest
 
-from clio.algorithms.bandit import Arm, choose, posterior_of
-from clio.algorithms.bands import DEFAULT_SCORE
-from clio.algorithms.minhash import jaccard, tokens_of
-from clio.context.builder import ContextBuilder, Prefix
+from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
 from clio.fragments import Fragment
 from clio.memory.brain.brain import BrainEntry, envelope
@@ -37,6 +34,9 @@ from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
+from clio.text.bandit import Arm, choose, posterior_of
+from clio.text.decay import DEFAULT_SCORE
+from clio.text.similarity import jaccard, tokens_of
 from clio.tokens import TokenEstimator
 from tests.support.clock import Clock
 from tests.vectors.pure import Adapter, Input, Output

@@ -1,16 +1,12 @@
-"""The table of all subcommands of /memory, and what completes them."""
+"""The table of all subcommands of /memory, what completes them, and /memory off and on."""
 
-from clio.commands.command import Command
-from clio.commands.memory.access import suggest_entry, suggest_options, suggest_words
-from clio.commands.memory.account import stats, why
-from clio.commands.memory.changes import add, edit, undo
-from clio.commands.memory.control import CONTROL_ROWS
-from clio.commands.memory.looks import search, show, show_list
-from clio.commands.memory.prune import prune
+from clio.commands.command import Command, CommandResult, Shell, refuse
+from clio.commands.memory.consolidation import SLEEP_ROWS, prune
+from clio.commands.memory.edits import add, edit, undo
+from clio.commands.memory.history import TIME_ROWS
+from clio.commands.memory.memory_text import PLURALS, remembers, suggest_entry, suggest_options, suggest_words
+from clio.commands.memory.portability import CONTROL_ROWS
 from clio.commands.memory.share import SHARE_ROWS
-from clio.commands.memory.sleep import SLEEP_ROWS
-from clio.commands.memory.switch import turn_off, turn_on
-from clio.commands.memory.time import TIME_ROWS
 from clio.commands.memory.verbs import (
     compact,
     count_all,
@@ -21,7 +17,36 @@ from clio.commands.memory.verbs import (
     suggest_forgettable,
     suggest_memories,
 )
-from clio.commands.memory.words import PLURALS
+from clio.commands.memory.views import search, show, show_list, stats, why
+
+_OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` starts one that has none from the beginning."
+
+
+@remembers
+def turn_off(shell: Shell, argument: str) -> CommandResult:
+    """Bring nothing up and store nothing until it is turned on again, or clio is left."""
+    if argument:
+        return refuse("/memory off takes nothing")
+    if not shell.session.id:
+        return refuse(_OUTSIDE)
+    shell.memory.is_off = True
+    text = (
+        "Memory is off: nothing more is brought up and nothing is remembered until `/memory on`. What the model was "
+        "given before stays in this session; the session itself is still stored."
+    )
+    return CommandResult(text=text, data={"on": False})
+
+
+@remembers
+def turn_on(shell: Shell, argument: str) -> CommandResult:
+    """Bring things up and store them again."""
+    if argument:
+        return refuse("/memory on takes nothing")
+    if not shell.session.id:
+        return refuse(_OUTSIDE)
+    shell.memory.is_off = False
+    return CommandResult(text="Memory is on.", data={"on": True})
+
 
 _KINDS = suggest_words(
     *((kind, f"only {plural}") for kind, plural in PLURALS.items()), ("archive", "what was forgotten or pruned")

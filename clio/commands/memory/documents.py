@@ -5,18 +5,13 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.algorithms.listeners import Tell
 from clio.commands.arguments import join, read
-from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.long_work import Track
-from clio.commands.markdown_code import code
-from clio.commands.memory.access import remembers
-from clio.commands.memory.words import count, date
-from clio.commands.result import CommandResult, LongWork, refuse
-from clio.commands.sessions.export import suggest_paths
-from clio.commands.tables import Table
+from clio.commands.command import Command, CommandResult, LongWork, Shell, Suggestion, Table, Track, code, refuse
+from clio.commands.memory.memory_text import count, date, remembers
+from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
-from clio.tools.search.file_index import list_files
+from clio.text.listeners import Tell
+from clio.tools.files.file_index import list_files
 
 if TYPE_CHECKING:  # the commands' names must be known before this room is needed
     from clio.memory.vectors.documents import DocumentSource, Taken

@@ -2,17 +2,22 @@
 
 import time
 
-from clio.commands.command import Command, Shell
-from clio.commands.free_text import read_text
-from clio.commands.markdown_code import code
-from clio.commands.matching import nearest
-from clio.commands.memory.access import names_repository, note_data, remembers, suggest_notes
-from clio.commands.memory.words import around, count, date, short_age, short_key
-from clio.commands.result import CommandResult, EditText, refuse
-from clio.commands.tables import Table
+from clio.commands.arguments import nearest, read_text
+from clio.commands.command import Command, CommandResult, EditText, Shell, Table, code, refuse
+from clio.commands.memory.memory_text import (
+    around,
+    count,
+    date,
+    names_repository,
+    note_data,
+    remembers,
+    short_age,
+    short_key,
+    suggest_notes,
+)
 from clio.errors import ClioError, UserError
 from clio.memory.records import Note
-from clio.storage.reasons import cause
+from clio.storage.locks import cause
 
 _SHOWN_CHARS = 200
 _FOUND = 20

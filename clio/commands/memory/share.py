@@ -5,14 +5,10 @@ import time
 import msgspec
 
 from clio.commands.arguments import read
-from clio.commands.command import Command, Shell, Suggestion
-from clio.commands.follow_ups import Confirm
-from clio.commands.markdown_code import code
-from clio.commands.memory.access import entry_data, remembers
-from clio.commands.memory.words import count, entries_of, entry_table
-from clio.commands.result import CommandResult, refuse
+from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, code, refuse
+from clio.commands.memory.memory_text import count, entries_of, entry_data, entry_table, remembers
 from clio.config.paths import FOLDER_NAME
-from clio.config.team_folder import SHARED_NAME
+from clio.config.project_links import SHARED_NAME
 from clio.errors import UsageError
 from clio.memory.records import Entry
 from clio.memory.team.ignoring import Rule

@@ -6,17 +6,21 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.commands.arguments import join, read
-from clio.commands.command import Shell, Suggestion
-from clio.commands.follow_ups import Confirm
-from clio.commands.free_text import Text, as_number, read_text
-from clio.commands.markdown_code import code
-from clio.commands.matching import nearest
-from clio.commands.memory.access import by_user, entry_data, names_repository, remembers, suggest_several
-from clio.commands.memory.words import bare_line, count, entries_of, short_age, short_id
-from clio.commands.preferences.changes import add as add_preference
-from clio.commands.result import CommandResult, refuse
-from clio.commands.tables import Table
+from clio.commands.arguments import Text, as_number, join, nearest, read, read_text
+from clio.commands.command import CommandResult, Confirm, Shell, Suggestion, Table, code, refuse
+from clio.commands.memory.memory_text import (
+    bare_line,
+    by_user,
+    count,
+    entries_of,
+    entry_data,
+    names_repository,
+    remembers,
+    short_age,
+    short_id,
+    suggest_several,
+)
+from clio.commands.preference_commands import add as add_preference
 from clio.errors import ClioError, UsageError, UserError
 from clio.memory.memories import SCOPES
 from clio.memory.records import Entry

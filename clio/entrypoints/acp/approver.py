@@ -4,14 +4,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from clio.entrypoints.acp.diffs import Sides
 from clio.entrypoints.acp.listener import CURRENT_CALL, fenced
-from clio.entrypoints.acp.updates import Outbox, Place, Shown, Stand, UpdateMaker
+from clio.entrypoints.acp.updates import Outbox, Place, Shown, Sides, Stand, UpdateMaker
 from clio.errors import ToolFailed
 from clio.ids import new_id
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
-from clio.ui.plain import clean_line
+from clio.ui.safe_text import clean_line
 from clio.ui.spelling import spell_out, spell_out_line
 
 if TYPE_CHECKING:

@@ -22,13 +22,25 @@ from clio.agent.events import (
     ToolStarted,
     TurnFinished,
 )
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.markdown_code import block
-from clio.entrypoints.acp.diffs import NOTHING, Sides, read_patches, sides, text_now
-from clio.entrypoints.acp.updates import Outbox, Place, Said, Shown, Stand, UpdateMaker, Voice
+from clio.entrypoints.acp.updates import (
+    NOTHING,
+    Outbox,
+    Place,
+    Said,
+    Shown,
+    Sides,
+    Stand,
+    UpdateMaker,
+    Voice,
+    read_patches,
+    sides,
+    text_now,
+)
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from clio.security.path_policy import Workspace
-from clio.ui.plain import Cleaner, clean, clean_line
+from clio.security.actions import Workspace
+from clio.text.formatting import block
+from clio.text.json_data import decode_json
+from clio.ui.safe_text import Cleaner, clean, clean_line
 
 CURRENT_CALL: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the call whose task this is; set as a call begins, so that calls side by side each see their own."""

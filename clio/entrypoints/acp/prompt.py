@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.context.mentions import write_mention
-from clio.context.shelf import Shelf
-from clio.context.shrink import cut_text
+from clio.context.message_parts import Shelf, write_mention
+from clio.context.message_views import cut_text
 from clio.errors import UsageError
 from clio.fragments import Fragment
 from clio.images import MAX_IMAGE_BYTES
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from acp.schema import (
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 MAX_ATTACHED_CHARS = 48_000
 _ATTACHED_TOKENS = 24_000
-_LINES = LatePattern(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+_LINES = LazyRegex(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class EditorShelf(Shelf):

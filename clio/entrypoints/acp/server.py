@@ -1,16 +1,384 @@
 """`clio acp`: clio as the agent of an editor, over the Agent Client Protocol on standard input and output."""
 
 import asyncio
+import contextlib
+import json
 import logging
 import os
+import queue
 import sys
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import UTC, datetime
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 
+from clio import __version__
+from clio.commands.general import MODES
 from clio.config.options import Options
-from clio.entrypoints.acp.agent import AcpAgent
-from clio.entrypoints.acp.wire import StdioTransport
-from clio.entrypoints.repl.end import on_end
-from clio.entrypoints.subcommand_output import say
-from clio.errors import ClioError
+from clio.config.paths import clio_home, project_folder, user_home
+from clio.entrypoints.acp.opening import Offer, open_session
+from clio.entrypoints.acp.prompt import read_blocks
+from clio.entrypoints.acp.session import EditorSession
+from clio.entrypoints.acp.updates import Outbox, UpdateMaker
+from clio.entrypoints.repl.parts import on_end
+from clio.entrypoints.subcommand import say
+from clio.errors import ClioError, SessionNotFound, UsageError, UserError
+from clio.sessions.state import SessionInfo
+from clio.sessions.store import OwnSessions, SessionStore
+from clio.ui.safe_text import clean_line
+
+if TYPE_CHECKING:
+    from acp import schema
+    from acp.interfaces import Client
+
+
+MAX_LINE_BYTES = 64_000_000
+"""A longer line is refused; pictures come within a line."""
+PARSE_ERROR, INVALID_REQUEST = -32700, -32600
+_Waiting = tuple[bytes, "asyncio.Future[None]"]
+
+
+class StdioTransport:
+    """Messages by the line. Made and used on the event loop's thread; takes standard input and output over at once.
+
+    What is no message is answered with an error, as JSON-RPC has it, and the next line is read.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._incoming: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._outgoing: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        source, sink = take_over()
+        threading.Thread(target=self._read, args=(source,), name="acp-in", daemon=True).start()
+        self._writer = threading.Thread(target=self._write, args=(sink,), name="acp-out", daemon=True)
+        self._writer.start()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """The next message; None where the editor has closed its end."""
+        return await self._incoming.get()
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write a message. Returns when it is written; messages keep the order of the calls.
+
+        Raises ConnectionError where nobody reads any more.
+        """
+        written = self._loop.create_future()
+        self._outgoing.put((_encode(message), written))
+        await written
+
+    async def close(self) -> None:
+        """Write what waits, and no more."""
+        self._outgoing.put(None)
+        await asyncio.to_thread(self._writer.join, 1.0)
+
+    def _read(self, source: int) -> None:
+        kept = bytearray()
+        too_long = False
+        while data := _some(source):
+            start = len(kept)
+            kept += data
+            while (end := kept.find(b"\n", start)) >= 0:
+                line, start = bytes(kept[:end]), 0
+                del kept[: end + 1]
+                if too_long or line.strip():
+                    self._tell(self._take, b"" if too_long else line)
+                too_long = False
+            if len(kept) > MAX_LINE_BYTES:
+                kept.clear()
+                too_long = True
+        self._tell(self._incoming.put_nowait, None)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            message: object = json.loads(line)
+        except (ValueError, RecursionError):
+            self._refuse(PARSE_ERROR, "Parse error: the line is no JSON")
+            return
+        if isinstance(message, dict):
+            self._incoming.put_nowait(message)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            self._refuse(INVALID_REQUEST, "Invalid request: a message is one JSON object")
+
+    def _refuse(self, code: int, text: str) -> None:
+        answer = {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": text}}
+        self._outgoing.put((_encode(answer), self._loop.create_future()))
+
+    def _write(self, sink: BinaryIO) -> None:
+        broken: OSError | None = None
+        while (waiting := self._outgoing.get()) is not None:
+            data, written = waiting
+            try:
+                if broken is None:
+                    sink.write(data)
+                    sink.flush()
+            except OSError as error:
+                broken = error
+                self._tell(self._incoming.put_nowait, None)  # who does not read has gone
+            self._tell(_settle, written, broken)
+
+    def _tell(self, act: Any, *arguments: Any) -> None:
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(act, *arguments)
+
+
+def take_over() -> tuple[int, BinaryIO]:
+    """The real standard input and output, which from now on nobody else reads or writes by accident."""
+    source = os.dup(sys.stdin.fileno())
+    sys.stdout.flush()
+    sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, sys.stdin.fileno())
+    os.close(nothing)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return source, sink
+
+
+def _some(source: int) -> bytes:
+    """The next bytes; none at the end, or where it is closed under our hands."""
+    try:
+        return os.read(source, 1 << 16)
+    except OSError:
+        return b""
+
+
+def _encode(message: dict[str, Any]) -> bytes:
+    """One line. What JSON cannot say, such as an error among an error's data, is said as text."""
+    return json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
+
+
+def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
+    if written.done():
+        return
+    if error is None:
+        written.set_result(None)
+    else:
+        written.set_exception(ConnectionError("the editor does not read any more"))
+        written.exception()  # nobody may be waiting for it
+
+
+PAGE = 50
+"""Sessions of one page of the list."""
+_INVALID_PARAMS, _INTERNAL, _NOT_FOUND = -32602, -32603, -32002
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def answered(
+    method: Callable[Concatenate["AcpAgent", P], Awaitable[T]],
+) -> Callable[Concatenate["AcpAgent", P], Awaitable[T]]:
+    """What clio raises on purpose becomes the protocol's error, with its sentence."""
+
+    @wraps(method)
+    async def answer(self: "AcpAgent", *args: P.args, **kwargs: P.kwargs) -> T:
+        from acp import RequestError
+
+        try:
+            return await method(self, *args, **kwargs)
+        except SessionNotFound as error:
+            raise RequestError(_NOT_FOUND, str(error)) from error
+        except UserError as error:
+            raise RequestError(_INVALID_PARAMS, str(error)) from error
+        except (ClioError, OSError) as error:
+            raise RequestError(_INTERNAL, str(error)) from error
+        except Exception as error:  # the outermost door: one conversation's bug must not end the others
+            logging.getLogger(__name__).exception("bug")
+            cause = " ".join(str(error).split())[:300]
+            hint = "start clio acp with --debug to see where"
+            raise RequestError(_INTERNAL, f"this is a bug in clio: {type(error).__name__}: {cause}; {hint}") from error
+
+    return answer
+
+
+class AcpAgent:
+    """All sessions of one editor. options: the flags `clio acp` was started with; they count in every session."""
+
+    def __init__(self, options: Options, env: Mapping[str, str]) -> None:
+        from acp import schema
+
+        self._schema = schema
+        self._options = options
+        self._env = env
+        self._make = UpdateMaker()
+        self._sessions: dict[str, EditorSession] = {}
+        self._can_read = self._can_write = False
+        self._client: Client | None = None
+        self._outbox: Outbox | None = None
+
+    def on_connect(self, conn: "Client") -> None:
+        """The editor is there."""
+        self._client = conn
+        self._outbox = Outbox(conn.session_update, self._make.said)
+
+    async def close(self) -> None:
+        """Stop all turns and close all sessions."""
+        sessions, self._sessions = list(self._sessions.values()), {}
+        await asyncio.gather(*(session.close() for session in sessions))
+        if self._outbox is not None:
+            await self._outbox.close()
+
+    async def initialize(
+        self,
+        protocol_version: int,
+        client_capabilities: "schema.ClientCapabilities | None" = None,
+        client_info: "schema.Implementation | None" = None,
+        **more: Any,
+    ) -> "schema.InitializeResponse":
+        """What clio can do, and what the editor can."""
+        from acp import PROTOCOL_VERSION
+
+        schema = self._schema
+        fs = client_capabilities.fs if client_capabilities else None
+        self._can_read = bool(fs and fs.read_text_file)
+        self._can_write = bool(fs and fs.write_text_file)
+        return schema.InitializeResponse(
+            protocol_version=PROTOCOL_VERSION,
+            agent_info=schema.Implementation(name="clio", title="clio", version=__version__),
+            agent_capabilities=schema.AgentCapabilities(
+                load_session=True,
+                mcp_capabilities=schema.McpCapabilities(http=True, sse=True),
+                prompt_capabilities=schema.PromptCapabilities(image=True, audio=False, embedded_context=True),
+                session_capabilities=schema.SessionCapabilities(
+                    list=schema.SessionListCapabilities(),
+                    resume=schema.SessionResumeCapabilities(),
+                    close=schema.SessionCloseCapabilities(),
+                ),
+            ),
+            auth_methods=[],
+        )
+
+    @answered
+    async def new_session(
+        self, cwd: str, mcp_servers: list[Any] | None = None, **more: Any
+    ) -> "schema.NewSessionResponse":
+        """A conversation in the project this folder is in."""
+        session = await self._open(cwd, None, mcp_servers)
+        asyncio.get_running_loop().call_soon(session.begin)  # behind the answer, which names the session
+        return self._schema.NewSessionResponse(session_id=session.id, modes=self._make.modes(session.mode))
+
+    @answered
+    async def load_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **more: Any
+    ) -> "schema.LoadSessionResponse":
+        """Go on with a stored conversation, which is told again first."""
+        session = self._sessions.get(session_id) or await self._open(cwd, session_id, mcp_servers)
+        session.replay()
+        session.begin()
+        if self._outbox is not None:
+            await self._outbox.flush()
+        return self._schema.LoadSessionResponse(modes=self._make.modes(session.mode))
+
+    @answered
+    async def resume_session(
+        self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **more: Any
+    ) -> "schema.ResumeSessionResponse":
+        """Go on with a stored conversation that the editor still shows."""
+        session = self._sessions.get(session_id) or await self._open(cwd, session_id, mcp_servers)
+        asyncio.get_running_loop().call_soon(session.begin)
+        return self._schema.ResumeSessionResponse(modes=self._make.modes(session.mode))
+
+    @answered
+    async def list_sessions(
+        self, cwd: str | None = None, cursor: str | None = None, **more: Any
+    ) -> "schema.ListSessionsResponse":
+        """The conversations of a project, the last changed first; without a folder, of the one clio was started in."""
+        folder = _folder(cwd) if cwd else self._options.cwd
+        place = project_folder(folder, clio_home=clio_home(self._env), user_home=user_home(self._env))
+        store = SessionStore(place / ".clio" / "sessions", own=OwnSessions(place, clio_home(self._env)))
+        known = await asyncio.to_thread(store.list)
+        start = int(cursor) if cursor and cursor.isdecimal() else 0
+        schema = self._schema
+        rows = [
+            schema.SessionInfo(
+                session_id=info.id,
+                cwd=str(folder),
+                title=_title(info),
+                updated_at=_moment(info.updated_at),
+            )
+            for info in known[start : start + PAGE]
+        ]
+        following = str(start + PAGE) if start + PAGE < len(known) else None
+        return schema.ListSessionsResponse(sessions=rows, next_cursor=following)
+
+    @answered
+    async def close_session(self, session_id: str, **more: Any) -> "schema.CloseSessionResponse":
+        """End a conversation; it stays on disk."""
+        session = self._find(session_id)
+        del self._sessions[session_id]
+        await session.close()
+        return self._schema.CloseSessionResponse()
+
+    @answered
+    async def set_session_mode(self, session_id: str, mode_id: str, **more: Any) -> "schema.SetSessionModeResponse":
+        """Decide anew who says yes to writes and commands; it counts from the next call on."""
+        session = self._find(session_id)
+        for mode in MODES:
+            if mode == mode_id:
+                session.set_mode(mode)
+                return self._schema.SetSessionModeResponse()
+        raise UsageError(f"there is no mode {mode_id!r}; choose one of {', '.join(MODES)}")
+
+    @answered
+    async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> "schema.PromptResponse":
+        """A turn, or a slash command."""
+        session = self._find(session_id)
+        task = session.start(read_blocks(prompt, session.shelf))
+        return self._schema.PromptResponse(stop_reason=await session.wait(task))
+
+    async def cancel(self, session_id: str, **more: Any) -> None:
+        """Stop the turn of a session, and everything it has started."""
+        if session := self._sessions.get(session_id):
+            session.cancel()
+
+    def _find(self, session_id: str) -> EditorSession:
+        try:
+            return self._sessions[session_id]
+        except KeyError:
+            raise SessionNotFound(f"session {session_id!r} is not open here; load it first") from None
+
+    async def _open(self, cwd: str, session_id: str | None, mcp_servers: list[Any] | None) -> EditorSession:
+        assert self._client is not None
+        assert self._outbox is not None
+        offer = Offer(
+            folder=_folder(cwd),
+            session_id=session_id,
+            servers=tuple(mcp_servers or ()),
+            reads=self._can_read,
+            writes=self._can_write,
+        )
+        session = await open_session(offer, self._options, self._env, self._make, self._outbox, self._client)
+        self._sessions[session.id] = session
+        return session
+
+
+def _folder(cwd: str) -> Path:
+    """Raises UsageError for what is no folder."""
+    path = Path(cwd)
+    if not path.is_absolute():
+        raise UsageError(f"cwd must be an absolute path, not {cwd!r}")
+    try:
+        if path.is_dir():
+            return path
+    except OSError as error:  # a name no file can have
+        raise UsageError(f"cwd {cwd!r} cannot be used: {error.strerror}") from None
+    raise UsageError(
+        f"cwd {cwd!r}: " + ("that is not a folder" if os.path.lexists(path) else "there is no such folder")
+    )
+
+
+def _title(info: SessionInfo) -> str | None:
+    title = clean_line(info.name or info.first_words)
+    return f"from the repository: {title}" if info.came_with_project else title or None
+
+
+def _moment(seconds: float) -> str | None:
+    """A time in the form of ISO 8601; None for what a damaged file has in its place."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, ValueError, OSError):
+        return None
+
 
 HELP = """\
 usage: clio acp [options]

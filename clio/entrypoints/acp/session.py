@@ -1,53 +1,152 @@
-"""One conversation of an editor: its prompts become turns and commands of an App of its own."""
+"""One conversation of an editor: its prompts become turns and commands; a stored one is shown again."""
 
 import asyncio
 import threading
 import time
-from collections.abc import Callable
-from typing import Literal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, cast
 
 from msgspec import structs
 
 from clio.agent.interrupts import StopOnce
-from clio.algorithms.money import MICROS
 from clio.app import App
-from clio.commands.called import MakeMeaning, MakePrompt
-from clio.commands.follow_ups import (
+from clio.commands.command import (
     Choose,
+    CommandResult,
     Confirm,
     ExportSession,
+    FollowUp,
     GitWork,
     GrantTrust,
     LoadWindow,
+    LongWork,
     NewSession,
     Prefill,
     ReviewPlan,
     RunPrompt,
     SetApproval,
     SetModel,
+    Shell,
     SleepNow,
     SwitchSession,
+    Table,
+    Track,
+    WaitFor,
 )
-from clio.commands.git.pull_request import describe_branch
-from clio.commands.long_work import Track
-from clio.commands.registry import run_command
-from clio.commands.result import CommandResult, FollowUp, LongWork, WaitFor
-from clio.commands.slash import is_command
-from clio.commands.work.checklist import to_markdown
+from clio.commands.git_commands import describe_branch
+from clio.commands.plan_commands import to_markdown
+from clio.commands.registry import COMMANDS, added, run_command
+from clio.commands.typed_line import MakeMeaning, MakePrompt, is_command
 from clio.config.schema import ApprovalMode
 from clio.config.trust import grant_all
 from clio.entrypoints.acp.approver import EditorDesk, Kind
-from clio.entrypoints.acp.commands import markdown, offered
-from clio.entrypoints.acp.listener import Listener
+from clio.entrypoints.acp.listener import Listener, decoded, fenced
 from clio.entrypoints.acp.prompt import EditorShelf
-from clio.entrypoints.acp.replay import replay
-from clio.entrypoints.acp.updates import Outbox, Shown, Stand, UpdateMaker
+from clio.entrypoints.acp.updates import Outbox, Place, Said, Shown, Sides, Stand, UpdateMaker
 from clio.entrypoints.export_file import export
-from clio.entrypoints.sleeping import work_of
+from clio.entrypoints.long_work import work_of
 from clio.errors import ClioError
+from clio.export.document import Call, call_title
 from clio.ids import new_id
-from clio.messages import Usage
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.sessions.state import first_words
+from clio.text.formatting import MICROS
+from clio.ui.safe_text import clean, clean_line
+from clio.ui.tables import bar_rows
+
+_TERMINAL_ONLY = frozenset("clear commit exit theme".split())
+_BAR_WIDTH = 60
+
+
+def offered(shell: Shell) -> Iterator[tuple[str, str, str]]:
+    """The commands that work in an editor: name, what it does, and a hint at what it takes."""
+    for command in (*COMMANDS, *added(shell)):
+        if command.name not in _TERMINAL_ONLY:
+            yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
+
+
+def markdown(result: CommandResult) -> str:
+    """A result in the order a conversation shows it."""
+    parts: list[str] = []
+    if result.bar is not None:
+        rows = ["".join(piece for piece, _ in row) for row in bar_rows(result.bar, _BAR_WIDTH)]
+        parts.append(fenced(clean("\n".join([result.bar.title, *rows]))))
+    if result.text:
+        parts.append(clean(result.text))
+    if result.verbatim:
+        parts.append(fenced(clean(result.verbatim)))
+    if result.diff:
+        parts.append(fenced(clean(result.diff)).replace("```\n", "```diff\n", 1))
+    if result.table is not None:
+        parts.append(_table(result.table))
+    if result.todos:
+        parts.append(clean(to_markdown(result.todos)).rstrip())
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(table: Table) -> str:
+    rows = [table.columns, tuple("---" for _ in table.columns), *table.rows]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in row) + " |" for row in rows)
+
+
+def _cell(text: str) -> str:
+    return " ".join(clean(text).split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+Places = Callable[[str, object], list[Place]]
+"""The files a call of that name with these arguments is about."""
+
+
+def replay(messages: Sequence[Message], make: UpdateMaker, places: Places, put: Callable[[Any], None]) -> None:
+    """Hand everything a person saw of a conversation to `put`, oldest first; calls come with their results."""
+    calls: dict[str, ToolCall] = {}
+    for message in messages:
+        match message:
+            case UserMessage(origin="user"):
+                put(Said("user_message_chunk", clean(message.content)))
+            case AssistantMessage():
+                if message.reasoning.strip():
+                    put(Said("agent_thought_chunk", clean(message.reasoning)))
+                if message.content.strip():
+                    put(Said("agent_message_chunk", clean(message.content)))
+                calls.update((call.id, call) for call in message.tool_calls)
+            case ToolMessage():
+                _call(message, calls.get(message.tool_call_id), make, places, put)
+            case _:
+                pass  # what clio itself said to keep the conversation going was not seen
+
+
+def _call(
+    result: ToolMessage, call: ToolCall | None, make: UpdateMaker, places: Places, put: Callable[[Any], None]
+) -> None:
+    given = decoded(call.arguments) if call else None
+    title = call_title(Call(id=call.id, name=call.name, arguments=given)) if call else ""
+    named = places(result.name, given)
+    id = result.tool_call_id
+    status = "completed" if result.ok else "failed"
+    words = clean_line(f"{result.name} {title}")
+    put(make.call_started(id, result.name, words, status=status, places=named, given=given))
+    changed = _changed(result, given) if named else None
+    shown = Shown(changes=((named[0].path, changed),)) if changed else Shown(text=fenced(clean(result.content)))
+    put(make.call_news(id, shown=shown))
+
+
+def _changed(result: ToolMessage, given: object) -> Sides | None:
+    """What an edit changed, as far as the call itself says it."""
+    if not result.ok or not isinstance(given, dict):
+        return None
+    arguments = cast(dict[str, object], given)
+    match result.name:
+        case "edit_file":
+            old, new = arguments.get("old_string"), arguments.get("new_string")
+        case "write_file":
+            old, new = None, arguments.get("content")
+        case _:
+            return None
+    if not isinstance(new, str) or not isinstance(old, str | None):
+        return None
+    return Sides(old=old, new=new, line=1)
+
 
 Stop = Literal["end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled"]
 _IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and give the command there."

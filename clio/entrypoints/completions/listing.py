@@ -11,15 +11,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.paths import clio_home, project_folder, user_home
-from clio.config.worktree_link import MARK, link_of
-from clio.storage.reading import read_regular
+from clio.config.project_links import MARK, link_of
+from clio.storage.files import read_regular
+from clio.text.lazy_regex import LazyRegex
 
 MAX_LISTED = 200
 NOTE_CHARS = 60
-_PLAIN = LatePattern(r"[A-Za-z0-9_@%+][\w@%+=:,./-]*", re.ASCII)
-_UNSEEN = LatePattern(
+_PLAIN = LazyRegex(r"[A-Za-z0-9_@%+][\w@%+=:,./-]*", re.ASCII)
+_UNSEEN = LazyRegex(
     r"[^\x20-\x7e\u00a1-\u2027\u202f-\uffff]+|[\xad\u061c\u115f\u180e\u200b-\u200f\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\uffff]+"
 )
 
@@ -56,9 +56,9 @@ def _line(word: str, note: str) -> str:
 
 def _sessions(project: Path, home: Path) -> Rows:
     """The start of each id, with the session's title, marked where the repository brought it; the newest first."""
-    from clio.commands.sessions.table import id_length, title_of
+    from clio.commands.session_table import id_length, title_of
     from clio.sessions.listing import list_sessions
-    from clio.sessions.own import OwnSessions
+    from clio.sessions.store import OwnSessions
 
     infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_talk]
     length = id_length(info.id for info in infos)
@@ -69,7 +69,7 @@ def _sessions(project: Path, home: Path) -> Rows:
 
 def _models(project: Path, home: Path) -> Rows:
     """Names of the user's own, and models whose price is known, by server; what a server offers is not asked for."""
-    from clio.providers.price_book import PriceBook
+    from clio.providers.prices import PriceBook
     from clio.providers.profiles import PRESETS
 
     known = [(name, "configured") for name in _configured_models(project, home)]
@@ -84,8 +84,8 @@ def _models(project: Path, home: Path) -> Rows:
 
 def _configured_models(project: Path, home: Path) -> list[str]:
     """The names below `models:` in the files of configuration, none of one that cannot be read."""
+    from clio.config.fields import read_settings
     from clio.config.paths import home_config, project_config
-    from clio.config.yaml_settings import read_settings
     from clio.errors import ClioError
 
     found: list[str] = []

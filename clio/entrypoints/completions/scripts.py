@@ -1,9 +1,224 @@
-"""The scripts by which bash, zsh and fish complete clio's words: the text beside this file, with the tables put in."""
+"""The scripts by which bash, zsh and fish complete clio's words, made from the tables of the command line."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
-from clio.entrypoints.completions.places import Place, Row, aliases, places, valued
+from msgspec import Struct
+
+from clio.commands.command import Command
+from clio.commands.memory.portability import WIPE_CHOICES
+from clio.commands.registry import find
+from clio.commands.session_commands import SESSIONS
+from clio.config.command_line import COMMANDS, FLAGS, INPUTS, OUTPUTS, SUBCOMMANDS, Flag
+from clio.config.command_line import SUBCOMMAND_FLAGS as DOOR_SWITCHES
+from clio.config.command_line import VALUED_FLAGS as DOOR_VALUED
+from clio.config.fields import CONFIG_FIELDS
+from clio.memory.records import KINDS
+from clio.memory.typed.record import TYPES
+from clio.memory.unified.hits import FUSIONS, LAYERS
+from clio.providers.profiles import PRESETS
+from clio.providers.registry import OFFLINE
+from clio.text.decay import BANDS
+from clio.text.lazy_regex import LazyRegex
+
+LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
+"""What changes, and so is asked of clio where it is completed."""
+
+
+class Known(Struct, frozen=True, kw_only=True):
+    """kinds: by sub-command and word, which of LISTED may stand there. new: verbs that name what is not there yet."""
+
+    kinds: Mapping[tuple[str, str], str]
+    new: frozenset[tuple[str, str]]
+
+
+PLACES = Known(
+    kinds={
+        ("sessions", "ID"): "sessions",
+        ("note", "KEY"): "notes",
+        ("memory", "ID"): "entries",
+        ("prefs", "--scenario"): "scenarios",
+        ("prefs", "NAME"): "scenarios",
+        ("mcp", "NAME"): "servers",
+        ("skills", "NAME"): "skills",
+        ("style", "NAME"): "styles",
+        ("worktree", "NAME"): "worktrees",
+    },
+    new=frozenset((("mcp", "add"), ("skills", "new"), ("note", "set"))),
+)
+OPTION_WORDS: Mapping[str, tuple[str, ...]] = {
+    "memory KIND": KINDS,
+    "memory KIND|archive": (*KINDS, "archive"),
+    "memory --type": TYPES,
+    "memory --kind": (*KINDS, *TYPES),
+    "memory --scope": ("project", "user"),
+    "memory wipe --scope": tuple(WIPE_CHOICES),
+    "prefs --type": tuple(BANDS),
+    "prefs --format": ("context", "table"),
+    "recall --layer": LAYERS,
+    "recall --fusion": FUSIONS,
+}
+
+
+FILES, FOLDERS = "files", "folders"
+_TOKEN = LazyRegex(r"\[[^\]]*\]|\S+")
+_CHOICE = LazyRegex(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
+
+
+class Row(Struct, frozen=True):
+    """One word that may stand in a place, and what it means."""
+
+    word: str
+    note: str = ""
+
+
+class Place(Struct, frozen=True, kw_only=True):
+    """What may stand there: these words; or what `kind` names: files, folders, or one of LISTED, asked of clio."""
+
+    rows: tuple[Row, ...] = ()
+    kind: str = ""
+
+
+def places() -> dict[str, Place]:
+    """Every place by its key."""
+    found: dict[str, Place] = {"heads": Place(rows=tuple(_heads()))}
+    found["flags"] = _flag_rows(flag for flag in FLAGS if not flag.only)
+    for flag in FLAGS:
+        if place := _of_flag(flag):
+            found |= {f"value {name}": place for name in flag.names}
+    for first in dict.fromkeys(words[0] for words in COMMANDS):
+        _add(found, f"verbs {first}", [Row(words[1], words_of) for words, words_of in COMMANDS.items()
+                                       if words[0] == first and words[1:]])  # fmt: skip
+        found[f"flags {first}"] = _flag_rows(flag for flag in FLAGS if _fits(flag, first))
+    for door in SUBCOMMANDS:
+        command = door_command(door.name)
+        _add(found, f"verbs {door.name}", [Row(sub.name, sub.summary) for sub in command.subcommands])
+        behind = DOOR_SWITCHES | DOOR_VALUED
+        own = [flag for flag in FLAGS if behind & {*flag.names} or door.name in flag.only]
+        found[f"flags {door.name}"] = _flag_rows(own)
+        for verb in (command, *command.subcommands):
+            _add_verb(found, door.name, verb, "" if verb is command else verb.name)
+    return found
+
+
+def door_command(name: str) -> Command:
+    """The commands behind a door of that name."""
+    from clio.commands.subcommands import GC, IMPORT, WORKTREE
+
+    own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
+    command = own.get(name) or find(name)
+    assert command is not None
+    return command
+
+
+def aliases() -> dict[str, str]:
+    """Other names of sub-commands, and what they stand for."""
+    return {alias: door.name for door in SUBCOMMANDS for alias in door.aliases}
+
+
+def valued() -> tuple[list[str], list[str]]:
+    """The flags and options that take a value, and those of them that may be given without."""
+    always = {name for flag in FLAGS if flag.metavar for name in flag.names}
+    maybe = {name for flag in FLAGS if (flag.metavar or "").startswith("[") for name in flag.names}
+    for door in SUBCOMMANDS:
+        command = door_command(door.name)
+        for verb in (command, *command.subcommands):
+            always |= {name for name, value in _parse(verb.argument)[0] if value}
+    return sorted(always), sorted(maybe)
+
+
+def switches() -> set[str]:
+    """The flags and options that take no value."""
+    found = {name for flag in FLAGS if not flag.metavar for name in flag.names}
+    for door in SUBCOMMANDS:
+        command = door_command(door.name)
+        for verb in (command, *command.subcommands):
+            found |= {name for name, value in _parse(verb.argument)[0] if not value}
+    return found
+
+
+def _heads() -> Iterator[Row]:
+    from clio.config.command_line import FAMILIES
+
+    for first in dict.fromkeys(words[0] for words in COMMANDS):
+        yield Row(first, FAMILIES.get(first) or COMMANDS[first,])
+    yield from (Row(door.name, door.summary) for door in SUBCOMMANDS if (door.name,) not in COMMANDS)
+
+
+def _fits(flag: Flag, head: str) -> bool:
+    """Whether a flag may stand behind a sub-command that is no door."""
+    if head == "completions":
+        return flag.dest == "help"
+    if flag.only:
+        return head in flag.only
+    sets = bool(flag.field) or flag.dest in ("cwd", "config")
+    return flag.dest == "help" or (sets and head in ("config", "doctor", "acp")) or flag.dest in ("cwd", "config")
+
+
+def _flag_rows(flags: Iterable[Flag]) -> Place:
+    return Place(rows=tuple(Row(name, flag.summary) for flag in flags for name in flag.names if name.startswith("--")))
+
+
+def _of_flag(flag: Flag) -> Place | None:
+    """What a flag takes; None where it takes nothing, or what nobody can list."""
+    field = CONFIG_FIELDS.get(flag.field)
+    fixed = {"output": OUTPUTS, "input": INPUTS, "provider": (*(preset.name for preset in PRESETS), OFFLINE)}
+    if flag.metavar and (words := fixed.get(flag.dest) or (field.choices if field else ())):
+        return Place(rows=tuple(Row(word) for word in words))
+    kinds = {"FILE": FILES, "FOLDER": FOLDERS, "[SELECTOR]": "sessions"}
+    named = {"model": "models", "scenario": "scenarios", "worktree": "worktrees"}
+    kind = named.get(flag.dest) or kinds.get(flag.metavar or "", "")
+    return Place(kind=kind) if kind else None
+
+
+def _add(found: dict[str, Place], key: str, rows: list[Row]) -> None:
+    if rows:
+        found[key] = Place(rows=tuple(rows))
+
+
+def _add_verb(found: dict[str, Place], head: str, verb: Command, name: str) -> None:
+    options, words = _parse(verb.argument)
+    _add(found, f"options {head} {name}".rstrip(), [Row(option) for option, _ in options])
+    for option, value in options:
+        if place := _known(head, name, option, value):
+            found[f"value {head} {name} {option}".replace("  ", " ")] = place
+    for number, word in enumerate(words, start=1):
+        if name and (place := _known(head, name, "", word)):
+            found[f"place {head} {name} {number}"] = place
+            if word.endswith("…"):
+                found[f"place {head} {name} more"] = place
+
+
+def _known(head: str, verb: str, option: str, value: str) -> Place | None:
+    """What is known of a value that help writes so; None for free text."""
+    value = value.rstrip("….")
+    if _CHOICE.fullmatch(value):
+        return Place(rows=tuple(Row(part.partition(" ")[0]) for part in value.split("|")))
+    if words := OPTION_WORDS.get(f"{head} {verb} {option}") or OPTION_WORDS.get(f"{head} {option or value}"):
+        return Place(rows=tuple(Row(word) for word in words))
+    kind = FILES if value == "PATH" else "" if (head, verb) in PLACES.new else PLACES.kinds.get((head, value), "")
+    assert kind in ("", FILES, *LISTED)
+    return Place(kind=kind) if kind else None
+
+
+def _parse(argument: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """The options of an argument as help writes it, each with its value or "", and its other words in order."""
+    options: list[tuple[str, str]] = []
+    words: list[str] = []
+    for token in _TOKEN.findall(argument):
+        bare = token.rstrip("….").strip("[]")
+        before = options[-1] if options and options[-1][1] == "?" else None
+        if before and not bare.startswith("-"):
+            options[-1] = (before[0], bare)
+        elif bare in ("|", "--"):
+            break
+        elif bare.startswith("--"):
+            name, _, value = bare.partition(" ")
+            options.append((name, value or ("" if token.startswith("[") else "?")))
+        elif bare and token not in ("…", "..."):
+            words.append(bare + ("…" if token.endswith("…") else ""))
+    return [(name, value.replace("?", "")) for name, value in options], words
+
 
 SHELLS = ("bash", "zsh", "fish")
 

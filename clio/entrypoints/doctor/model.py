@@ -6,20 +6,18 @@ from collections.abc import Iterator
 
 from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import TooDear, open_spending
-from clio.algorithms.money import format_money
 from clio.config.loaded import Loaded
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
 from clio.errors import ClioError, ConfigError
 from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
 from clio.providers.http_provider import HttpProvider
-from clio.providers.known_efforts import usable_efforts
 from clio.providers.lesson_book import LessonBook
-from clio.providers.price_book import PriceBook
-from clio.providers.price_words import OLD_DAYS, SHOWN, states_cost
+from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request_facts, usable_efforts
+from clio.providers.prices import OLD_DAYS, SHOWN, PriceBook, states_cost
 from clio.providers.profiles import preset_named
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
-from clio.providers.request_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request_facts
+from clio.text.formatting import format_money
 
 LIVE_LIMIT_S = 60.0
 _LIVE_TOKENS = 2_000

@@ -16,56 +16,45 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
-from clio.entrypoints.doctor import (
-    bounded,
-    encodings,
-    folders,
-    model,
-    programs,
-    sandbox,
-    sessions,
-    settings,
-    stores,
-    versions,
-)
-from clio.entrypoints.doctor.bounded import Look, Named, run_all
-from clio.entrypoints.doctor.finding import Finding, Ground, fix
+from clio.entrypoints.doctor import data_checks, machine_checks, model
+from clio.entrypoints.doctor import finding as check_limits
+from clio.entrypoints.doctor.finding import Finding, Ground, Look, Named, fix, run_all
 from clio.errors import ConfigError, UsageError
-from clio.ui.plain import clean_line, inert_json
+from clio.ui.safe_text import clean_line, inert_json
 
 _NARROWEST = 20
 FIRST = (
-    Named(about="clio", check=versions.check_python),
-    Named(about="packages", check=versions.check_packages),
-    Named(about="commands", check=versions.check_grammar),
-    Named(about="clock", check=versions.check_clock),
-    Named(about="terminal", check=versions.check_terminal),
+    Named(about="clio", check=machine_checks.check_python),
+    Named(about="packages", check=machine_checks.check_packages),
+    Named(about="commands", check=machine_checks.check_grammar),
+    Named(about="clock", check=machine_checks.check_clock),
+    Named(about="terminal", check=machine_checks.check_terminal),
 )
 CONFIGURED = (
-    Named(about="configuration", check=settings.check_files),
-    Named(about="trust", check=settings.check_trust),
-    Named(about="extensions", check=settings.check_added),
+    Named(about="configuration", check=data_checks.check_files),
+    Named(about="trust", check=data_checks.check_trust),
+    Named(about="extensions", check=data_checks.check_added),
     Named(about="model", check=model.check_model, hint="look at the network, and at proxies in the environment"),
 )
 """What only a configuration that could be read has something to say about."""
 REST = (
-    Named(about="git", check=programs.check_git),
-    Named(about="ripgrep", check=programs.check_ripgrep),
-    Named(about="checks", check=programs.check_edit_checks),
-    Named(about="sandbox", check=sandbox.check_sandbox),
-    Named(about="confinement", check=sandbox.check_confinement),
-    Named(about="encodings", check=encodings.check_encodings),
-    Named(about="home", check=folders.check_home),
-    Named(about="project", check=folders.check_project),
-    Named(about="keys", check=folders.check_secrets),
-    Named(about="disk", check=folders.check_disk),
-    Named(about="space", check=folders.check_space),
-    Named(about="memory", check=stores.check_memory),
-    Named(about="team memory", check=stores.check_team),
-    Named(about="sessions", check=sessions.check_sessions),
-    Named(about="index", check=sessions.check_index),
-    Named(about="locks", check=stores.check_locks),
-    Named(about="undo", check=stores.check_undo),
+    Named(about="git", check=machine_checks.check_git),
+    Named(about="ripgrep", check=machine_checks.check_ripgrep),
+    Named(about="checks", check=machine_checks.check_edit_checks),
+    Named(about="sandbox", check=machine_checks.check_sandbox),
+    Named(about="confinement", check=machine_checks.check_confinement),
+    Named(about="encodings", check=data_checks.check_encodings),
+    Named(about="home", check=machine_checks.check_home),
+    Named(about="project", check=machine_checks.check_project),
+    Named(about="keys", check=machine_checks.check_secrets),
+    Named(about="disk", check=machine_checks.check_disk),
+    Named(about="space", check=machine_checks.check_space),
+    Named(about="memory", check=data_checks.check_memory),
+    Named(about="team memory", check=data_checks.check_team),
+    Named(about="sessions", check=data_checks.check_sessions),
+    Named(about="index", check=data_checks.check_index),
+    Named(about="locks", check=data_checks.check_locks),
+    Named(about="undo", check=data_checks.check_undo),
 )
 
 
@@ -104,9 +93,9 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: boo
     """
     wrong: list[Finding] = []
     try:
-        loaded, checks = Look(lambda: load(options, env)).wait(bounded.LIMIT_S), (*FIRST, *CONFIGURED, *REST)
+        loaded, checks = Look(lambda: load(options, env)).wait(check_limits.LIMIT_S), (*FIRST, *CONFIGURED, *REST)
     except TimeoutError as error:
-        yield fix("configuration", str(error), f"{bounded.HANGS}; nothing else can be looked at before it is read")
+        yield fix("configuration", str(error), f"{check_limits.HANGS}; nothing else can be looked at before it is read")
         return
     except ConfigError as error:
         sentence, _, todo = str(error).partition("; ")
@@ -118,9 +107,9 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: boo
     if fetch:
         checks = tuple(check for check in checks if check.about != "encodings")
     yield from wrong
-    yield from run_all(checks, ground, bounded.LIMIT_S)
+    yield from run_all(checks, ground, check_limits.LIMIT_S)
     if fetch:
-        yield from encodings.fetch_encodings(ground)
+        yield from data_checks.fetch_encodings(ground)
     if live:
         yield from model.ask_live(ground)
 

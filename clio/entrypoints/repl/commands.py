@@ -1,19 +1,23 @@
-"""Slash commands in the shell: a command is run, its result is shown, and what it asks for is carried out."""
+"""Slash commands in the shell: run, shown, and carried out, commits and pull requests among them."""
 
 import asyncio
 import sys
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, assert_never
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
-from clio.commands.called import MakeMeaning, MakePrompt
-from clio.commands.follow_ups import (
+from clio.commands.command import (
     Choose,
     ClearScreen,
+    CommandResult,
     Confirm,
+    EditText,
     ExportSession,
+    FollowUp,
     GitWork,
     GrantTrust,
     LoadWindow,
+    LongWork,
     NewSession,
     Prefill,
     Quit,
@@ -24,26 +28,85 @@ from clio.commands.follow_ups import (
     SetTheme,
     SleepNow,
     SwitchSession,
+    WaitFor,
 )
+from clio.commands.git_commands import describe_branch
 from clio.commands.registry import run_command
-from clio.commands.result import CommandResult, EditText, FollowUp, LongWork, WaitFor
+from clio.commands.typed_line import MakeMeaning, MakePrompt
 from clio.context.workspace_state import files_may_have_changed
+from clio.entrypoints.committing import Committing
 from clio.entrypoints.export_file import export
-from clio.entrypoints.long_work import until_key
-from clio.entrypoints.repl.behind import Behind
-from clio.entrypoints.repl.parts import Parts
-from clio.entrypoints.repl.plan import review_plan, review_proposed
+from clio.entrypoints.long_work import until_key, work_of
+from clio.entrypoints.repl.parts import Behind, Parts
 from clio.entrypoints.repl.start import recap
 from clio.entrypoints.repl.theme import Colours
-from clio.entrypoints.sleeping import work_of
+from clio.entrypoints.repl.turn import review_plan, review_proposed
 from clio.errors import ClioError
-from clio.storage.reasons import cause
-from clio.ui.editor import edit_text
+from clio.storage.locks import cause
+from clio.ui.keyboard_watch import KeyWatch
+from clio.ui.line_keys import copy_sequence
+from clio.ui.reviews import CommitReviewer
+from clio.ui.terminal_handoff import edit_text
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
-    from clio.ui.line.plain_line import PlainLine
-    from clio.ui.line.prompt_line import PromptLine
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_line import PromptLine
+
+
+_T = TypeVar("_T")
+_QUIET_S = 0.5
+"""Work that is over sooner is not spoken of."""
+
+
+async def carry_out(parts: Parts, step: GitWork) -> str:
+    """Do what /commit and /pr ask for; what was typed meanwhile. Raises ClioError, OSError."""
+    wait = _Wait(parts.screen.note)
+    if step.kind == "commit":
+        await Committing(parts.app, CommitReviewer(parts.desk), wait.on).run(step.words)
+    else:
+        result = await wait.on("writing the text", describe_branch(parts.app, step.words, step.file))
+        if result is None:
+            parts.screen.note("stopped")
+        else:
+            parts.screen.show_result(result)
+            copy(result)
+    return wait.typed
+
+
+def copy(result: CommandResult) -> None:
+    """Put the text a result offers on the terminal's clipboard, by OSC 52; nothing where there is no terminal."""
+    if result.copy and sys.stdout.isatty():
+        sys.stdout.write(copy_sequence(result.copy))
+        sys.stdout.flush()
+
+
+class _Wait:
+    """Waits until the work is done or Esc is pressed. note: prints a line. typed: what was typed meanwhile."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self.typed = ""
+
+    async def on(self, label: str, work: Awaitable[_T]) -> _T | None:
+        """What the work gives; None where the person stopped it. Raises what it raises."""
+        task = asyncio.ensure_future(work)
+
+        def stop() -> None:
+            task.cancel()
+
+        try:
+            async with KeyWatch(stop) as watch:
+                done, _ = await asyncio.wait({task}, timeout=_QUIET_S)
+                if not done:
+                    self._note(f"{label} … esc stops")
+                    await asyncio.wait({task})
+        finally:
+            task.cancel()
+        self.typed += watch.take_text().rstrip("\n")
+        with suppress(asyncio.CancelledError):
+            return task.result()
+        return None
 
 
 RunTurn = Callable[[Parts, str, MakeMeaning | None], Awaitable[None]]
@@ -152,8 +215,6 @@ class Commands:
                 self._prefill(typed)
                 screen.show_result(result)
             case GitWork():
-                from clio.entrypoints.repl.git import carry_out
-
                 self._prefill(await carry_out(parts, step))
             case WaitFor(saying=saying, work=work):
                 screen.note(f"{saying} …")

@@ -1,6 +1,9 @@
-"""What the shell is made of: the line, which stands at once, and everything behind it, which is imported later."""
+"""What the shell is made of: the prompt line first, the rest behind it in a thread; and how it ends."""
 
+import asyncio
+import contextlib
 import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -11,27 +14,31 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.agent.events import Emit, Event
+from clio.config.layers import load
 from clio.config.loaded import Loaded
+from clio.config.options import Options
 from clio.config.schema import Config
+from clio.config.trust import grant_all
 from clio.entrypoints import first_paint, garbage
 from clio.errors import ClioError
 from clio.ui.theme import Terminal, detect_terminal
 
 if TYPE_CHECKING:
     from clio.app import App
-    from clio.context.shelf import Shelf
-    from clio.ui.asking.desk import Desk
-    from clio.ui.asking.plan_review import PlanReviewer
-    from clio.ui.footer.session_facts import SessionFacts
-    from clio.ui.line.history import LineHistory
-    from clio.ui.line.plain_line import PlainLine
-    from clio.ui.line.prompt_line import PromptLine
-    from clio.ui.pause import Suspended
+    from clio.context.message_parts import Shelf
+    from clio.ui.footer import SessionFacts
+    from clio.ui.history import LineHistory
+    from clio.ui.keyboard_watch import KeyWatch
     from clio.ui.pipe_screen import PipeScreen
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_io import Desk
+    from clio.ui.prompt_line import PromptLine
     from clio.ui.reader.screen import ReaderScreen
+    from clio.ui.reviews import PlanReviewer
     from clio.ui.screen import Screen
-    from clio.ui.typing.keys import KeyWatch
-    from clio.ui.typing.typed_state import Held
+    from clio.ui.terminal_handoff import Suspended
+    from clio.ui.typing import Held
+
 
 _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
 # What the first command and the first tools of a turn open.
@@ -40,12 +47,12 @@ _OPENED_AHEAD = (
     "clio.agent.tool_calls",
     "clio.agent.tool_calls",
     "clio.security.command_policy",
-    "clio.tools.files.read",
-    "clio.tools.files.edit",
-    "clio.tools.search.search_text",
-    "clio.tools.search.listing",
+    "clio.tools.files.read_file",
+    "clio.tools.files.edit_file",
+    "clio.tools.files.search_text",
+    "clio.tools.files.read_file",
     "clio.tools.shell.run_command",
-    "clio.tools.truncate",
+    "clio.tools.output",
 )
 _TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
 
@@ -74,26 +81,26 @@ def make_line(
 ) -> "PromptLine | PlainLine":
     """The line for this terminal. history: None keeps earlier lines in memory only. The rest: see `PromptLine`."""
     if not terminal.takes_keys:
-        from clio.ui.line.plain_line import PlainLine
+        from clio.ui.plain_line import PlainLine
 
         return PlainLine(text="you: " if terminal.aloud else "> ", output=sys.stdout)
     from prompt_toolkit.history import InMemoryHistory
 
-    from clio.ui.line.completer import LineCompleter
-    from clio.ui.line.prompt_line import PromptLine
+    from clio.ui.completer import LineCompleter
+    from clio.ui.prompt_line import PromptLine
 
     def list_files() -> Sequence[str]:
-        from clio.tools.search.file_index import list_files
+        from clio.tools.files.file_index import list_files
 
         return list_files(loaded.project)
 
     def list_ahead() -> Sequence[str] | None:
-        from clio.tools.search.file_index import list_within
+        from clio.tools.files.file_index import list_within
 
         return list_within(loaded.project, limit_s=_AHEAD_S, most=_MOST_AHEAD)
 
     if terminal.aloud:
-        from clio.ui.reader.line import ReaderLine
+        from clio.ui.reader.prompt import ReaderLine
 
         return ReaderLine(
             sys.stdout,
@@ -142,10 +149,10 @@ def make_parts(
     """
     from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
-    from clio.security.path_policy import Workspace
-    from clio.ui.asking.approve import TerminalApprover, TerminalAsker
-    from clio.ui.asking.plan_review import PlanReviewer
-    from clio.ui.pause import suspended_both
+    from clio.security.actions import Workspace
+    from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
+    from clio.ui.reviews import PlanReviewer
+    from clio.ui.terminal_handoff import suspended_both
 
     def is_typing() -> bool:
         running = watch()
@@ -171,7 +178,7 @@ def make_parts(
 
 def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":
     """What shows the turns at this terminal. facts: for the line of a running turn."""
-    from clio.ui.notify import Notifier, settle
+    from clio.ui.turn_display import Notifier, settle
 
     notifier = Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s)
     if terminal.aloud:
@@ -190,10 +197,10 @@ def make_desk(
 ) -> "Desk":
     """The place for questions at this terminal."""
     if terminal.aloud:
-        from clio.ui.reader.desk import ReaderDesk
+        from clio.ui.reader.prompt import ReaderDesk
 
         return ReaderDesk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
-    from clio.ui.asking.desk import Desk
+    from clio.ui.prompt_io import Desk
 
     return Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
 
@@ -204,7 +211,7 @@ def this_terminal(config: Config) -> Terminal:
     if is_tty and sys.platform == "win32":
         import ctypes
 
-        from clio.ui.windows_console import switch_on
+        from clio.ui.terminal_handoff import switch_on
 
         is_tty = switch_on(ctypes.windll.kernel32)
     return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
@@ -216,8 +223,8 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
     facts: are told how far long work is. line: the one they stand on, which the person may be typing on.
     """
     from clio.providers.http_provider import HttpProvider
-    from clio.ui.markup.markdown import preload
-    from clio.ui.progress import Progress
+    from clio.ui.markdown import preload
+    from clio.ui.turn_display import Progress
 
     for name in _OPENED_AHEAD:
         import_module(name)
@@ -255,3 +262,94 @@ def terminal_size() -> tuple[int, int]:
     except OSError:
         return 80, 24
     return size.columns or 80, size.lines or 24
+
+
+class Behind:
+    """make: everything that is behind a line, for a configuration; may be called in a thread.
+
+    welcome: awaited once, with the first of them, before anything else is done with it.
+    failed: told of an error while they are made. parts: None until they are there.
+    """
+
+    def __init__(
+        self,
+        options: Options,
+        loaded: Loaded,
+        make: Callable[[Loaded], Parts],
+        *,
+        welcome: Callable[[Parts], Awaitable[None]],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self.parts: Parts | None = None
+        self._options = options
+        self._loaded = loaded
+        self._make = make
+        self._welcome = welcome
+        self._failed = failed
+        self._loading: asyncio.Task[Parts] | None = None
+
+    def app(self) -> "App | None":
+        """The running clio; None until it is there."""
+        return self.parts.app if self.parts else None
+
+    def begin(self) -> asyncio.Task[Parts]:
+        """Have it made, if it is not being made already."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(self._load())
+            self._loading.add_done_callback(self._ended)
+        return self._loading
+
+    async def ready(self) -> Parts:
+        """What is there, once it is. Raises what making it raised."""
+        loaded = await self.begin()
+        return self.parts or loaded
+
+    async def _load(self) -> Parts:
+        self.parts = parts = await asyncio.to_thread(self._make, self._loaded)
+        await self._welcome(parts)
+        return parts
+
+    def _ended(self, loading: asyncio.Task[Parts]) -> None:
+        if not loading.cancelled() and (error := loading.exception()) is not None:
+            self._failed(error)
+
+    async def trust(self, old: Parts) -> None:
+        """Store the trust, and go on in the same session with the configuration that follows from it."""
+        grant_all(self._loaded)
+        self._loaded = load(self._options, os.environ)
+        new = self._make(self._loaded)
+        session_id = old.app.session.id if old.app.session.messages else None
+        await old.app.close()
+        if session_id is not None:
+            new.app.open_session(session_id)
+        self.parts = new
+        new.screen.note("trusted; the project's settings count from now on")
+
+
+def on_interrupt(act: Callable[[], None]) -> None:
+    """Let Ctrl-C, where it comes as a signal, do this."""
+    with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, act)
+
+
+def on_end(act: Callable[[int], None]) -> None:
+    """Let the signals that end a program do this; called with the signal's number."""
+    loop = asyncio.get_running_loop()
+    with contextlib.suppress(NotImplementedError, AttributeError):  # Windows knows no SIGHUP either
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, act, number)
+
+
+def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
+    """Say how to come back to the session, or why it is not saved."""
+    session = app.session
+    if not session.persistent or not session.messages:
+        return
+    if session.unsaved:
+        screen.error(session.unsaved)
+    else:
+        from clio.commands.session_table import id_length
+
+        known = [info.id for info in app.store.list()]
+        screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")
+    screen.close()

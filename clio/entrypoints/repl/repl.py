@@ -1,47 +1,99 @@
-"""The shell: a line is read, a command or a turn is carried out, and the next line is read.
-
-The line can be typed on before the rest of clio is imported: that happens in a thread while the person types.
-"""
+"""The shell: a line is read, a command or a turn is carried out, and the next line is read."""
 
 import asyncio
 import contextlib
 import logging
 import os
 import sys
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clio.commands.slash import is_command
+from clio.commands.typed_line import is_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
-from clio.context.shelf import Shelf
+from clio.context.message_parts import Shelf
 from clio.context.workspace_state import working_tree
 from clio.entrypoints import first_paint
 from clio.entrypoints.idle import make_idle, sleep_at_exit
-from clio.entrypoints.repl.behind import Behind
-from clio.entrypoints.repl.end import farewell, on_end, on_interrupt
-from clio.entrypoints.repl.parts import Parts, make_line, make_parts, this_terminal, warm_up
-from clio.entrypoints.repl.plan import cycling, review_proposed
-from clio.entrypoints.repl.signs import LineSigns
+from clio.entrypoints.repl.parts import (
+    Behind,
+    Parts,
+    farewell,
+    make_line,
+    make_parts,
+    on_end,
+    on_interrupt,
+    this_terminal,
+    warm_up,
+)
 from clio.entrypoints.repl.start import ask_at_start, settle_trust, welcome
 from clio.entrypoints.repl.theme import Colours
-from clio.entrypoints.repl.turn import Turns, look
+from clio.entrypoints.repl.turn import Turns, cycling, look, review_proposed
 from clio.entrypoints.resuming import Resuming
 from clio.errors import ClioError
-from clio.ui.footer.session_facts import SessionFacts
-from clio.ui.lent import is_lent
-from clio.ui.line.history import LineHistory
-from clio.ui.line.signs import shell_line
+from clio.messages import AssistantMessage
+from clio.ui.footer import SessionFacts
+from clio.ui.history import LineHistory
+from clio.ui.line_rules import memory_line, shell_line, sign_hint
+from clio.ui.terminal_handoff import is_lent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clio.agent.lessons import Doubt
-    from clio.commands.called import MakeMeaning
+    from clio.app import App
+    from clio.commands.feedback_commands import QuickRating
+    from clio.commands.typed_line import MakeMeaning
     from clio.entrypoints.repl.commands import Commands
-    from clio.entrypoints.repl.pager import LastPager
-    from clio.entrypoints.repl.shell import TypedCommands
+    from clio.entrypoints.repl.user_programs import LastPager, TypedCommands
+
+
+_LOOK_S = 0.1
+
+
+class LineSigns:
+    """app: None until it is loaded."""
+
+    def __init__(self, app: "Callable[[], App | None]") -> None:
+        self._app = app
+
+    def hint(self, text: str) -> str:
+        """What Enter will do with the line; "" for a message."""
+        rating = self._rating(text)
+        return rating.hint if rating else sign_hint(text)
+
+    async def look_up(self, text: str) -> bool:
+        """Find out what the line being typed may be completed with; whether there is anything new to offer."""
+        early, model = self._app() is None, text.startswith("/model ")
+        if not early and not model:
+            return False
+        while (app := self._app()) is None:  # noqa: ASYNC110  typed before the rest of clio is there
+            await asyncio.sleep(_LOOK_S)
+        if not model:
+            return True
+        from clio.commands.model_commands import ask_server
+
+        return await ask_server(app)  # arguments, and commands that are not built in
+
+    def command(self, text: str) -> str:
+        """The slash command the line stands for; "" for a message."""
+        if rating := self._rating(text):
+            return rating.command
+        kept = memory_line(text)
+        return f"/memory remember -- {kept}" if kept else ""
+
+    def _rating(self, text: str) -> "QuickRating | None":
+        """The rating of the last answer a line is; None where it is a message, or no answer is there."""
+        app = self._app()
+        if app is None or not text.startswith(("+", "-", "−")):
+            return None
+        from clio.commands.feedback_commands import quick_rating
+
+        messages = app.session.messages
+        return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
+
 
 """After one turn: a person came to get work done."""
 
@@ -115,13 +167,13 @@ class Repl:
 
     @cached_property
     def _typed_commands(self) -> "TypedCommands":
-        from clio.entrypoints.repl.shell import TypedCommands
+        from clio.entrypoints.repl.user_programs import TypedCommands
 
         return TypedCommands(live=self._terminal.takes_keys)
 
     @cached_property
     def _pager(self) -> "LastPager":
-        from clio.entrypoints.repl.pager import LastPager
+        from clio.entrypoints.repl.user_programs import LastPager
 
         return LastPager(lambda: self._behind.parts, self._line, opens=not self._terminal.aloud)
 

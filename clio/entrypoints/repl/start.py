@@ -1,28 +1,104 @@
-"""What comes before the conversation: trust in the folder, the choice of a session, and what is said at the start."""
+"""What comes before the conversation: trust in the folder, choosing a session, the first start."""
 
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clio import __version__
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
+from clio.config.paths import FOLDER_NAME, display
 from clio.config.trust import decline_all, grant_all, should_ask
+from clio.context.instructions import OWN_FILE, find_instructions
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.parts import terminal_size
 from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from clio.providers.profiles import preset_named
+from clio.providers.registry import OFFLINE
 from clio.sessions.state import first_words
-from clio.ui.plain import clean, visible
+from clio.storage.files import make_folder
+from clio.ui.footer import read_branch
+from clio.ui.safe_text import clean, visible
 from clio.ui.theme import Terminal
 
-if TYPE_CHECKING:  # an earlier session is not for every start
-    from clio.commands.tables import Table
+if TYPE_CHECKING:
+    from clio.commands.command import Table
     from clio.sessions.session import Session
     from clio.sessions.store import SessionStore
+
+
+CONNECT = "export OPENAI_API_KEY=… or start Ollama"
+
+
+def first_lines(
+    loaded: Loaded, env: Mapping[str, str], *, model: str, server: str, user_home: Path
+) -> tuple[str, str, str]:
+    """The three lines of the first start. model, server: the provider's names."""
+    return (
+        who_answers(loaded, env, model=model, server=server),
+        where(loaded.project, user_home),
+        f"clio {__version__} · /help shows what can be typed here",
+    )
+
+
+def note_greeting(home: Path) -> None:
+    """Begin the file of earlier lines, whose absence means a first start: a plain terminal writes none by itself."""
+    with suppress(OSError):  # whoever types a line is told why it cannot be kept
+        make_folder(home)
+        (home / "history").touch(mode=0o600)
+
+
+def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: str) -> str:
+    """The model, its server and the key's place; without a model, how to get one."""
+    if server == OFFLINE:
+        asked = (loaded.config.provider or "").lower() == OFFLINE
+        return f"offline{' as asked' if asked else ': no key, no local server'} · {CONNECT}"
+    key = _key_place(loaded, env, server)
+    return f"{model} at {server} · {f'key from {key}' if key else 'no key needed'}"
+
+
+def where(project: Path, user_home: Path) -> str:
+    """The folder, its branch, and what the project tells agents; for what lacks, the command that mends it."""
+    folder = str(project) if project == user_home else display(project, project=None, user_home=user_home)
+    return " · ".join([folder, _git(project), *_own_folder(project), _instructions(project)])
+
+
+def _key_place(loaded: Loaded, env: Mapping[str, str], server: str) -> str:
+    """The variable or the file that the key is from, "" where there is none."""
+    if loaded.config.api_key:
+        return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
+    if loaded.config.api_key_command:
+        return "api_key_command"
+    preset = preset_named(server)
+    variable, key = preset.find_key(env) if preset else ("OPENAI_API_KEY", env.get("OPENAI_API_KEY", "").strip())
+    return variable if key else ""
+
+
+def _git(project: Path) -> str:
+    branch = read_branch(project)
+    if not branch:
+        return "no git: git init"
+    return f"git {branch}" if shutil.which("git") else f"git {branch}, but git is not installed"
+
+
+def _own_folder(project: Path) -> tuple[str, ...]:
+    return (f"{FOLDER_NAME}/",) if (project / FOLDER_NAME).is_dir() else ()
+
+
+def _instructions(project: Path) -> str:
+    found = find_instructions(project, person=project).files
+    if found:
+        return found[0].source
+    own = f"{FOLDER_NAME}/{OWN_FILE.name}"
+    return f"{own}: still to be filled in" if (project / own).is_file() else "no AGENTS.md: clio init"
+
 
 Ask = Callable[[str], str]
 """Shows a question and gives the answer line; raises EOFError where there is none."""
@@ -54,7 +130,7 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
 
 def ask_at_start(question: str) -> str:
     """A question before the line editor runs. What was typed before it is no answer: the prompt gets it."""
-    from clio.ui.early_input import keep_early_lines
+    from clio.ui.keyboard_watch import keep_early_lines
 
     first_paint.clear()
     keep_early_lines()
@@ -79,7 +155,7 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
 
 
 def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
-    from clio.commands.sessions.table import session_table
+    from clio.commands.session_table import session_table
 
     table = session_table(store.list(), running=None, now=time.time())
     sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
@@ -95,11 +171,11 @@ def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
 
 def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
     if terminal.aloud:
-        from clio.ui.reader.spoken import spoken_table
+        from clio.ui.reader.spoken_text import spoken_table
 
         yield from spoken_table(table)
         return
-    from clio.ui.markup.table import table_lines
+    from clio.ui.tables import table_lines
 
     heading, lines = table_lines(table, terminal_size()[0])
     yield from [heading, *lines] if heading else lines
@@ -108,8 +184,6 @@ def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
 def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
     """What a person must know before the first line: three lines at the very first start, later what is unusual."""
     if first:
-        from clio.entrypoints.first_start import first_lines, note_greeting  # once in a life
-
         yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
         note_greeting(loaded.home)
     if loaded.config.screen_reader:
@@ -124,7 +198,7 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
 def recap(session: "Session") -> Iterator[str]:
     """A resumed session in short: what it is called, how long it is, and how it ended."""
-    from clio.commands.sessions.table import count_messages
+    from clio.commands.session_table import count_messages
 
     parts = [f"session {_called(session)}", count_messages(len(session.messages))]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
@@ -136,7 +210,7 @@ def recap(session: "Session") -> Iterator[str]:
 
 def _called(session: "Session") -> str:
     """Its name, else how the person began, else as much of its id as tells it from others."""
-    from clio.commands.sessions.table import shortened
+    from clio.commands.session_table import shortened
 
     if session.name:
         return session.name
@@ -146,7 +220,7 @@ def _called(session: "Session") -> str:
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
     """The last messages as lines of plain text, each message cut to a few lines."""
-    from clio.export.wording import named_call
+    from clio.export.document import named_call
 
     near = messages[-2 * count :]  # what asked for the first result may stand before it
     asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}

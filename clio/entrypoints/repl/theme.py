@@ -11,14 +11,14 @@ from clio.config.paths import home_config
 from clio.config.theme_names import THEMES, theme_names
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ConfigError
+from clio.ui.palettes import Paper
 from clio.ui.theme import Terminal
-from clio.ui.themes.palette import Paper
-from clio.ui.themes.themes import Themes
+from clio.ui.themes import Themes
 
 if TYPE_CHECKING:
-    from clio.ui.line.plain_line import PlainLine
-    from clio.ui.line.prompt_line import PromptLine
-    from clio.ui.themes.question import BackgroundQuestion
+    from clio.ui.background_query import BackgroundQuestion
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_line import PromptLine
 
 
 class Colours:
@@ -41,8 +41,8 @@ class Colours:
         self._line = line
         if self._question is not None or not self._themes.asks:
             return
-        from clio.ui.line.prompt_line import PromptLine
-        from clio.ui.themes.question import BackgroundQuestion
+        from clio.ui.background_query import BackgroundQuestion
+        from clio.ui.prompt_line import PromptLine
 
         if isinstance(line, PromptLine):
             self._question = BackgroundQuestion(self._heard)
@@ -74,7 +74,7 @@ class Colours:
             yield f"theme {name}, until you leave: an incognito clio writes nothing"
             return
         path = home_config(self._loaded.home)
-        from clio.config.yaml_value import set_value
+        from clio.config.yaml_edit import set_value
 
         set_value(path, "theme", name)
         yield f"theme {name}, also from the next start on ({path})"
@@ -93,16 +93,15 @@ class Colours:
     def _show(self, parts: Parts) -> None:
         from rich.text import Text
 
-        from clio.ui.plain import clean_line
+        from clio.ui.safe_text import clean_line
         from clio.ui.screen import Screen
-        from clio.ui.themes.samples import sample_row
+        from clio.ui.themes import sample_row
 
         names = theme_names(self._loaded.home)
         screen, wide = parts.screen, max(map(len, names))
         if not isinstance(screen, Screen):
             listed = tuple(("→" if name == self._themes.name else "", name, _note(name)) for name in names)
-            from clio.commands.result import CommandResult
-            from clio.commands.tables import Table
+            from clio.commands.command import CommandResult, Table
 
             screen.show_result(CommandResult(table=Table(columns=("", "theme", "what for"), rows=listed, wide=2)))
             return

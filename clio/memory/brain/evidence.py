@@ -7,11 +7,7 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from clio.algorithms.asked import Asked, asked, is_asking
-from clio.algorithms.everyday import is_everyday
-from clio.algorithms.identifiers import parts
-from clio.algorithms.lexical import stem, terms
-from clio.algorithms.misspelling import is_misspelling
+from clio.text.vocabulary import Asked, asked, is_asking, is_everyday, is_misspelling, parts, stem, terms
 
 ENOUGH = 0.34
 """Of the question's words by weight, or of the text's own, for two words to be a reason."""

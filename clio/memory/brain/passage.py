@@ -2,11 +2,10 @@
 
 from collections import Counter
 
-from clio.algorithms.identifiers import parts
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.lexical import stem, terms
+from clio.text.lazy_regex import LazyRegex
+from clio.text.vocabulary import parts, stem, terms
 
-_WORD = LatePattern(r"\S+")
+_WORD = LazyRegex(r"\S+")
 _MARK = "…"
 
 

@@ -113,8 +113,7 @@ def _without_repetitions(found: Sequence[Scored], most: int) -> list[Scored]:
     """Without what a better one says nearly word for word; another number, path or "not" is another thing to say."""
     if len(found) < 2:
         return list(found[:most])
-    from clio.algorithms.guards import differences
-    from clio.algorithms.minhash import jaccard
+    from clio.text.similarity import differences, jaccard
 
     kept: list[Scored] = []
     for one in found:

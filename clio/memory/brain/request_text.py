@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from functools import cached_property
 
-from clio.algorithms.lexical import words
 from clio.memory.brain.ranker import Candidate
 from clio.messages import AssistantMessage, UserMessage, text_of
 from clio.sessions.session import Session
+from clio.text.vocabulary import words
 
 _SHINGLE = 4
 _HAS = 0.8

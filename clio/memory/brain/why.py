@@ -5,11 +5,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.memory.inject import Injected
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import read_regular
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.text.json_data import decode_json
 
 
 class WhyItem(Struct, frozen=True, kw_only=True):

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.memory.control.merge_records import lowered
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.ltm.kinds import provenance_of
@@ -15,6 +14,7 @@ from clio.memory.records import Provenance
 from clio.memory.typed.former import LEFT
 from clio.memory.typed.record import MemoryRecord
 from clio.storage.jsonl import read_lines
+from clio.text.json_data import decode_json
 
 
 class Archived(Struct, frozen=True, kw_only=True):

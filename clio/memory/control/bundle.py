@@ -6,13 +6,13 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw, Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.errors import UserError
 from clio.memory.ltm.archive import Kept
 from clio.memory.ltm.history import Ending
 from clio.memory.records import Note
 from clio.memory.typed.record import MemoryRecord
-from clio.storage.document import Document, Format, decode, encode
+from clio.storage.documents import Document, Format, decode, encode
+from clio.text.json_data import decode_json
 
 Section = Literal["knowledge", "memories", "notes", "scenarios", "styles", "feedback"]
 SECTIONS: tuple[Section, ...] = ("knowledge", "memories", "notes", "scenarios", "styles", "feedback")

@@ -7,7 +7,6 @@ import msgspec
 from msgspec import Raw, structs
 
 import clio
-from clio.algorithms.json_data import decode_json
 from clio.memory.control.bundle import (
     NOTHING,
     SECTIONS,
@@ -33,6 +32,7 @@ from clio.memory.typed.files import MemoryFiles
 from clio.memory.typed.shelf import Shelf
 from clio.memory.typed.store import Scope
 from clio.storage.jsonl import read_lines
+from clio.text.json_data import decode_json
 
 MAX_STYLE_BYTES = 100_000
 

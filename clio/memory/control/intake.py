@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Callable, Sequence
 
-from clio.algorithms.listeners import Tell, never, to_nobody
 from clio.errors import UserError
 from clio.memory.control.bundle import Bundle, MemoriesPart, RecordsPart
 from clio.memory.control.places import Places
@@ -15,6 +14,7 @@ from clio.memory.memories import SCOPES
 from clio.memory.records import Provenance
 from clio.memory.typed.store import Scope
 from clio.memory.undo import UndoLog
+from clio.text.listeners import Tell, never, to_nobody
 
 
 def take_in(

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 
 from msgspec import Struct, structs
 
-from clio.algorithms.listeners import nothing
 from clio.errors import UserError
 from clio.memory.control.texts import Clean, clean_record
 from clio.memory.ltm.merge import TRUST
@@ -18,6 +17,7 @@ from clio.memory.records import Provenance
 from clio.memory.typed.merging import nearest
 from clio.memory.typed.record import MemoryRecord, checked, same_words, without_use
 from clio.memory.typed.shelf import Shelf
+from clio.text.listeners import nothing
 
 
 class Merged(Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from clio.memory.sleep.state import SleepState, read_state
 from clio.memory.typed.files import MemoryFiles
 from clio.memory.typed.shelf import Shelf
 from clio.memory.vectors.documents import DOCUMENTS
-from clio.storage.document import load
+from clio.storage.documents import load
 from clio.storage.jsonl import read_lines
 
 

@@ -6,8 +6,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, structs
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.config.yaml_file import parse
 from clio.errors import ConfigError
 from clio.memory.control.bundle import FeedbackPart, StylesPart, is_nothing
@@ -23,14 +21,15 @@ from clio.memory.records import Note
 from clio.memory.styles.state import FORMAT, StyleState
 from clio.memory.typed.store import Scope
 from clio.memory.undo import UndoLog
-from clio.storage.atomic import write_atomic
-from clio.storage.document import load, update
-from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage.documents import load, update
+from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 HOW_THE_WORK_STANDS = "session_progress"
 """A page about the work on another machine, which is none of this one's."""
-_FILE_NAME = LatePattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
+_FILE_NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
 def take_notes(

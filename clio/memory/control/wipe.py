@@ -12,7 +12,6 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.control.hoards import Hoard
 from clio.memory.control.places import Places
@@ -21,10 +20,10 @@ from clio.memory.typed.files import FORMAT, Snapshot
 from clio.messages import UserMessage
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
-from clio.storage.atomic import sync_folder
-from clio.storage.document import Document, load, save
-from clio.storage.filelock import FileLock, read_owner
-from clio.storage.reading import open_regular
+from clio.storage.documents import Document, load, save
+from clio.storage.files import open_regular, sync_folder
+from clio.storage.locks import FileLock, read_owner
+from clio.text.json_data import decode_json
 
 LOCK_S = 10.0
 YOUNG_S = 1.0

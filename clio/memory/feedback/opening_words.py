@@ -5,18 +5,18 @@ English, and the plainest words of German, French and Spanish.
 
 from typing import Literal
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 Verdict = Literal["refused", "praised"]
 _OPENING_CHARS = 160
 _ENDS = r"(?=\s*(?:[,.!?;:…]|\s[-–—]|$|\n))"
 
 # "no" alone is an answer where clio has asked something.
-_BARE_NO = LatePattern(
+_BARE_NO = LazyRegex(
     r"(?:no+|nope|nah|nein|nee|non)(?: (?:man|dude|wait|bro))?(?=\s*(?:[,.!;…]|\s[-–—]))"
     r"(?!\W+(?:thank|thanks|problem|worries|rush|need|danke|merci|gracias)\b)"
 )
-_REFUSED = LatePattern(
+_REFUSED = LazyRegex(
     r"(?:(?:no+|nope|nein|non)\W+)?(?:"
     r"(?:that|this|it)(?:'s| is| was| looks| seems)(?: still| just| plain| completely| totally| all)? "
     r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|"
@@ -50,17 +50,17 @@ _PRAISE = (
     r"vielen dank|perfekt|super|prima|klasse|parfait|génial|perfecto|genial"
 )
 _THANKS = r"(?:many |vielen |okay |ok )?(?:thanks|thank you|thx|danke|merci|gracias)\b(?! to\b)"
-_PRAISED = LatePattern(
+_PRAISED = LazyRegex(
     rf"(?:(?:oh|ah|wow|yes|yeah|yep|ok|okay|ja|oui|sí)\W+)?(?:{_THANKS}|(?:{_PRAISE})(?:\W{{1,3}}{_THANKS}|{_ENDS}))"
 )
-_THANKED = LatePattern(_THANKS)
+_THANKED = LazyRegex(_THANKS)
 # "great, it broke again", "thanks, but …", "perfect. Now the tests fail": said all the same, and no praise.
-_SPOILT = LatePattern(
+_SPOILT = LazyRegex(
     r"\b(?:but|however|except|although|though|unfortunately|sadly|yet|still|again|instead|broke|broken|breaks?|"
     r"fail(?:s|ed|ing|ure)?|errors?|crash\w*|wrong|worse|worst|nothing|never|useless|slow\w*|bugs?|not|no|aber|"
     r"mais|pero|leider)\b|n't\b"
 )
-_SENTENCE = LatePattern(r"\n|(?<=[.!?])\s")
+_SENTENCE = LazyRegex(r"\n|(?<=[.!?])\s")
 
 
 def opening_verdict(text: str, *, after_question: bool) -> Verdict | None:

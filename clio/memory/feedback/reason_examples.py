@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from clio.algorithms.feedback import Category
+from clio.text.rating_phrases import Category
 
 EXAMPLES: Mapping[Category, tuple[str, ...]] = {
     "too_verbose": (

@@ -9,11 +9,11 @@ from typing import Any, Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.memory.feedback.command_words import checks_of, taken_back
 from clio.memory.feedback.opening_words import asks, opening_verdict
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.deeds import deeds_of
+from clio.sessions.side_effects import deeds_of
+from clio.text.json_data import decode_json
 
 Source = Literal["words", "tests", "revert"]
 WORDS_WEIGHT, TESTS_WEIGHT, REVERT_WEIGHT = 0.25, 0.25, 0.5

@@ -11,14 +11,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.decay import DAY_S
-from clio.algorithms.feedback import Category
-from clio.algorithms.json_data import decode_json
-from clio.storage.atomic import write_atomic
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
-from clio.storage.reading import open_regular
+from clio.storage.locks import FileLock
+from clio.text.decay import DAY_S
+from clio.text.json_data import decode_json
+from clio.text.rating_phrases import Category
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
 """Who said how an answer was: the person, or a sign of it: an undo, the next words, a green test, a revert."""
@@ -115,7 +113,7 @@ class Trajectories:
         """Move turns nobody rated to the archive after 90 days, and delete them there after 365; rated ones stay."""
         if not (self.path.exists() or self.archive.exists()):
             return Retained()
-        from clio.algorithms.consolidate import retention
+        from clio.text.consolidate import retention
 
         with self._lock():
             rated = self.all()

@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from clio.memory.ltm.kinds import SHAPES, Json, identity, is_entry, stored_id, to_entry
 from clio.memory.records import Entry, Kind
-from clio.storage.atomic import write_atomic
-from clio.storage.document import Document, Format, encode, load
+from clio.storage.documents import Document, Format, encode, load
+from clio.storage.files import write_atomic
 
 
 class Kept(Struct, frozen=True, kw_only=True):

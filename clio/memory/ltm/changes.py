@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Raw, Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.errors import UserError
 from clio.memory.ltm.archive import Kept
 from clio.memory.ltm.file import LtmDocument
 from clio.memory.ltm.kinds import Json
 from clio.memory.records import Kind
+from clio.text.json_data import decode_json
 
 
 class Piece(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec import Struct, structs
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import NewerDocument
 from clio.memory.ltm.kinds import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.records import KINDS, Entry, Kind, Knowledge
-from clio.storage.atomic import write_atomic
-from clio.storage.document import check_version, corrupt, set_aside
-from clio.storage.filelock import FileLock
-from clio.storage.reading import read_regular
+from clio.storage.documents import check_version, corrupt, set_aside
+from clio.storage.files import read_regular, write_atomic
+from clio.storage.locks import FileLock
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.memory.team.state import Living
 
 MAJOR_VERSION = 1
-_VERSION = LatePattern(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}")
+_VERSION = LazyRegex(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}")
 _LISTS = tuple(shape.section for kind, shape in SHAPES.items() if kind != "rule")
 _DETAILS = "context_rule_details"
 

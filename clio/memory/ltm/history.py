@@ -8,12 +8,12 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.memory.ltm.changes import Piece
 from clio.memory.ltm.kinds import SHAPES, Json, provenance_of, share, steps_of, string
 from clio.memory.records import Because, Kind
 from clio.memory.tolerant import number, texts
 from clio.storage.jsonl import append_lines, read_lines
+from clio.text.json_data import decode_json
 
 Ended = Literal["changed", "forgotten", "old", "uncertain", "superseded", "undone"]
 """Why a version ended: the entry says something else now, it left (see `Because`), or the change was undone."""

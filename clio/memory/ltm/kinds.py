@@ -7,16 +7,16 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.examples import stored_hashes
 from clio.memory.ltm.text import normal
 from clio.memory.records import DEFAULT_CONFIDENCE, KINDS, Entry, Kind, Provenance
 from clio.memory.tolerant import number, texts
+from clio.text.lazy_regex import LazyRegex
 
 Json = dict[str, Any]
 
 EVERYWHERE = "*"
-_STORED_ID = LatePattern(r"[^\s\x00-\x1f\x7f]{1,64}")
+_STORED_ID = LazyRegex(r"[^\s\x00-\x1f\x7f]{1,64}")
 _ID_DIGITS = 6
 
 

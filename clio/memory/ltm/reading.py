@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.config.team_folder import SHARED_NAME, is_shared
+from clio.config.project_links import SHARED_NAME, is_shared
 from clio.memory.examples import ExampleFiles
 from clio.memory.ltm.file import LtmDocument, read_ltm
 from clio.memory.records import KINDS, Entry, Freshness, Knowledge

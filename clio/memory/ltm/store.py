@@ -17,8 +17,8 @@ from clio.memory.ltm.reading import read_whole
 from clio.memory.records import Because
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.memory.undo import UndoLog, new_change
-from clio.storage.filelock import FileLock, NoLocks
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder
+from clio.storage.locks import FileLock, NoLocks
 
 
 class LtmStore:

@@ -4,13 +4,13 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 # Letters whose case means something: paths, dotted and underscored names, camelCase, short options.
-_CASED = LatePattern(r"[/\\_]|^-|\w\.\w|[a-z][A-Z]")
-_QUOTED = LatePattern(r"(?<![\w\\])(?:([`'\"])([^\s`'\"]+)\1|“([^\s“”]+)”|‘([^\s‘’]+)’|«([^\s«»]+)»)(?!\w)")
-_CLOSING = LatePattern(r"(?<=[\w)\]}`'\"”’»])[.!;,:…。！；，、]+$")
-_UNSEEN = LatePattern("[\u00ad\u200b\u2060\ufeff]")
+_CASED = LazyRegex(r"[/\\_]|^-|\w\.\w|[a-z][A-Z]")
+_QUOTED = LazyRegex(r"(?<![\w\\])(?:([`'\"])([^\s`'\"]+)\1|“([^\s“”]+)”|‘([^\s‘’]+)’|«([^\s«»]+)»)(?!\w)")
+_CLOSING = LazyRegex(r"(?<=[\w)\]}`'\"”’»])[.!;,:…。！；，、]+$")
+_UNSEEN = LazyRegex("[\u00ad\u200b\u2060\ufeff]")
 
 
 @lru_cache(maxsize=65_536)

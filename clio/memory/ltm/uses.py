@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from clio.memory.records import Entry
-from clio.storage.document import Format, load, update
+from clio.storage.documents import Format, load, update
 
 
 class Use(Struct, frozen=True, kw_only=True):

@@ -12,30 +12,28 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.algorithms.bands import (
-    DEFAULT_SCORE,
-    HARD_LIMIT,
-    bands_of,
-    check_score,
-    in_ranges,
-    is_cooled_down,
-    ranges_of,
-    smoothed,
-)
-from clio.algorithms.decay import (
-    DAY_S,
-    DEFAULT_FLOOR,
-    DEFAULT_HALF_LIFE_DAYS,
-    check_decay,
-    decay_coefficient,
-    weight_of,
-)
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.records import Provenance
 from clio.memory.typed.record import Action, MemoryRecord, Remembered, check_content, cleaned_tags, short
 from clio.memory.typed.store import TypedStore
+from clio.text.decay import (
+    DAY_S,
+    DEFAULT_FLOOR,
+    DEFAULT_HALF_LIFE_DAYS,
+    DEFAULT_SCORE,
+    HARD_LIMIT,
+    bands_of,
+    check_decay,
+    check_score,
+    decay_coefficient,
+    in_ranges,
+    is_cooled_down,
+    ranges_of,
+    smoothed,
+    weight_of,
+)
 
 Touch = Literal["touched", "cooldown", "not_found"]
 DEFAULT_TOP = 10

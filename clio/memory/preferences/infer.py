@@ -9,10 +9,10 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.lexical import stem, words
 from clio.memory.preferences.infer_cues import cues, trace
 from clio.memory.preferences.scenarios import BUILT_IN, ScenarioBook
+from clio.text.lazy_regex import LazyRegex
+from clio.text.vocabulary import stem, words
 
 MAX_CHARS = 4_000
 """Of a request, so that a pasted file costs nothing; what is asked stands before it, or in its last lines."""
@@ -20,7 +20,7 @@ _ENOUGH = 2.0
 _OPENING_CHARS, _OPENING_BONUS = 40, 1.5
 _FILES_CAP = 1.0
 
-_FENCED = LatePattern(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+_FENCED = LazyRegex(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 _SUFFIXES = {
     "coding": frozenset("py js ts tsx jsx go rs java kt c h cc cpp hpp rb php swift cs sql sh pm pl".split()),
     "writing": frozenset("md rst adoc txt tex".split()),

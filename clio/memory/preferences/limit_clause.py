@@ -6,9 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.limit_sentences import OwnSentence, Word, is_interrogative
 from clio.memory.preferences.notice_words import is_order
+from clio.text.lazy_regex import LazyRegex
 
 
 class Clause(Struct, kw_only=True):
@@ -43,7 +43,7 @@ _SPLITTERS = frozenset(
 DASHES = frozenset(("-", "--", "–", "—", "→", "=>"))
 
 
-_STARTS = LatePattern(
+_STARTS = LazyRegex(
     r"(?:(?:please|also|just|then|kindly|now) )*"
     r"(?:never|don't|no-longer|always|avoid|stop \w+ing|only (?:ever )?\w+|no (?!(?:one|idea)(?: |$))\w+|mustn't"
     r"|leave .*\b(?:alone|untouched|as|be|unchanged|out|on)\b|keep .*\b(?:as|unchanged|out|off|the same)\b|hands off"
@@ -57,7 +57,7 @@ _STARTS = LatePattern(
 )
 
 
-_WE_USE = LatePattern(
+_WE_USE = LazyRegex(
     r"we (?:use|only|don't|never|no-longer|always) .*\b(?:not|never|only|here|anymore|don't|no-longer)\b"
 )
 
@@ -72,7 +72,7 @@ _LEAD_WORDS = frozenset(
 )
 
 
-_LEADS = LatePattern(
+_LEADS = LazyRegex(
     r"(?:by the way|as (?:always|usual|ever)|one (?:more |last |other |small )?(?:thing|rule|remark|note|wish"
     r"|request)"
     r"(?: for (?:(?:the|all) future|(?:the )?next time|later))?"
@@ -104,7 +104,7 @@ _LEADS = LatePattern(
 )
 
 
-_DEMANDS = LatePattern(
+_DEMANDS = LazyRegex(
     r"(?:it(?:'s| is) (?:absolutely |really |very )?(?:essential|vital|crucial|critical|mandatory|imperative|key)"
     r"(?: (?:to me|for (?:us|me)))?(?: that)?"
     r"|(?:my|our|the) (?:only |one |first |general |golden |most important )?(?:condition|request|rule|requirement"
@@ -123,7 +123,7 @@ _DEMANDS = LatePattern(
     r"|(?:the team|we|we've|we have)(?: have| has)? (?:agreed|decided) that|keep in mind that|i forbid you to"
     r"|i (?:strongly )?prefer that you)\b[ ]?"
 )
-_REQUESTS = LatePattern(
+_REQUESTS = LazyRegex(
     r"(?:(?:could|can|shall) we (?:please )?(?:agree|say)(?: that)?|i'd (?:really |very much )?like you to"
     r"(?= stay| not| never| leave| keep| avoid| stop| always| ask)|i (?:want|need|expect) you to"
     r"(?= stay| leave| keep| avoid| ask)"
@@ -132,7 +132,7 @@ _REQUESTS = LatePattern(
     r"|(?:can|could|would|will) you (?:please |kindly )?(?=(?:in (?:the )?future|from now on|going forward)\b)"
     r")\b[ ]?"
 )
-_STANDING = LatePattern(
+_STANDING = LazyRegex(
     r"(?:from (?:now|here|this point|today|there) (?:on|onwards?|forward)|in (?:the )?future|going forward"
     r"|moving forward|henceforth|as of (?:now|today)|starting (?:today|now)|for all (?:future|my|our) \w+"
     r"|(?:for|in) (?:the future|all projects|every project)|as long as i(?:'m| am) working with you"
@@ -141,7 +141,7 @@ _STANDING = LatePattern(
 )
 
 
-_REMINDER = LatePattern(
+_REMINDER = LazyRegex(
     r"(?:(?:and|also|but|so|please|just|ok|as|a|one|small|quick|friendly) )*(?:remember|reminder|fyi|btw|nb"
     r"|(?:keep|bear) (?:it )?in mind|note(?: that|$| we)|just so you know|so you know|you should know|don't forget that"
     r"|for (?:your information|(?:the )?(?:future|later|record|next time)))\b"
@@ -156,7 +156,7 @@ _SCOPE_WORDS = (
 )
 
 
-IN_PROJECT = LatePattern(
+IN_PROJECT = LazyRegex(
     rf"\b(?:this|our) (?:\w+ )?{_SCOPE_WORDS}\b|\bthe (?:repo|repository|project|codebase|code base|monorepo)\b"
     rf"|\bthis is an? (?:\S+ )?{_SCOPE_WORDS}\b|\b(?:in|across|throughout|for) our \w+|\b(?:here|around here) at \w+"
     r"|\b(?:in|under|inside|below|from|to) (?:third_party|third-party|vendor|vendored|legacy|dist|src|lib"
@@ -167,20 +167,20 @@ IN_PROJECT = LatePattern(
 )
 
 
-HERE = LatePattern(r"\bhere\b")
+HERE = LazyRegex(r"\bhere\b")
 
 
-_RULES_HEADING = LatePattern(
+_RULES_HEADING = LazyRegex(
     r"\b(?:rules?|constraints?|conventions?|restrictions?|limits|boundaries|guidelines|don'ts?|donts)\b"
     r"|\b(?:things|points|bits) (?:\w+ )?to (?:know|remember|respect|observe|(?:keep|bear) in mind)\b|\bhow we work\b"
     r"|\bthings (?:are done|work) here\b"
 )
 
 
-TASK_HEADING = LatePattern(r"\b(?:tasks?|todos?|constraints?|steps?|scope|goals?|plan|non-goals)\b")
+TASK_HEADING = LazyRegex(r"\b(?:tasks?|todos?|constraints?|steps?|scope|goals?|plan|non-goals)\b")
 
 
-_SCOPE_LEAD = LatePattern(
+_SCOPE_LEAD = LazyRegex(
     rf"(?:(?:in|for|within|inside|with|on|across) (?:this|our) (?:\w+ )?{_SCOPE_WORDS} (?=\S)"
     r"|(?:in|for|with|during|inside|within|across|under|on|at|due to|because of|thanks to|by) (?:\S+ ){0,4}?\S+ "
     r"(?=(?:please |you )?(?:never|don't|always|avoid|no|nobody|nothing|only|we|it's|mustn't|should|there|use"
@@ -188,13 +188,13 @@ _SCOPE_LEAD = LatePattern(
 )
 
 
-_CONDITION = LatePattern(
+_CONDITION = LazyRegex(
     r"(?:if|when|whenever|while|since|because|due|as|before|after|once|unless|until|every time|each time|for|where"
     r"|in case|whatever|as long as|given|during)\b"
 )
 
 
-HEDGES = LatePattern(
+HEDGES = LazyRegex(
     r"(?:apparently|maybe|perhaps|probably|supposedly|allegedly|i (?:think|guess|believe|suppose|assume|wonder|feel"
     r"|was told|heard|read|know|hope|see|wish|noticed|found)|it (?:seems|looks|appears)|he|she|they|someone|somebody"
     r"|my colleague|the reviewer|the (?:client|customer|vendor|docs|doc|readme|comment|compiler|linter|linter)|qa"
@@ -204,7 +204,7 @@ HEDGES = LatePattern(
 )
 
 
-_PATH = LatePattern(
+_PATH = LazyRegex(
     r"(?<![\w/])(?:[\w.*@-]+/[\w./*@-]*|/[\w.-]+/[\w./*-]*|\.[a-z][\w.-]+|\*\.\w+"
     r"|[\w-]+\.(?:py|js|ts|tsx|jsx|go|rs|rb|java|kt|c|h|cpp|hpp|cs|php|sh|sql|md|rst|txt|json|ya?ml|toml|ini|cfg"
     r"|lock|xml"
@@ -374,7 +374,7 @@ IDLE = frozenset(
 """Behind "don't" or "never" these make no limit: idioms, states, what software does."""
 
 
-LASTING_WORDS = LatePattern(
+LASTING_WORDS = LazyRegex(
     r"\b(?:never|ever|always|anymore|any more|again|no-longer|anywhere|at all|whatsoever|under no circumstances"
     r"|in no case|no exceptions?|period|every|each|whenever|under any circumstances|nobody|any (?:project|file"
     r"|code|of my)"
@@ -383,7 +383,7 @@ LASTING_WORDS = LatePattern(
 )
 
 
-DEFINITE = LatePattern(r"\b(?:the|its|their|this|these|those|that)\b")
+DEFINITE = LazyRegex(r"\b(?:the|its|their|this|these|those|that)\b")
 
 
 _ARTEFACTS = frozenset(
@@ -413,7 +413,7 @@ _NOT_ARTEFACT = frozenset(
 """Counts only where the word is plural or generic, not with "the"."""
 
 
-UNTIL_TOLD = LatePattern(
+UNTIL_TOLD = LazyRegex(
     r"\b(?:until|unless|before|without) (?:i(?:'ve|'m| have)?(?: explicitly| clearly)? (?:say|said|tell|told|ok"
     r"|approve|approved|confirm|confirmed|give|gave"
     r"|given|ask|asked|looked|agree|agreed|signed|allow|want|request|reviewed|checked|seen|see)|asking"
@@ -428,7 +428,7 @@ TURN_VERBS = frozenset(
 )
 
 
-FINITE = LatePattern(
+FINITE = LazyRegex(
     r"\b(?:is|was|were|has|had|ran|run|came|went|got|found|left|happens?|works?|fails?|failed|appears?|appeared"
     r"|shows?|exists?|remains?|seems?|matched|were found"
     r"|are|did|does|will|would|can|could|anymore thanks|gets|comes|seen|pass|passed|passes)\b"

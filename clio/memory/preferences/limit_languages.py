@@ -2,10 +2,10 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.limit_clause import Clause, Strength, strength_of
+from clio.text.lazy_regex import LazyRegex
 
-_OTHER_LANGUAGES = LatePattern(
+_OTHER_LANGUAGES = LazyRegex(
     r"(?:bitte )?(?:niemals|nie|nie wieder|nie mehr)\b|(?:verwende|nutze|benutze|mach|mache|schreib|schreibe|fass"
     r"|rühr|ändere|lösche|lege|füge|committe|pushe"
     r"|nimm|installiere|importiere)\b.*\b(?:nie|niemals|nicht|kein|keine|keinen|nur|immer|ohne)\b"

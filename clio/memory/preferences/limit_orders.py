@@ -2,7 +2,6 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.limit_clause import (
     DEFINITE,
     FINITE,
@@ -23,6 +22,7 @@ from clio.memory.preferences.limit_clause import (
 )
 from clio.memory.preferences.notice_words import is_order
 from clio.memory.preferences.own_words import FILLER
+from clio.text.lazy_regex import LazyRegex
 
 _PROGRAM_VERBS = frozenset(
     """return close retry cache log send show poll call render load throw raise display fetch open print emit wait
@@ -31,14 +31,14 @@ _PROGRAM_VERBS = frozenset(
 )
 
 
-_OF_PROGRAM = LatePattern(
+_OF_PROGRAM = LazyRegex(
     r"\b(?:twice|on (?:mobile|desktop|every \w+|each \w+|page|load|start|startup|\d\w*)|when (?:the|a|no|it"
     r"|there)|while (?:the|a|it)|if (?:the|a|no|it|there)|in the \w+"
     r"|from the \w+|until the|after the|too \w+)\b"
 )
 
 
-_IDENTIFIER = LatePattern(r"\b(?:in|from|of|by|to) (?:[a-z]+[A-Z]\w*|[a-z]+_\w+|\w+\(\))|\b[a-z]+[a-z0-9]*\(\)")
+_IDENTIFIER = LazyRegex(r"\b(?:in|from|of|by|to) (?:[a-z]+[A-Z]\w*|[a-z]+_\w+|\w+\(\))|\b[a-z]+[a-z0-9]*\(\)")
 
 
 def _is_of_code_to_write(clause: Clause, verb: str, rest: str) -> bool:
@@ -53,7 +53,7 @@ _ALLOWED_AFTER_NEVER = frozenset(
 )
 
 
-_ASK_FIRST = LatePattern(
+_ASK_FIRST = LazyRegex(
     r"(?:always )?(?:ask|consult|warn|tell|notify|ping|inform) (?:me )?(?:before|first|instead|whenever"
     r"|if in doubt|each time|every time|when)\b"
     r"|(?:always )?(?:check|confirm|clear it|clear this|verify|talk|discuss|align|sync)(?: it| back"
@@ -69,7 +69,7 @@ _ASK_FIRST = LatePattern(
 )
 
 
-_HABIT_TRIGGER = LatePattern(
+_HABIT_TRIGGER = LazyRegex(
     r"(?:(?:every|each) time|whenever)\b|(?:when|while) (?:committ|push|merg|deploy|releas|tagg|renam|refactor"
     r"|writ|add|creat|delet|edit|review)ing\b|(?:when|if|once|after|as soon as) you(?:'ve| have)?"
     r" (?:write|add|create|change|edit|touch|rename|modify|delete|remove|commit|push|refactor|fix|review|changed|added"
@@ -80,7 +80,7 @@ _HABIT_TRIGGER = LatePattern(
 )
 
 
-_HABIT_TAIL = LatePattern(
+_HABIT_TAIL = LazyRegex(
     r"\b(?:in|to|on|with|for|at) (?:every|each|all|any)(?: of (?:my|our|your|the))? (?:commits?|commit messages?|prs?"
     r"|pull requests?|releases?|branch(?:es)?|branch names?|new \w+)\b"
     r"|\bwhen(?:ever)? you (?:write|add|create|change|edit|touch|rename|modify|delete|commit|push|refactor|fix|review)"
@@ -90,7 +90,7 @@ _HABIT_TAIL = LatePattern(
 )
 
 
-_NO_IDIOMS = LatePattern(
+_NO_IDIOMS = LazyRegex(
     r"no (?:thanks?|thank you|problems?|worries|worry|idea|clue|luck|rush|need|wonder|doubt|matter|way|sweat"
     r"|hurry|biggie|such|one(?= |$)|offense|offence|comment$"
     r"|reason|difference|effect|response|reply|answer|progress|success|errors?|failures?|output|results?|change$"
@@ -102,7 +102,7 @@ _NO_IDIOMS = LatePattern(
 )
 
 
-_NEGATED = LatePattern(
+_NEGATED = LazyRegex(
     r"(?P<neg>never|don't|not|no-longer|do never|neither)(?: (?:ever|just|please|also|again|you dare(?: to)?"
     r"|you ever|you|even"
     r"|to|use:|under any circumstances|in any case))*"
@@ -330,7 +330,7 @@ def judge_avoid(clause: Clause) -> Strength | None:
     return None
 
 
-_KEEP = LatePattern(
+_KEEP = LazyRegex(
     r"(?:let's |please |while |but |always )*(?:keep|leave|leaving|keeping|preserve|retain|maintain"
     r"|preserving) (?:(?P<object>.+?) )?"
     r"(?P<how>alone|untouched|unchanged|in$|there$|as is|as-is|as it is|as they are|as it was|be|intact"
@@ -784,7 +784,7 @@ def _plain_name(text: str) -> bool:
     )
 
 
-_WITHOUT = LatePattern(
+_WITHOUT = LazyRegex(
     r"(?P<verb>\S+)\b.*?\bwithout (?:any |ever |the )?(?:(?:touch|chang|modify|break|add|us|edit|renam|remov"
     r"|introduc|alter|install|mov|rewrit|creat|delet|reformat|updat|bump|refactor|mock|affect|depend)ing"
     r"|(?:new |external |extra |third-party |third party |additional )?(?:dependencies|libraries|libs|frameworks"

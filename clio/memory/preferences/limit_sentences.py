@@ -9,26 +9,26 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.own_words import is_pasted_line, mask_blocks, mask_quotes
+from clio.text.lazy_regex import LazyRegex
 
 MAX_CHARS = 200_000
 """Of a longer message the beginning and the end are read."""
 MAX_SENTENCE_WORDS = 90
 """A longer run of words without an end mark is cut into pieces of this length."""
 
-_ENDS = LatePattern(
+_ENDS = LazyRegex(
     r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bapprox)[.!?…]+[)\]\"']*(?=\s|$)|;(?=\s|$)"
     r"|\n|(?<=\s)(?=\d{1,2}[.)]\s+[A-Za-z])"
 )
-_BULLET = LatePattern(r"\s*(?:[-*•–+]|\d{1,2}[.)]|\[[ x]\]|\*\*)\s+")
-_WORD = LatePattern(r"\S+")
-_WRAPPED = LatePattern(r"(?<=[a-z,¤]{2})[ \t]*\n[ \t]*(?=[a-z])")
-_HEADING = LatePattern(r"\s*#{1,6}\s+(?P<title>.*)")
-_REST_IS_PASTED = LatePattern(
+_BULLET = LazyRegex(r"\s*(?:[-*•–+]|\d{1,2}[.)]|\[[ x]\]|\*\*)\s+")
+_WORD = LazyRegex(r"\S+")
+_WRAPPED = LazyRegex(r"(?<=[a-z,¤]{2})[ \t]*\n[ \t]*(?=[a-z])")
+_HEADING = LazyRegex(r"\s*#{1,6}\s+(?P<title>.*)")
+_REST_IS_PASTED = LazyRegex(
     r"diff --git |@@ |\+\+\+ |--- \S|Traceback |From: |Subject: |Begin forwarded|commit [0-9a-f]{7,40}\b"
 )
-_INTRODUCTION = LatePattern(r":\s*$")
+_INTRODUCTION = LazyRegex(r":\s*$")
 
 _OWN_HEADING = frozenset(
     """task tasks goal goals todo todos constraints constraint rules rule notes note important scope non-goals limits

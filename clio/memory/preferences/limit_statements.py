@@ -2,7 +2,6 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.limit_clause import (
     HERE,
     IDLE,
@@ -15,6 +14,7 @@ from clio.memory.preferences.limit_clause import (
     text_before,
 )
 from clio.memory.preferences.notice_words import is_order
+from clio.text.lazy_regex import LazyRegex
 
 _SEE = frozenset(
     "see be find have imagine believe expect notice know get reproduce tell run_it help seem need want hear".split()
@@ -27,7 +27,7 @@ _BUG_VERBS = frozenset(
 )
 
 
-_WE_DO = LatePattern(
+_WE_DO = LazyRegex(
     r"(?:we|our team|this team|the team|this (?:project|repo|repository|codebase|app|service|package|team)"
     r"|the (?:project|codebase))"
     r"(?: (?:also|still|all|really|strictly|generally|deliberately|currently|in \w+|as a team|here))*"
@@ -39,7 +39,7 @@ _PRAISED_OR_BLAMED = frozenset("say get forget find fix do make know help solve 
 """Behind "you always" these tell what the agent did, good or bad."""
 
 
-_YOU = LatePattern(
+_YOU = LazyRegex(
     r"(?:you|clio|you're|you are)(?: (?:really|please|also|ever|generally|simply))* (?P<modal>mustn't|shouldn't"
     r"|can't|won't|don't get to|don't|never|must never|should never"
     r"|may never|may only|must only|should only|can only|must always|should always|may|must|should"
@@ -116,7 +116,7 @@ def judge_you(clause: Clause) -> Strength | None:
     return None
 
 
-_I_DO = LatePattern(
+_I_DO = LazyRegex(
     r"(?:i|we)(?: (?:really|absolutely|just|definitely|explicitly|also|simply))* (?:"
     r"(?P<unwanted>don't want|never want|no-longer want|don't ever want|don't wanna|don't allow|won't accept"
     r"|don't accept|don't tolerate|won't tolerate|refuse|forbid"
@@ -132,7 +132,7 @@ _I_DO = LatePattern(
 )
 
 
-_I_WOULD = LatePattern(
+_I_WOULD = LazyRegex(
     r"(?:i'd|i would|we'd|we would|i|we)(?: (?:really|much|strongly))* (?:"
     r"rather (?:you |that you |not have you |not have |have you not )|prefer (?:it "
     r"|that )?(?:if )?(?:that )?you (?:not|never|didn't|don't|stopped|wouldn't|to not|left|kept|asked|always)"
@@ -220,7 +220,7 @@ def judge_i(clause: Clause) -> Strength | None:
     return strength_of(clause)
 
 
-_MOVED = LatePattern(
+_MOVED = LazyRegex(
     r"(?:we|we've|we have|the team|i|i've)(?: (?:just|recently|finally|now|all|completely|have|already))* (?:"
     r"(?:moved|migrated|switched|gone|went|got|changed|come) (?:off|away from|over from|from \S+ (?:\S+ )?to)\b"
     r"|(?:abandoned|ditched|dropped|retired|banned|got rid of|deprecated|removed|"
@@ -228,7 +228,7 @@ _MOVED = LatePattern(
 )
 
 
-_HAVE_MOVED = LatePattern(
+_HAVE_MOVED = LazyRegex(
     r"(?:we've|we have)(?: \w+ly)? (?:moved|migrated|switched|standardi[sz]ed|settled) (?:to|on|over to) (?!the|a"
     r"|an)\S+"
 )

@@ -2,7 +2,6 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.limit_clause import (
     HEDGES,
     HERE,
@@ -18,6 +17,7 @@ from clio.memory.preferences.limit_clause import (
     text_before,
 )
 from clio.memory.preferences.notice_words import is_order
+from clio.text.lazy_regex import LazyRegex
 
 _BUG_STATES = frozenset(
     """work works run runs pass passes finish finishes fail fails compile compiles start starts stop stops load loads
@@ -26,7 +26,7 @@ _BUG_STATES = frozenset(
 )
 
 
-_CHANGES = LatePattern(
+_CHANGES = LazyRegex(
     r"(?:ever )?(?:change|break|move|grow|be (?:changed|edited|touched|modified|renamed|moved|deleted|removed"
     r"|upgraded|written"
     r"|committed|broken|reformatted|rebased|squashed|bumped|altered|restarted|dropped|checked in|reordered"
@@ -42,7 +42,7 @@ _CHANGES = LatePattern(
 )
 
 
-_TOOL_VERBS = LatePattern(
+_TOOL_VERBS = LazyRegex(
     r"(?:ci|the ci|our ci|cd|pipeline|the pipeline|our pipeline|the build|build|pre-commit|pre-commit hooks?"
     r"|the pre-commit hook.*"
     r"|the linter|linter|our linter|(?:our |the |my )?(?:(?:code|coding) )?(?:style ?guide|style)"
@@ -59,12 +59,12 @@ _TOOL_VERBS = LatePattern(
 )
 
 
-_NOT_TO_BE = LatePattern(
+_NOT_TO_BE = LazyRegex(
     r"(?P<subject>.+?) (?:isn't|aren't|is never|are never|is not|are not|not|never) to be \w+(?:ed|en|t|un)\b"
 )
 
 
-_FORBIDDEN = LatePattern(
+_FORBIDDEN = LazyRegex(
     r"(?:(?P<subject>.+?) )?(?P<verb>is|are|it's|isn't|aren't|remains?|stays?|be|that's|was|were)(?: (?:strictly"
     r"|absolutely|really|also|all|now|still|considered"
     r"|declared|simply|generally|always|currently))* (?:off limits|off-limits|out of scope|none of your business"
@@ -81,7 +81,7 @@ _FORBIDDEN = LatePattern(
 )
 
 
-_STATE = LatePattern(
+_STATE = LazyRegex(
     r"(?P<subject>.+?) (?:is|are|stays?|remains?|gets?|get|has been|have been|must (?:stay|be|remain)"
     r"|should (?:stay|be|remain))"
     r"(?: \w+ly| all| also| build| now| still)* (?:frozen|read-only|readonly|immutable|generated|produced|put"
@@ -95,13 +95,13 @@ _STATE = LatePattern(
 )
 
 
-_BELONGS = LatePattern(
+_BELONGS = LazyRegex(
     r"(?P<subject>.+?) (?:belongs?|don't belong|doesn't belong|goes|go|lives?) (?:to|in|into|under|on|below"
     r"|next to|through)\b"
 )
 
 
-_QUANTITY = LatePattern(
+_QUANTITY = LazyRegex(
     r"(?:(?:max(?:imum)?|at most|no more than|not more than|up to|under|below|less than)\.? (?:line length "
     r"|file size |)?"
     r"(?:\d+|one|two|three|four|five|ten)\S* ?(?:\w+ )?(?:lines?|files?|commits?|functions?|params?|parameters?"
@@ -114,7 +114,7 @@ _QUANTITY = LatePattern(
 )
 
 
-_MODAL = LatePattern(
+_MODAL = LazyRegex(
     r"(?P<subject>\S+(?: \S+){0,8}?) (?P<modal>mustn't|must never|may never|should never|shouldn't|can't"
     r"|must always|should always"
     r"|must only|may only|can only|should only|must|may|should|shall|never|always|don't|doesn't|won't|no-longer"
@@ -123,7 +123,7 @@ _MODAL = LatePattern(
 )
 
 
-_CONVENTION = LatePattern(
+_CONVENTION = LazyRegex(
     r"(?P<subject>\S+(?: \S+){0,6}?) (?:(?:always|only|usually|strictly|all|also) )?(?P<verb>is|are|start|starts"
     r"|end|ends|follow|follows|mirror|mirrors|use|uses"
     r"|get|gets|need|needs|return|returns|have|has|carry|carries|take|takes)(?: (?:always|only|strictly|all"
@@ -498,7 +498,7 @@ def judge_modal(clause: Clause) -> Strength | None:
     return None
 
 
-_DOUBT = LatePattern(
+_DOUBT = LazyRegex(
     r"\b(?:wrong|broken|fail(?:s|ed|ing)?|missing|slow|cut|off|lost|stale|up|flaky|red|green|full of|outdated|gone"
     r"|empty|too|why|but|was"
     r"|were|did|didn't|just|already|currently|weird|strange"
@@ -508,7 +508,7 @@ _DOUBT = LatePattern(
 )
 
 
-_VALUE = LatePattern(
+_VALUE = LazyRegex(
     r"\d|\b(?:upper_case|tabs|spaces|pascalcase|newline|underscore|integer|utf8|german|english|dutch|french"
     r"|spanish|italian"
     r"|british|american|utc|iso|unix|ascii|utf-8|uppercase"
@@ -669,7 +669,7 @@ def judge_convention(clause: Clause) -> Strength | None:
     return None
 
 
-_ENVIRONMENT = LatePattern(
+_ENVIRONMENT = LazyRegex(
     r"(?:our|my|the|this|production|prod|customers?|clients?) .*\b(?:have no|has no|don't have|doesn't have"
     r"|lacks?|can't (?:show|reach|access|render|open)|without)"
     r" (?:\w+ )?(?:internet|network|root|sudo|access|gpu|shell|outbound|unicode|colou?rs?|docker|admin)\b"

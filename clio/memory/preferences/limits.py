@@ -12,7 +12,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.limit_clause import (
     DASHES,
     DEFINITE,
@@ -52,6 +51,7 @@ from clio.memory.preferences.limit_statements import judge_i, judge_we, judge_yo
 from clio.memory.preferences.limit_things import judge_convention, judge_environment, judge_forbidden, judge_modal
 from clio.memory.preferences.notice_parts import small
 from clio.memory.preferences.notice_words import is_order
+from clio.text.lazy_regex import LazyRegex
 
 Term = Literal["lasting", "unclear", "task"]
 
@@ -127,7 +127,7 @@ tired contain contains vanilla
     solo evita nada lass verwende nutze no-go drop abandoned quit""".split()
 )
 """A sentence without one of these states no limit; the patterns are not compiled for it."""
-_THANKS = LatePattern(
+_THANKS = LazyRegex(
     r"\W*(?:thank|thanks|thx|great|nice|good|perfect|lgtm|looks? good|well done|wow|cool|awesome|ok|okay|hi|hello"
     r"|hey|sorry|sure|yes|no"
     r"|again|one |small |another |jesus|ffs|why do you)\b",
@@ -184,11 +184,11 @@ def _judge_sentence(sentence: OwnSentence) -> tuple[list[tuple[Clause, Strength]
     return found, asks or (sentence.is_question and not found)
 
 
-_REPORT_TOPIC = LatePattern(
+_REPORT_TOPIC = LazyRegex(
     r"(?:steps|steps to reproduce|to reproduce|repro|expected|actual|given|bug|review|ticket|acceptance criteria"
     r"|requirements?|user story|error|warning|scenario)\b"
 )
-_REPAIR = LatePattern(
+_REPAIR = LazyRegex(
     r"(?:(?:and|so|please|can you|could you|then|but) )*(?:fix|add|move|rename|enforce|upgrade|implement|split"
     r"|rebase|remove|convert|show|write|make|cherry-pick"
     r"|profile|look|explain|describe|walk|use(?= an? )|draw|check|find|delete|set|adjust|correct|repair|handle|create"
@@ -199,7 +199,7 @@ _REPAIR = LatePattern(
 )
 
 
-_ASKS_WHY = LatePattern(
+_ASKS_WHY = LazyRegex(
     r"(?:(?:and|but|so) )*(?:why|how|what|which|where|who|is|are|does|do|can|should)\b(?! (?:not|longer)\b)"
 )
 
@@ -268,7 +268,7 @@ def _is_request(lows: Sequence[str]) -> bool:
     )
 
 
-_NOW = LatePattern(
+_NOW = LazyRegex(
     r"\b(?:yet|for now|right now|today|tonight|tomorrow|at the moment|for the moment|this time|so far|meanwhile"
     r"|in the meantime|for the time being|just yet|in this (?:function|method|class|file|pr|mr|commit|change|task"
     r"|case"
@@ -279,26 +279,26 @@ _NOW = LatePattern(
 )
 
 
-_ONE_TASK = LatePattern(
+_ONE_TASK = LazyRegex(
     r"(?:(?:just|only|but|and|please|ok|so) )*(?:for|in|on|during) this (?:task|change|one|time|pr|fix|commit|step"
     r"|issue|ticket)\b"
 )
-_REBUKE = LatePattern(
+_REBUKE = LazyRegex(
     r"(?:(?:and|but|so|hey|seriously) )*(?:why (?:do|did|are|have) you (?:keep|always|still|again"
     r"|not listen|constantly)"
     r"|how (?:often|many times)|i(?:'ve)? (?:told|asked) you|(?:this|that) is the \w+ time|you keep \w+ing)\b"
 )
-_JUST_TELL = LatePattern(
+_JUST_TELL = LazyRegex(
     r"(?:(?:and|but|please|only|just|for now) )*(?:tell|explain|show|describe|list|answer|look|summari[sz]e|report)\b"
 )
 
 
-_FOR_NOW = LatePattern(
+_FOR_NOW = LazyRegex(
     r"\b(?:yet$|for now|right now|at the moment|for the moment|this time|(?<!starting )today|tonight"
     r"|for this (?:task|change|pr)"
     r"|in this (?:function|method))\b"
 )
-_POINTS = LatePattern(
+_POINTS = LazyRegex(
     r"\b(?:it|them|that file|this file|these files|those files|this function|its|their|there|the (?:rest|other"
     r"|others|old|new"
     r"|footer|header|tests?|code|signature|response|index|second|first|release|file|function))\b"
@@ -346,7 +346,7 @@ _RULES: tuple[_Rule, ...] = (
 )
 
 
-_TEAM = LatePattern(r"\b(?:we|we're|we've|our|team|nobody|everyone|style guide)\b")
+_TEAM = LazyRegex(r"\b(?:we|we're|we've|our|team|nobody|everyone|style guide)\b")
 
 
 def _make(clause: Clause, strength: Strength, content: str, has_task: bool) -> StatedLimit:
@@ -399,7 +399,7 @@ def _scope(clause: Clause, content: str) -> LimitScope:
     return "project" if _TEAM.search(clause.line) else "user"
 
 
-_PRONOUN = LatePattern(r"\b(?:it|them|those|these|that)$|\b(?:it|them)\b(?! (?:is|are|'s))")
+_PRONOUN = LazyRegex(r"\b(?:it|them|those|these|that)$|\b(?:it|them)\b(?! (?:is|are|'s))")
 
 
 def _content(clause: Clause) -> str:

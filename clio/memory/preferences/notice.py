@@ -10,26 +10,26 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.notice_orders import ASKED_TO_STOP, order
 from clio.memory.preferences.notice_parts import HATED, LIKED, Noticed, Sentence, first, made
 from clio.memory.preferences.notice_style import complaint, praise
 from clio.memory.preferences.notice_tastes import swap, taste
 from clio.memory.preferences.notice_words import FINITE, LEAD, NOW, TAIL, is_order, is_pointing
 from clio.memory.preferences.own_words import FILLER, Said, own_sentences
+from clio.text.lazy_regex import LazyRegex
 
 MAX_NOTICED = 8
 """Of one message; who says more is writing a document."""
 _RULES = (order, taste, swap)
-_ONE_THING = LatePattern(r"\b(?:the|an?)\b", re.I)
+_ONE_THING = LazyRegex(r"\b(?:the|an?)\b", re.I)
 """A rule about "the" something, said behind a task, may be about that task alone."""
-_TURN = LatePattern(
+_TURN = LazyRegex(
     r"(?:(?:,| -| –| —) (?:and |but )?| (?:and|but) )(?:please )?"
     r"(?=(?:never|always|from now on|stop \w+ing|do(?:n't| not) ever)\b)",
     re.I,
     needs="never always from stop ever",
 )
-_THANKS = LatePattern(
+_THANKS = LazyRegex(
     r"(?:thank(?:s| you)|that works|that helped|looks good|well done|works now|good work|nice work)\b.{0,30}", re.I
 )
 
@@ -91,7 +91,7 @@ def _parts(whole: Sentence) -> Iterator[Sentence]:
         yield begun.after(turn.end())
 
 
-_ASKED = LatePattern(
+_ASKED = LazyRegex(
     r"(?:(?:ok(?:ay)?|and|also|so|please|pls|clio|hey|now|oh|btw|by the way)[\s,]+)*"
     r"(?P<ask>(?:can|could|will|would) you )?(?:please )?"
     r"(?:(?P<fyi>fyi|for your information)[\s,:]+"
@@ -101,8 +101,8 @@ _ASKED = LatePattern(
     re.I,
     needs="fyi information remember mind forget note memori reference record",
 )
-_CLAUSE = LatePattern(r"(?:the|our|my|your|his|her|their|its|a|an|we|you|they|it|there|i|every|each|all|no)\b", re.I)
-_NO_FACT = LatePattern(
+_CLAUSE = LazyRegex(r"(?:the|our|my|your|his|her|their|its|a|an|we|you|they|it|there|i|every|each|all|no)\b", re.I)
+_NO_FACT = LazyRegex(
     r"(?:when|how|what|why|where|who|me\b|us\b|him\b|her\b|the time|this\b|it\b|them\b|those\b|these\b)", re.I
 )
 

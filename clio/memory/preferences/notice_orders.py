@@ -4,7 +4,6 @@ import re
 
 from msgspec import structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.notice_parts import ALWAYS, NEVER, Noticed, Sentence, made, small
 from clio.memory.preferences.notice_words import (
     BEHAVIOUR,
@@ -19,15 +18,16 @@ from clio.memory.preferences.notice_words import (
     is_pointing,
 )
 from clio.memory.preferences.scenarios import ScenarioBook
+from clio.text.lazy_regex import LazyRegex
 
-_SUBJECT = LatePattern(
+_SUBJECT = LazyRegex(
     r"(?:you (?:should|must|shall|have to|need to|are to|may|can|ought to) (?:please )?"
     r"|i(?:'d| would)? (?:want|need|expect|ask|like) you to (?:please )?"
     r"|(?:please )?(?:make|be) sure (?:to |that you |you )?|remember to |see to it that you )",
     re.I,
     needs="you sure remember",
 )
-_SCOPE = LatePattern(
+_SCOPE = LazyRegex(
     r"(?P<scope>(?P<when>when(?:ever)?|every time|each time|if|before|after|while) (?P<who>you|we|i)?\b[^,¤]{2,60},"
     r"|(?:in|for|with|during|inside) (?!(?:general|case|that|this|it|fact|short|order|future|the future)\b)"
     r"[\w/.¤-]+(?: (?!(?:you|we|they|i|it|one|people)\b)[\w/.¤-]+){0,4}?,?)"
@@ -35,25 +35,25 @@ _SCOPE = LatePattern(
     re.I,
     needs="always never do use run write add ask check",
 )
-_NEVER = LatePattern(r"never(?:,? ever)?,?\s+(?!again\b)", re.I, needs="never")
-_ALWAYS = LatePattern(r"always\s+", re.I, needs="always")
-_DONT = LatePattern(
+_NEVER = LazyRegex(r"never(?:,? ever)?,?\s+(?!again\b)", re.I, needs="never")
+_ALWAYS = LazyRegex(r"always\s+", re.I, needs="always")
+_DONT = LazyRegex(
     r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I, needs="don't dont not n't"
 )
-_AGAIN = LatePattern(r"\b(?:ever again|again|ever|any ?more)$", re.I)
-_STOP = LatePattern(r"stop (?P<what>\w[\w-]*ing)\b", re.I, needs="stop")
-_SO_MUCH = LatePattern(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
-_AT_WORK = LatePattern(
+_AGAIN = LazyRegex(r"\b(?:ever again|again|ever|any ?more)$", re.I)
+_STOP = LazyRegex(r"stop (?P<what>\w[\w-]*ing)\b", re.I, needs="stop")
+_SO_MUCH = LazyRegex(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
+_AT_WORK = LazyRegex(
     r"stop (?!say|repeat|explain|ask|mention|thank|apologi)\w+ing (?:to |in |from )?(?:the (?!words?\b)|my |that )"
     r"|.*\b(?:once|when|after|until|if|before)\b",
     re.I,
 )
 """What code, or the work at hand, is to stop doing."""
-_NO = LatePattern(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I, needs="no")
-_WANT_NEVER = LatePattern(
+_NO = LazyRegex(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I, needs="no")
+_WANT_NEVER = LazyRegex(
     r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I, needs="want"
 )
-ASKED_TO_STOP = LatePattern(
+ASKED_TO_STOP = LazyRegex(
     rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I, needs="stop"
 )
 """A question that is an order."""

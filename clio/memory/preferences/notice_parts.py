@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.notice_words import TAIL
+from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["rule", "preference", "dislike", "praise", "complaint", "fact"]
 NEVER, ALWAYS, LIKED, DISLIKED, HATED = 0.5, 10.0, 9.0, 2.5, 2.0
@@ -45,7 +45,7 @@ class Sentence(Struct, frozen=True, kw_only=True):
         end += len(rest) - len(rest.lstrip())
         return structs.replace(self, text=self.text[end:], masked=self.masked[end:], **changes)
 
-    def without_tail(self, tail: LatePattern) -> "Sentence":
+    def without_tail(self, tail: LazyRegex) -> "Sentence":
         """Without words at its end that say nothing of the matter."""
         found = tail.search(self.masked)
         end = found.start() if found else len(self.masked)

@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 _ANSWERS = r"(?:answers?|explanations?|repl(?:y|ies)|responses?|summar(?:y|ies)|messages?|outputs?|writing|prose)"
 _MUCH = r"(?:(?:way|far|much|a bit|a little|rather|still|again|really|just) )*"
@@ -53,12 +53,12 @@ _THINGS = {
 _END = r"(?: for me| for my taste| again| please|, .{1,40})?[\s.!,]*"
 
 
-def _complaint(pattern: str) -> LatePattern:
-    return LatePattern(pattern, re.I, needs="too")
+def _complaint(pattern: str) -> LazyRegex:
+    return LazyRegex(pattern, re.I, needs="too")
 
 
-def _praise(pattern: str, needs: str) -> LatePattern:
-    return LatePattern(pattern, re.I, needs=needs)
+def _praise(pattern: str, needs: str) -> LazyRegex:
+    return LazyRegex(pattern, re.I, needs=needs)
 
 
 _COMPLAINTS = (

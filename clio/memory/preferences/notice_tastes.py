@@ -2,37 +2,37 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.notice_orders import MANNERS
 from clio.memory.preferences.notice_parts import ALWAYS, DISLIKED, HATED, LIKED, NEVER, Noticed, Sentence, made, small
 from clio.memory.preferences.notice_words import HERE, NOW, STANDING_END, TAIL, is_order, is_pointing
+from clio.text.lazy_regex import LazyRegex
 
 _ADVERBS = (
     r"(?:(?:really|much|generally|usually|strongly|personally|do|still|definitely|normally|typically|absolutely) )*"
 )
-_PREFER = LatePattern(rf"i(?P<would>'d| would)? ?{_ADVERBS}prefer\s+", re.I, needs="prefer")
-_LIKE = LatePattern(rf"i {_ADVERBS}(?P<verb>like|love|enjoy)\s+", re.I, needs="like love enjoy")
-_DISLIKE = LatePattern(
+_PREFER = LazyRegex(rf"i(?P<would>'d| would)? ?{_ADVERBS}prefer\s+", re.I, needs="prefer")
+_LIKE = LazyRegex(rf"i {_ADVERBS}(?P<verb>like|love|enjoy)\s+", re.I, needs="like love enjoy")
+_DISLIKE = LazyRegex(
     rf"i (?P<what>{_ADVERBS}(?P<verb>hate|dislike|detest|despise|don't {_ADVERBS}like|do not {_ADVERBS}like|can't stand"
     r"|cannot stand))\s+",
     re.I,
     needs="hate like detest despise stand",
 )
-_NO_WISH = LatePattern(r"i (?P<what>(?:don't|do not) want)\s+(?P<thing>\w+)\b", re.I, needs="want")
-_HABIT = LatePattern(
+_NO_WISH = LazyRegex(r"i (?P<what>(?:don't|do not) want)\s+(?P<thing>\w+)\b", re.I, needs="want")
+_HABIT = LazyRegex(
     r"i (?P<how>always|never|usually|normally|typically) (?P<verb>[\w-]+)\b", re.I, needs="always never ally"
 )
-_WE = LatePattern(r"we (?P<how>always|never) (?P<verb>[\w-]+)\b", re.I, needs="always never")
-_RATHER = LatePattern(r"i(?:'d| would) rather\s+", re.I, needs="rather")
-_SPECIFIC = LatePattern(
+_WE = LazyRegex(r"we (?P<how>always|never) (?P<verb>[\w-]+)\b", re.I, needs="always never")
+_RATHER = LazyRegex(r"i(?:'d| would) rather\s+", re.I, needs="rather")
+_SPECIFIC = LazyRegex(
     r"(?:this|that|it|these|those|your|his|her|their|the (?:second|first|third|other|last|former|latter|new|old|latest"
     r"|current|one|way|idea|result|design|approach|solution|name|look|previous|original)|option|both|neither|either|all"
     r"|what|where|not|if|we|you)\b",
     re.I,
 )
-_WHEN_YOU = LatePattern(r"(?:it )?(?:when|how|that) (?:you|your answers|answers|code|tests|commits|functions)\b", re.I)
-_GENERAL = LatePattern(r"\b(?:in general|generally|usually|always|over|to|as a rule|everywhere)\b", re.I)
-_POINTED = LatePattern(r"^ (?:that|those)\b|,", re.I)
+_WHEN_YOU = LazyRegex(r"(?:it )?(?:when|how|that) (?:you|your answers|answers|code|tests|commits|functions)\b", re.I)
+_GENERAL = LazyRegex(r"\b(?:in general|generally|usually|always|over|to|as a rule|everywhere)\b", re.I)
+_POINTED = LazyRegex(r"^ (?:that|those)\b|,", re.I)
 _NO_HABITS = frozenset(
     "get see have know think hear find need want forget feel hope believe remember understand".split()
 )
@@ -125,10 +125,10 @@ def _does(part: Sentence) -> Noticed | None:
     return made("preference", small(rest.text[2:].strip()), LIKED, certain=False)
 
 
-_SWAP = LatePattern(
+_SWAP = LazyRegex(
     r"use (?P<this>[^,]{1,60}?)(?: instead of | rather than | over |, not )(?P<that>[^,]{1,60})$", re.I, needs="use"
 )
-_NAME = LatePattern(
+_NAME = LazyRegex(
     r"(?!(?:a|an|the|this|that|these|those|it|my|your|our|two|one|some|any|all|its|their)\b)\S+(?: \S+)?", re.I
 )
 

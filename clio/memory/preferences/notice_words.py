@@ -2,7 +2,7 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 VERBS = frozenset(
     """
@@ -40,7 +40,7 @@ NOT_VERBS = frozenset(
     true false empty better worse enough quite more less so too really actually worked going gonna give stop forget
     fear surrender there here on in off up down out""".split()
 )
-MANNER_GERUNDS = LatePattern(
+MANNER_GERUNDS = LazyRegex(
     r"(?:apologi[sz]|add|us|explain|summari[sz]|repeat|thank|prais|compliment|ask|writ|putt|includ|comment|guess|assum"
     r"|mention|say|tell|narrat|recapp|restat|greet|creat|generat|print|talk|flatter|hedg|creating|reformatt|renam|ignor"
     r"|swear|emphasi[sz]|quot|hallucinat|invent|lectur|suggest|propos|offer|recommend|interrupt"
@@ -48,7 +48,7 @@ MANNER_GERUNDS = LatePattern(
     re.IGNORECASE,
     needs="ing",
 )
-LEAD = LatePattern(
+LEAD = LazyRegex(
     r"(?:(?:ok(?:ay)?|right|alright|great|good|thanks?(?: you)?(?: a lot| so much)?|thx|perfect|nice|cool|yes|yeah|yep"
     r"|no(?=[,.!])|hey|hi|hello|clio|hm+|ah|oh|well|so|and|but|also|btw|by the way|please|pls|listen|look|again"
     r"|once (?:more|again)"
@@ -57,39 +57,39 @@ LEAD = LatePattern(
     r"|i(?:'ve)? (?:said|told you) (?:it |this |that )?(?:before|already)|i repeat|just)\b[\s,:!.–—-]*)+",
     re.IGNORECASE,
 )
-STANDING = LatePattern(
+STANDING = LazyRegex(
     r"(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward|moving forward"
     r"|henceforth|as of (?:now|today))[\s,:]+",
     re.IGNORECASE,
     needs="from future forward henceforth of",
 )
-STANDING_END = LatePattern(
+STANDING_END = LazyRegex(
     r"[\s,]+(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward"
     r"|in all (?:my )?projects|for all future \w+|every single time)$",
     re.IGNORECASE,
     needs="from future forward projects time",
 )
-NOW = LatePattern(
+NOW = LazyRegex(
     r"\b(?:yet|for now|right now|now|today|tonight|tomorrow|at the moment|for the moment|this time|just now|so far"
     r"|until i|till i|before i|while i|in the meantime|for the time being|first thing)\b",
     re.IGNORECASE,
 )
-HERE = LatePattern(
+HERE = LazyRegex(
     r"\b(?:this|these|here|the (?:new|old|other|first|second|last|former|latter|same) ones?|line \d+|lines \d+)\b",
     re.IGNORECASE,
 )
-POINTS = LatePattern(
+POINTS = LazyRegex(
     r"(?:this|that|it|these|those|them|him|her|one|ones|so|there|here|again|way|like|the|same|either|both|all|anything"
     r"|something|everything|please|thing|things|ever|do|doing|done|too|as|well|you|what|i|asked|said|told)(?:\s+|$)",
     re.IGNORECASE,
 )
-TAIL = LatePattern(
+TAIL = LazyRegex(
     r"(?<![\s,.!;:…])(?:[\s,](?:please|pls|thanks?(?: you)?|thx|ok(?:ay)?|ever again|again|any ?more|ever|in general"
     r"|generally|for me|if possible|by the way|btw|will you|would you|right|for good)?|[.!;:…])+$",
     re.IGNORECASE,
 )
 """There is one way through a run of blanks: with two, a sentence whose code was blanked out would take for ever."""
-FINITE = LatePattern(
+FINITE = LazyRegex(
     r"\b(?:is|are|was|were|has|have|had|do|does|must|should|can|can't|cannot|will|won't|may|use|uses|used|run|runs|need"
     r"|needs|live|lives|lies|listen|listens|take|takes|expect|expects|require|requires|release|releases|go|goes|come"
     r"|comes|work|works|belong|belongs|mean|means|depend|depends|want|wants|like|likes|prefer|prefers|sit|sits|store"

@@ -9,46 +9,44 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 FILLER = "¤"
 MAX_CHARS = 8_000
 """A longer message is mostly pasted: only so much of its beginning and its end is looked at."""
 MAX_SENTENCE = 300
 
-_BLOCKS = LatePattern(
+_BLOCKS = LazyRegex(
     r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)"  # code between fences
     r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # what is between tags
     re.DOTALL | re.MULTILINE,
     needs="`` ~~ <",
 )
-_QUOTES = LatePattern(
+_QUOTES = LazyRegex(
     r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
     r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)",
     needs="` “ „ « \" ' ‘",
 )
-_PASTED_LINE = LatePattern(
+_PASTED_LINE = LazyRegex(
     r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
     r"|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\b|\w*(?:Error|Exception|Warning): |remote: |fatal: "
     r"|error(?:\[\w+\])?: |warning: |npm |E  |at \S+\("
     r"|(?:SYSTEM|[Ss]ystem|USER|[Uu]ser|HUMAN|[Hh]uman|ASSISTANT|[Aa]ssistant): |<\||\[/?INST\]"  # of a chat
 )
-_PASTED_REST = LatePattern(
+_PASTED_REST = LazyRegex(
     r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded",
     needs="# diff @@ +++ -- traceback from: subject: forwarded",
 )
-_INTRODUCTION = LatePattern(r":\s*$", needs=":")
-_OWN_LIST = LatePattern(
+_INTRODUCTION = LazyRegex(r":\s*$", needs=":")
+_OWN_LIST = LazyRegex(
     r"\b(?:my|these|the|some|a few|house|our|your|two|three|following) (?:\w+ )?"
     r"(?:rules?|preferences|conventions|wishes|requests|habits)\b"
     r"|\b(?:from now on|in future|remember|please note|for the future|going forward)\b",
     re.IGNORECASE,
 )
-_HANDED_OVER = LatePattern(
-    r"\b(?:review|summari[sz]e|explain|translate|check|convert|rewrite|fix|compare|parse)\b", re.I
-)
-_BULLET = LatePattern(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
-_ENDS = LatePattern(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
+_HANDED_OVER = LazyRegex(r"\b(?:review|summari[sz]e|explain|translate|check|convert|rewrite|fix|compare|parse)\b", re.I)
+_BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
+_ENDS = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
 
 
 class Said(Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.memory.preferences.notice_parts import Noticed
-from clio.storage.document import Format, update
+from clio.storage.documents import Format, update
 
 FILE = "memories.pending.json"
 MOST = 50

@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-from clio.algorithms.lexical import has_phrase, stem, words
 from clio.errors import UserError
+from clio.text.vocabulary import has_phrase, stem, words
 
 _ENOUGH_KEYWORDS = 2
 

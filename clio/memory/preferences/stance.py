@@ -3,13 +3,13 @@
 import re
 from typing import Literal
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 Stance = Literal["never", "always"]
 
-_NEVER = LatePattern(r"(?:please )?(?:never(?: ever)?|do not|don['’]t|stop|avoid|no more|no)\s+", re.IGNORECASE)
-_ALWAYS = LatePattern(r"(?:please )?(?:always)\s+", re.IGNORECASE)
-_VERB = LatePattern(r"(?:i )?(?:use|using|used|do|doing|write|writing|add|adding|prefer)\s+", re.IGNORECASE)
+_NEVER = LazyRegex(r"(?:please )?(?:never(?: ever)?|do not|don['’]t|stop|avoid|no more|no)\s+", re.IGNORECASE)
+_ALWAYS = LazyRegex(r"(?:please )?(?:always)\s+", re.IGNORECASE)
+_VERB = LazyRegex(r"(?:i )?(?:use|using|used|do|doing|write|writing|add|adding|prefer)\s+", re.IGNORECASE)
 _END = " .!,;:"
 
 

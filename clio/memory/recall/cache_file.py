@@ -9,10 +9,9 @@ from pathlib import Path
 from clio.errors import StorageError
 from clio.memory.recall.database import RecallIndexBusy, RecallIndexUnusable
 from clio.memory.recall.index import RecallIndex
-from clio.storage.atomic import NO_FOLLOW
-from clio.storage.document import set_aside
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
+from clio.storage.documents import set_aside
+from clio.storage.files import NO_FOLLOW, make_ignored_folder
+from clio.storage.locks import FileLock
 
 FILE = "recall.sqlite"
 _BESIDE = ("-journal", "-wal", "-shm")

@@ -12,13 +12,13 @@ from itertools import combinations
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.misspelling import LEAST_LETTERS, is_misspelling
 from clio.memory.recall.database import Database
 from clio.memory.recall.docs import Role
 from clio.memory.recall.pipeline import Turn
 from clio.memory.recall.text_blocks import Ref, TextBlocks
 from clio.memory.recall.words import Query, Term
+from clio.text.lazy_regex import LazyRegex
+from clio.text.vocabulary import LEAST_LETTERS, is_misspelling
 
 PASSAGE_BITS = 7
 ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
@@ -32,7 +32,7 @@ OF_ONE_SESSION = 40
 """So many of the candidates at most, or one session that says it again and again would be the only one."""
 _CHARS_PER_WORD = 6.0
 _TRIES = 6
-_UUID = LatePattern("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = LazyRegex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):

@@ -1,10 +1,10 @@
 """A long text cut into the pieces that are found one by one. Pure."""
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
 PASSAGE_CHARS = 700
 MAX_PASSAGES = 120
-_BREAK = LatePattern(r"\n\s*\n|\n|(?<=[.!?])\s")
+_BREAK = LazyRegex(r"\n\s*\n|\n|(?<=[.!?])\s")
 
 
 def passages(text: str) -> list[str]:

@@ -10,8 +10,8 @@ from operator import attrgetter
 
 from msgspec import Struct, structs
 
-from clio.algorithms.porter import porter
 from clio.memory.recall.words import Query
+from clio.text.porter import porter
 
 K1, B = 0.9, 0.3
 Exchange = tuple[int, int]

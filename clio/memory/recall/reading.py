@@ -6,12 +6,11 @@ from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.stamps import SessionStamp, words_only
 from clio.memory.recall.transcripts import Outputs, shown_whole, title_of, turns_of
 from clio.sessions import journal
-from clio.sessions.files import SessionFiles
-from clio.sessions.legacy_outputs import readers
+from clio.sessions.blobs import readers
 from clio.sessions.loading import load
-from clio.sessions.state import SessionState
+from clio.sessions.state import SessionFiles, SessionState
+from clio.storage.files import open_regular
 from clio.storage.jsonl import split_lines
-from clio.storage.reading import open_regular
 
 _ANSWER = b',"message":{"role":"assistant",'
 _RENAMED = b'{"type":"name",'

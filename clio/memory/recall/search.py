@@ -11,7 +11,6 @@ from typing import TypeVar
 
 from msgspec import structs
 
-from clio.algorithms.listeners import never
 from clio.errors import StorageError
 from clio.memory.recall.cache_file import CacheFile
 from clio.memory.recall.database import RecallIndexBusy
@@ -21,6 +20,7 @@ from clio.memory.recall.sync import SessionSync
 from clio.memory.recall.words import parse
 from clio.sessions.listing import file_names, session_ids
 from clio.sessions.store import SessionStore
+from clio.text.listeners import never
 
 T = TypeVar("T")
 

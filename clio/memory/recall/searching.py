@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
-from clio.algorithms.porter import porter
 from clio.memory.recall.candidates import Candidates
 from clio.memory.recall.docs import Recalled, Said, SessionHit, Signals
 from clio.memory.recall.passages import passages
@@ -34,6 +33,7 @@ from clio.memory.recall.pipeline import (
 )
 from clio.memory.recall.snippet import snippet
 from clio.memory.recall.words import Query, Term, stems
+from clio.text.porter import porter
 
 WEIGHED = 80
 """How many passages are weighed word for word; the others keep what FTS5 gave them."""

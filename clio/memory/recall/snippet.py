@@ -1,11 +1,11 @@
 """The piece of a text that shows why it was found. Pure."""
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.porter import porter
 from clio.memory.recall.words import Query, folded_words
+from clio.text.lazy_regex import LazyRegex
+from clio.text.porter import porter
 
 SNIPPET_CHARS = 300
-_WORD = LatePattern(r"\w+")
+_WORD = LazyRegex(r"\w+")
 _NEAR_WORDS = 50
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.sessions.files import JOURNAL, is_session_id
+from clio.sessions.state import JOURNAL, is_session_id
 
 _SNAPSHOT = ".json"
 _UNREAD = "!"

@@ -12,7 +12,7 @@ from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.index import RecallIndex
 from clio.memory.recall.reading import read_growth, read_outputs, read_whole
 from clio.memory.recall.stamps import SessionFolder, is_unread, lacks_outputs, words_only
-from clio.sessions.files import SessionFiles
+from clio.sessions.state import SessionFiles
 
 STEP_CHARS = 300_000
 """About how much text goes into the index at once, while somebody waits for all of it."""

@@ -11,10 +11,10 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.lexical import STOP_WORDS
-from clio.algorithms.porter import porter
 from clio.memory.recall.word_forms import other_forms
+from clio.text.lazy_regex import LazyRegex
+from clio.text.porter import porter
+from clio.text.vocabulary import STOP_WORDS
 
 MAX_QUERY_CHARS = 2_000
 MAX_TERMS = 24
@@ -22,15 +22,15 @@ _STOP_WORDS = STOP_WORDS | frozenset(
     # What contractions leave behind: "don't" is the words don and t.
     "s t d m ll re ve don doesn didn isn aren wasn weren won wouldn couldn shouldn haven hasn hadn many much".split()
 )
-_QUOTED = LatePattern(r'"([^"]*)"')
-_SCOPE = LatePattern(r"(?<!\S)in:(output|title)(?!\S)", re.IGNORECASE)
-_WORD = LatePattern(r"[^\W_]+")
-_COMPOUND = LatePattern(r"[^\W_]+(?:[_.-][^\W_]+)+")
-_HUMP = LatePattern(r"[a-z][A-Z]|[A-Z][A-Z][a-z]")
-_ASCII_WORD = LatePattern(r"[A-Za-z0-9]{4,80}")
-_PART = LatePattern(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_UNSPACED = LatePattern(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2,}")
-_MARKS = LatePattern(r"[\u0300-\u036f]")
+_QUOTED = LazyRegex(r'"([^"]*)"')
+_SCOPE = LazyRegex(r"(?<!\S)in:(output|title)(?!\S)", re.IGNORECASE)
+_WORD = LazyRegex(r"[^\W_]+")
+_COMPOUND = LazyRegex(r"[^\W_]+(?:[_.-][^\W_]+)+")
+_HUMP = LazyRegex(r"[a-z][A-Z]|[A-Z][A-Z][a-z]")
+_ASCII_WORD = LazyRegex(r"[A-Za-z0-9]{4,80}")
+_PART = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_UNSPACED = LazyRegex(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]{2,}")
+_MARKS = LazyRegex(r"[\u0300-\u036f]")
 
 
 class Term(Struct, frozen=True, kw_only=True):

@@ -14,8 +14,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ProviderError
 from clio.memory.records import AssertedBy
 from clio.memory.sleep.experiences import Experience
@@ -23,6 +21,8 @@ from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.nights import Ask
 from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 BUDGET_CHARS = 16_000
 """About 4,000 tokens of turns."""
@@ -32,8 +32,8 @@ _WORDS_CHARS, _ANSWER_CHARS = 1_200, 1_200
 _LEAST_QUOTE = 12
 _TEXT_CHARS = 500
 _POLL_S = 0.02
-_THOUGHTS = LatePattern(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
-_LIST = LatePattern(r"\[.*\]", re.S)
+_THOUGHTS = LazyRegex(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_LIST = LazyRegex(r"\[.*\]", re.S)
 
 
 class Digest(Struct, frozen=True, kw_only=True):

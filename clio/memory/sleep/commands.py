@@ -1,6 +1,6 @@
 """Shell lines taken apart as far as comparing them needs: which commands, in which order, and whose exit code it was.
 
-Policy reads lines with the grammar of bash (`clio.security.shell.syntax`); here a wrong answer costs a finding, not
+Policy reads lines with the grammar of bash (`clio.security.shell.parser`); here a wrong answer costs a finding, not
 safety, ten thousand lines must take less than a second, and the words are wanted as they were written.
 """
 
@@ -9,9 +9,9 @@ from functools import lru_cache
 
 from msgspec import Struct, structs
 
-from clio.algorithms.late_pattern import LatePattern
+from clio.text.lazy_regex import LazyRegex
 
-_TOKEN = LatePattern(
+_TOKEN = LazyRegex(
     r"(?P<space>(?:[ \t]|\\\n)+)"
     r"|(?P<redirect>(?:\d|&)?>{1,2}&?[ \t]*(?:\d\b|-(?![\w-])|[^\s;|&<>]+)|<(?!<)[ \t]*[^\s;|&<>()]+)"
     r"|(?P<op>&&|\|\||\|&?|[;\n]+)"
@@ -19,10 +19,10 @@ _TOKEN = LatePattern(
 )
 MAX_CHARS = 1_000
 """A longer line is a script in one line; nobody repeats it."""
-_QUIET_REDIRECT = LatePattern(r"\d?>{1,2}&\d|(?:\d|&)?>{1,2}\s*/dev/null|<")
+_QUIET_REDIRECT = LazyRegex(r"\d?>{1,2}&\d|(?:\d|&)?>{1,2}\s*/dev/null|<")
 _KEYWORDS = frozenset("for while until if case function select then do done fi [[ ! { ( time".split())
 _SETTING_UP = frozenset({"cd", "pushd", "popd", "set", "export", "source", "."})
-_ASSIGNMENT = LatePattern(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_ASSIGNMENT = LazyRegex(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 # Programs that only start another one, and how many words of theirs to pass over.
 _WRAPPERS: dict[tuple[str, ...], int] = {
     ("uv", "run"): 2,

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage
-from clio.sessions.deeds import deeds_of
+from clio.sessions.side_effects import deeds_of
 
 # What stands in the place of an output where nothing ran: a person said no, a sibling call failed, Esc was pressed.
 _NOT_RUN = ("the user doesn't want to proceed", "<tool_use_error>", "interrupted", "denied", "not allowed", "[denied")

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.inert import one_line, quotation, shortened
 from clio.memory.sleep.doings import Doing, doings_of
 from clio.memory.sleep.experiences import Experience
@@ -13,11 +12,12 @@ from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.outcomes import error_line, without_varying
 from clio.memory.sleep.runs import Change, Run, change_of, is_settled_by, reverts, run_of
 from clio.messages import AssistantMessage, Message, UserMessage
+from clio.text.lazy_regex import LazyRegex
 
 CONFIDENCE, COMMITTED = 0.7, 0.85
 _MAX_FILES, _MAX_COMMANDS, _COMMAND_CHARS, _WORDS_CHARS = 4, 2, 100, 200
 
-_SLIP = LatePattern(
+_SLIP = LazyRegex(
     r"(?:\w+\.)*(?:SyntaxError|IndentationError|TabError|NameError|UnboundLocalError|AssertionError)\b|assert\b"
     r"|Test\w+$"
     r"|.*(?:\bundefined:|\bnot defined\b|\bunused\b|\bdeclared and not used\b|\bimported and not used\b|\bundeclared\b"
@@ -27,30 +27,30 @@ _SLIP = LatePattern(
     re.IGNORECASE,
 )
 """Errors of code that is being written. Where the turn itself had just written it, mending it is no lesson."""
-_STYLE = LatePattern(
+_STYLE = LazyRegex(
     r".*(?:\bunused\b|\bdeclared and not used\b|\bimported (?:and|but) (?:not used|unused)\b|\bproperly formatted\b"
     r"|\breformat|\bline too long\b|\bno-unused|\bun-?sorted\b|\bimport block\b|\bprettier\b|\bgofmt\b|\bwhitespace\b)"
     r"|.*(?:SyntaxError|IndentationError|TabError)\b",
     re.IGNORECASE,
 )
 """What every linter says of everybody's code."""
-_PROSE = LatePattern(r"\.(?:md|rst|txt|adoc)$", re.IGNORECASE)
-_UNDO = LatePattern(
+_PROSE = LazyRegex(r"\.(?:md|rst|txt|adoc)$", re.IGNORECASE)
+_UNDO = LazyRegex(
     r"\W*(?:(?:no|nope|wait|stop|ok|hm+|sorry|please|actually)\W+)*(?:undo|revert|roll ?back|take (?:that|it) back)\b",
     re.IGNORECASE,
 )
-_CAUSE = LatePattern(
+_CAUSE = LazyRegex(
     r"\b(?:because|root cause|caused by|due to|turned out|(?:was|were) missing|needs? to|needed to|fixed (?:it )?by"
     r"|the (?:actual |real )?(?:issue|problem|bug|failure|error|culprit|cause|reason|fix) (?:was|is))\b",
     re.IGNORECASE,
 )
-_HEDGED = LatePattern(
+_HEDGED = LazyRegex(
     r"\b(?:might|may|maybe|perhaps|probably|could|likely|not sure|seems?|should|i'll|i will|let me|let's|if|for now"
     r"|skip)\b|\?",
     re.IGNORECASE,
 )
-_SENTENCE_END = LatePattern(r"(?<=[.!?])\s+|\n+")
-_FENCED = LatePattern(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+_SENTENCE_END = LazyRegex(r"(?<=[.!?])\s+|\n+")
+_FENCED = LazyRegex(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 
 
 class _Failure(Struct, kw_only=True):

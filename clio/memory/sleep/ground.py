@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clio.config.team_folder import SHARED_NAME
+from clio.config.project_links import SHARED_NAME
 from clio.memory.feedback.trajectories import Trajectories
 from clio.memory.long_term import LongTermMemory
 from clio.memory.memories import Memories

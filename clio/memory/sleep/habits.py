@@ -9,14 +9,14 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.decay import DAY_S
 from clio.memory.inert import one_line, shortened
 from clio.memory.sleep.doings import doings_of
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.habit_lines import Counted, counted, role_of
 from clio.memory.sleep.outcomes import outcome_of
-from clio.sessions.text import derived_id
+from clio.sessions.state import derived_id
+from clio.text.decay import DAY_S
 
 MAX_HABITS = 600
 """Commands and orders that are counted at once; those seen on the fewest occasions, then the oldest, give way."""

@@ -12,9 +12,6 @@ from typing import Literal
 
 from msgspec import structs
 
-from clio.algorithms.consolidate import BATCH, sample_replay
-from clio.algorithms.decay import DAY_S
-from clio.algorithms.listeners import Tell, to_nobody
 from clio.errors import ProviderError, StorageError
 from clio.memory.sleep.ask_model import Best, ask_about
 from clio.memory.sleep.experiences import Experience
@@ -30,7 +27,10 @@ from clio.memory.sleep.report import MAX_CHANGES, By, Report
 from clio.memory.sleep.state import Progress, read_state, write_state
 from clio.memory.sleep.tidy import Tidied, tidy
 from clio.sessions.store import SessionStore
-from clio.storage.reasons import cause, next_step
+from clio.storage.locks import cause, next_step
+from clio.text.consolidate import BATCH, sample_replay
+from clio.text.decay import DAY_S
+from clio.text.listeners import Tell, to_nobody
 
 ROUND = 50 * BATCH
 """About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them

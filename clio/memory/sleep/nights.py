@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.stored_time import format_stored_time
 from clio.memory.sleep.report import Report, ReportLog
 from clio.sessions.store import SessionStore
-from clio.storage.reading import read_regular
+from clio.storage.files import read_regular
+from clio.text.formatting import format_stored_time
+from clio.text.json_data import decode_json
 
 Ask = Callable[[str], str]
 """Puts a prompt to a model and returns its answer; raises ProviderError."""

@@ -3,15 +3,15 @@
 import re
 from typing import Literal
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.inert import seen
+from clio.text.lazy_regex import LazyRegex
 
 Outcome = Literal["passed", "failed", "unknown"]
 LINE_CHARS = 200
 _LOOKED_AT = 20_000
 """Of an output, from its end, where summaries and the last error stand."""
 
-_FAILED = LatePattern(
+_FAILED = LazyRegex(
     r"^Traceback \(most recent call last\)|^FAILED |^[1-9]\d* failed\b|^--- FAIL: |^FAIL\b(?!.*: 0)"
     r"|^=+ .*\b[1-9]\d* (?:failed|errors?)\b"
     r"|^[ \t]*(?:Tests?|Test Suites):\s+.*\b[1-9]\d* failed|\b[1-9]\d* (?:failing|failures?)\b|^npm ERR!|^panic: "
@@ -21,41 +21,39 @@ _FAILED = LatePattern(
 )
 _SIGNS = ("ail", "rror", "FAIL", "ERR", "Traceback", "Exception", "panic", "issue", "not found")
 """One of these is in whatever `_FAILED` matches; looking for them first spares most outputs the pattern."""
-_PASSED = LatePattern(
+_PASSED = LazyRegex(
     r"\b\d+ pass(?:ed|ing)\b|^ok\s+\S+|^PASS\b|^0 issues\b|\bAll checks passed\b|^Success: no issues|\b0 errors\b"
     r"|^BUILD SUCCESSFUL|^test result: ok|^OK(?: \(|$)|\b0 failures\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_ANSI = LatePattern(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
+_ANSI = LazyRegex(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07")
 # How sure a line is to tell the error: the first pattern that any line matches decides, and its `pick`th line is it.
-_TELLING: tuple[tuple[LatePattern, int], ...] = (
-    (LatePattern(r"^\[ERROR\] (?:\S+:\[\d+,\d+\] )(.+)", re.M), 0),
+_TELLING: tuple[tuple[LazyRegex, int], ...] = (
+    (LazyRegex(r"^\[ERROR\] (?:\S+:\[\d+,\d+\] )(.+)", re.M), 0),
     (
-        LatePattern(
-            r"^E[ \t]{2,}((?!assert\b|AssertionError)[\w.]*[A-Z]\w*(?:Error|Exception|Warning|Exit)\b.*)", re.M
-        ),
+        LazyRegex(r"^E[ \t]{2,}((?!assert\b|AssertionError)[\w.]*[A-Z]\w*(?:Error|Exception|Warning|Exit)\b.*)", re.M),
         -1,
     ),
-    (LatePattern(r"^(?:\S+:\d+(?::\d+)?:? ?)?[ \t]*(?:fatal )?(error(?:\[\w+\]| TS\d+)?: .*)", re.M), 0),
-    (LatePattern(r"^\S+?[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?((?:fatal )?error(?: TS\d+)?: .*)", re.M), 0),
+    (LazyRegex(r"^(?:\S+:\d+(?::\d+)?:? ?)?[ \t]*(?:fatal )?(error(?:\[\w+\]| TS\d+)?: .*)", re.M), 0),
+    (LazyRegex(r"^\S+?[:(]\d+(?:[:,]\d+)?\)?:? (?:- )?((?:fatal )?error(?: TS\d+)?: .*)", re.M), 0),
     (
-        LatePattern(
+        LazyRegex(
             r"^((?:\w+(?:\.|::))*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Timeout|NotFound)(?: \[\w+\])?: .*)", re.M
         ),
         -1,
     ),
-    (LatePattern(r"^> (?!Task\b|Configure\b|Run with|Get more)(\S.{10,})", re.M), 0),
-    (LatePattern(r"^[ \t]*((?:panic|fatal|FATAL|CRITICAL|FATAL ERROR): .*)", re.M), 0),
-    (LatePattern(r"^(?:\S+: )?(?:line \d+: )?(\S+: (?:command )?not found)$", re.M), 0),
-    (LatePattern(r"^E[ \t]{2,}(.+)", re.M), 0),
-    (LatePattern(r"^npm ERR! (?!code|errno|syscall|path|A complete|\s)(.+)", re.M), 0),
-    (LatePattern(r"^(?:FAILED|ERROR) \S+ - (.+)", re.M), 0),
-    (LatePattern(r"^[ \t]*\S+\.\w+:\d+(?::\d+)?: (.+)", re.M), 0),
-    (LatePattern(r"^[ \t]*(?:error|ERROR|Error)\b:?[ \t]+(\S.{8,})", re.M), 0),
-    (LatePattern(r"^(?:FAILED|FAILURE|ERROR|Failed): (\S.{8,})", re.M), 0),
-    (LatePattern(r"^--- FAIL: (\S+)", re.M), 0),
+    (LazyRegex(r"^> (?!Task\b|Configure\b|Run with|Get more)(\S.{10,})", re.M), 0),
+    (LazyRegex(r"^[ \t]*((?:panic|fatal|FATAL|CRITICAL|FATAL ERROR): .*)", re.M), 0),
+    (LazyRegex(r"^(?:\S+: )?(?:line \d+: )?(\S+: (?:command )?not found)$", re.M), 0),
+    (LazyRegex(r"^E[ \t]{2,}(.+)", re.M), 0),
+    (LazyRegex(r"^npm ERR! (?!code|errno|syscall|path|A complete|\s)(.+)", re.M), 0),
+    (LazyRegex(r"^(?:FAILED|ERROR) \S+ - (.+)", re.M), 0),
+    (LazyRegex(r"^[ \t]*\S+\.\w+:\d+(?::\d+)?: (.+)", re.M), 0),
+    (LazyRegex(r"^[ \t]*(?:error|ERROR|Error)\b:?[ \t]+(\S.{8,})", re.M), 0),
+    (LazyRegex(r"^(?:FAILED|FAILURE|ERROR|Failed): (\S.{8,})", re.M), 0),
+    (LazyRegex(r"^--- FAIL: (\S+)", re.M), 0),
     (
-        LatePattern(
+        LazyRegex(
             r"^(.*\b(?:cannot|can't|could not|couldn't|unable to|not found|no such|denied|refused|undefined|unresolved"
             r"|does not exist|doesn't exist|missing|invalid|timed out|already in use|unsupported|failed to)\b.*)",
             re.M | re.I,
@@ -67,27 +65,27 @@ _SUFFIXES = (
     "py|pyi|js|jsx|mjs|cjs|ts|tsx|vue|svelte|go|rs|rb|java|kt|scala|c|h|cc|cpp|hpp|cs|php|swift|m|sh|sql|ex|exs|json|"
     "yaml|yml|toml|css|html|xml|md|lua|pl|dart|zig"
 )
-_VARYING: tuple[tuple[LatePattern, str], ...] = (
-    (LatePattern(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[\s:]*"), ""),
+_VARYING: tuple[tuple[LazyRegex, str], ...] = (
+    (LazyRegex(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[\s:]*"), ""),
     (
-        LatePattern(
+        LazyRegex(
             r"\s*[([]?\b(?:in |took |after )?\d+(?:\.\d+)?\s?(?:ms|s|sec|secs|seconds|µs|us)\b[)\]]?(?=$|[\s,;.])"
         ),
         "",
     ),
-    (LatePattern(r"\b0x[0-9a-fA-F]{4,}\b"), "0x…"),
-    (LatePattern(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.I), "…"),
+    (LazyRegex(r"\b0x[0-9a-fA-F]{4,}\b"), "0x…"),
+    (LazyRegex(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.I), "…"),
     (
-        LatePattern(
+        LazyRegex(
             r"(?<![\w:/@.-])(?![\w-]+\.(?:com|org|io|dev|net|in)/)"
             r"(?:(?:[A-Za-z]:[\\/]|~?/|\.{1,2}/)(?:[\w@.+-]+[\\/])*|(?:[\w@.+-]+/){2,})([\w@+-][\w@.+-]*)"
         ),
         r"\1",
     ),
-    (LatePattern(rf"(\.(?:{_SUFFIXES}))[:(]\d+(?:[:,]\d+)?\)?"), r"\1"),
-    (LatePattern(r",? ?\(?\b(?:at |on )?line \d+(?:,? col(?:umn)? \d+)?\)?", re.I), ""),
+    (LazyRegex(rf"(\.(?:{_SUFFIXES}))[:(]\d+(?:[:,]\d+)?\)?"), r"\1"),
+    (LazyRegex(r",? ?\(?\b(?:at |on )?line \d+(?:,? col(?:umn)? \d+)?\)?", re.I), ""),
 )
-_VAGUE = LatePattern(
+_VAGUE = LazyRegex(
     r"(?:error|failed|failure|exit(?:ed)?(?: with)?|process|command|make|build|test|tests|the|aborting|due to|previous|"
     r"code|status|could not compile|\W|\d)*",
     re.I,

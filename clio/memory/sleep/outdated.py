@@ -8,13 +8,12 @@ whoever said the second is trusted no less, and what both name as examples has s
 
 from collections.abc import Sequence
 
-from clio.algorithms.lsh import LshIndex
-from clio.algorithms.minhash import jaccard, signature, tokens_of
 from clio.memory.ltm.kinds import scope
 from clio.memory.ltm.merge import TRUST
 from clio.memory.records import Entry, Kind
 from clio.memory.typed.judge import judge
 from clio.memory.typed.record import MemoryRecord
+from clio.text.similarity import LshIndex, jaccard, signature, tokens_of
 
 KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")
 """Those that say what is so. Of an error there may be several solutions, and of a task several ways."""

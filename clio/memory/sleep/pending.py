@@ -6,9 +6,6 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.consolidate import replay_priority
-from clio.algorithms.decay import DAY_S
-from clio.algorithms.json_data import decode_json
 from clio.errors import StorageError, UserError
 from clio.memory.recall.transcripts import MEMORY_TOOL
 from clio.memory.sleep.experiences import Experience, experiences_of
@@ -17,6 +14,9 @@ from clio.messages import AssistantMessage, Message, begins_turn
 from clio.sessions.listing import file_names, list_sessions, session_ids
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
+from clio.text.consolidate import replay_priority
+from clio.text.decay import DAY_S
+from clio.text.json_data import decode_json
 
 _SEEING = frozenset(("store", "retrieve"))
 

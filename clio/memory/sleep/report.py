@@ -6,11 +6,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.storage.atomic import write_atomic
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder, write_atomic
 from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
+from clio.storage.locks import FileLock
+from clio.text.json_data import decode_json
 
 By = Literal["hand", "idle", "exit"]
 MAX_REPORTS = 200

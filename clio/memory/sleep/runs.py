@@ -4,12 +4,12 @@ import re
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.sleep.commands import Command, commands_in
 from clio.memory.sleep.doings import Doing
 from clio.memory.sleep.outcomes import Outcome, is_check, outcome_of
+from clio.text.lazy_regex import LazyRegex
 
-_CHANGES = LatePattern(
+_CHANGES = LazyRegex(
     r"(?:pip3?|uv|uv pip|npm|pnpm|yarn|bun|poetry|pdm|cargo|go|go mod|gem|bundle|apt|apt-get|brew|composer|dotnet|mix"
     r"|conda|mamba|rustup|nvm|pipenv|apk|dnf|yum|corepack|playwright|pre-commit|terraform|helm) "
     r"(?:install|i|add|ci|sync|get|update|upgrade|restore|tidy|remove|uninstall|rm|rebuild|use|enable|init|download"
@@ -23,15 +23,15 @@ _CHANGES = LatePattern(
     re.IGNORECASE,
 )
 """Commands that change what another one finds. Formatters are left out: what they mend is no lesson."""
-_WRITTEN = LatePattern(r"(?:>{1,2}\s*|\btee (?:-a )?)(?P<path>[\w./~-]+)[^\n]*<<|<<[^\n]*>{1,2}\s*(?P<late>[\w./~-]+)")
+_WRITTEN = LazyRegex(r"(?:>{1,2}\s*|\btee (?:-a )?)(?P<path>[\w./~-]+)[^\n]*<<|<<[^\n]*>{1,2}\s*(?P<late>[\w./~-]+)")
 _MAX_CHARS = 2_000
 """Of a command line; a file is named in its beginning."""
-_IN_PLACE = LatePattern(r"sed .*-i|perl .*-p?i")
-_REVERTS = LatePattern(
+_IN_PLACE = LazyRegex(r"sed .*-i|perl .*-p?i")
+_REVERTS = LazyRegex(
     r"git (?:revert|checkout (?:--|\.$|HEAD --)|restore\b(?! --staged)|reset --hard|stash$|stash (?:push|save|-u)"
     r"|clean -)"
 )
-_COSMETIC = LatePattern(
+_COSMETIC = LazyRegex(
     r"-[vqxs]+|--verbose|--quiet|--no-header|--tb=\S+|--colou?r\S*|--lf|--ff|--maxfail\S*|-r[aAfEs]+|-count=1"
     r"|--silent|-n\d*"
     r"|--reporter=\S+|--no-cov"

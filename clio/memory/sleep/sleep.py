@@ -6,15 +6,14 @@ from typing import Literal
 
 from msgspec import structs
 
-from clio.algorithms.listeners import Tell, never, to_nobody
-from clio.algorithms.stored_time import format_stored_time
 from clio.errors import UserError
 from clio.memory.sleep.ground import Ground, copied
 from clio.memory.sleep.night import Night, Over
 from clio.memory.sleep.nights import Nights
 from clio.memory.sleep.report import By, Report
-from clio.storage.filelock import FileLock, read_owner
-from clio.storage.reasons import cause, next_step
+from clio.storage.locks import FileLock, cause, next_step, read_owner
+from clio.text.formatting import format_stored_time
+from clio.text.listeners import Tell, never, to_nobody
 
 
 def sleep(

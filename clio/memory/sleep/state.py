@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from clio.errors import CorruptDocument
 from clio.memory.sleep.habits import HabitState
 from clio.sessions.state import SessionInfo
-from clio.storage.document import Document, Format, load, save
+from clio.storage.documents import Document, Format, load, save
 
 MAX_TOLD = 2_000
 LEAST_SESSIONS = 3

@@ -2,11 +2,11 @@
 
 import re
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.own_words import FILLER
+from clio.text.lazy_regex import LazyRegex
 
 _I = re.IGNORECASE
-LEAD = LatePattern(
+LEAD = LazyRegex(
     r"(?:(?:ok(?:ay)?|right|alright|great|good|thanks?(?: you)?|yes|yeah|yep|no(?=[,.!])|nope|hey|hi|well|so|and|but"
     r"|also"
     r"|btw|by the way|fyi|for (?:your information|the record|(?:future|later) reference|context)|as a (?:reminder"
@@ -29,7 +29,7 @@ HABITS = (
     r"|rebase|sign|cut|document|bump|back up|migrate with|talk to|authenticate|cross-compile|translate"
 )
 """What a team does again and again."""
-WE = LatePattern(
+WE = LazyRegex(
     rf"(?:we|our team|the team|everyone|everybody|nobody|no one|no-one)(?:'ve (?:always )?| have always )? ?{ADVERB}"
     rf"(?P<not>(?:don't|do not|never|no longer|cannot|can't|must not|may not|are not allowed to) (?:ever )?)?{ADVERB}"
     rf"(?P<verb>(?:{HABITS}|touch|edit|commit|push|merge|change|mock|check in|allow|accept)(?:s|es)?)\b(?P<rest>.*)",
@@ -72,7 +72,7 @@ _STATES = (
     r"|optional|cached"
     r"|UTC|one-based|zero-based|two-factor|append|rotated|backed (?:by|up)|restricted|limited|tested (?:on|with|in|by)"
 )
-LASTING = LatePattern(
+LASTING = LazyRegex(
     rf"{SUBJECT} {ADVERB}(?P<verb>(?:does not|do not|doesn't|don't|never) (?:use|support|run|allow|need|require)"
     rf"|{_LASTING}"
     rf"|runs?|(?:is|are)(?: not|n't)? {ADVERB}(?:{_STATES}))\b(?P<rest>.*)",
@@ -90,12 +90,12 @@ _SLOT = (
     r"|currency|locale|unit|units|backend|frontend|source of truth|default|minimum|maximum|id|project id|account|repo"
     r"|repository|remote|upstream|workflow|environment|stack|broker|store|cache|proxy|tracker|primary key"
 )
-SLOT = LatePattern(
+SLOT = LazyRegex(
     rf"(?P<subject>(?:the|our|my) (?:{_NOT_A_NAME}{_WORD} ){{0,4}}?(?:{_SLOT}){_PLACED}) "
     rf"{ADVERB}(?P<verb>is|are)(?: not|n't)? (?P<rest>.+)",
     _I,
 )
-NAMED = LatePattern(
+NAMED = LazyRegex(
     rf"(?P<subject>[\w{FILLER}./@-]+(?: [\w{FILLER}./@-]+)?) {ADVERB}(?P<verb>is|are) "
     rf"(?P<rest>(?:our|the (?:default|main|base|only|primary|production|staging|official|canonical|single|source"
     rf"|minimum|maximum|lowest|oldest"
@@ -103,7 +103,7 @@ NAMED = LatePattern(
     rf"|(?:protected|read-only|off[ -]limits|append-only|immutable|deprecated|frozen)\b.*)",
     _I,
 )
-NO_SUBJECT = LatePattern(
+NO_SUBJECT = LazyRegex(
     r"(?:i|you|he|she|it|its|this|that|these|those|they|there|here|what|which|who|why|how|where|when|if|unless"
     r"|whether|let|let's"
     r"|one|some|someone|something|nothing|maybe|perhaps|suppose|assuming|assume|imagine|say|pretend|given|once|while"
@@ -122,7 +122,7 @@ NO_SUBJECT = LatePattern(
     _I,
 )
 """How something begins that does not stand alone, or is about the work at hand."""
-DOUBT = LatePattern(
+DOUBT = LazyRegex(
     r"\b(?:broken|wrong|fail(?:s|ed|ing|ure)?|errors?|crash\w*|bugs?|bugg?y|issues?|problems?|doesn't work"
     r"|does not work"
     r"|flaky|(?:is|are|so|too|very|really|feels?|gets?) slow|weird|odd|strange|unexpected|missing|hangs?|stuck"
@@ -142,7 +142,7 @@ DOUBT = LatePattern(
     _I,
 )
 """What makes a sentence a complaint, a guess, a story, a wish, a report of others, or something for today alone."""
-NOW_IS_FINE = LatePattern(
+NOW_IS_FINE = LazyRegex(
     r"\b(?:we|is|are|now) now (?:use|on|deploy|run|release|target|in|at)\b|\bno longer\b|\bfrom now on\b"
     r"|\b(?:is|are) now (?:called(?! (?:\d|from|with|by|when|on|in)\b)|named|hosted|deployed|stored|published|kept"
     r"|owned|maintained|based|pinned|written in)\b"
@@ -151,7 +151,7 @@ NOW_IS_FINE = LatePattern(
     _I,
 )
 """Where "now" is said of what has changed for good: another name, place or number of something."""
-POINTING_REST = LatePattern(
+POINTING_REST = LazyRegex(
     r"\s*(?:and|or|it|this|that|these|those|them|him|her|here|there|so|as|like|you|me|the (?:same|other|new|old"
     r"|above|below"
     r"|following|first|second|latter|former|current|wrong|right) )\b"
@@ -160,10 +160,10 @@ POINTING_REST = LatePattern(
     r"|pr|change|commit|code|component|page|case|module|script|bug)|in here|these|those)\b",
     _I,
 )
-CREDENTIAL = LatePattern(
+CREDENTIAL = LazyRegex(
     r"\b(?:passwords?|passwd|passphrase|secret|token|api[ -]?key|credentials?|private key|pin)\b", _I
 )
-CUT = LatePattern(
+CUT = LazyRegex(
     r"(?:,| -| –| —)? (?:so (?:please |that )?(?=you|we|can|use|don't|do|make|let|i|the|it|keep|run|please|be)"
     r"|please\b|can you\b"
     r"|could you\b|then\b|but (?=please|can|don't|the|this|it|i\b)|and (?=please|can you|could you|then|i\b|now\b"
@@ -172,14 +172,14 @@ CUT = LatePattern(
     _I,
 )
 """Where a statement ends and the request that rests on it begins."""
-PASTED_ISSUE = LatePattern(
+PASTED_ISSUE = LazyRegex(
     r"^\W*(?:steps to reproduce|expected (?:behaviou?r|result|output)|actual (?:behaviou?r|result|output)"
     r"|describe the bug"
     r"|to reproduce|acceptance criteria|implement the following|issue:|here is the (?:issue|plan|spec|ticket)"
     r"|here's the (?:issue|plan|spec|ticket)|user story|context$|background$|overview$)",
     _I | re.MULTILINE,
 )
-DECISION = LatePattern(
+DECISION = LazyRegex(
     r"(?:(?:let's|let us|we'll|we will|i'll|we're going to|we are going to|i'd say(?: we)?|i say we) "
     r"(?P<how>go with|stick (?:with|to)|settle on|standardi[sz]e on|use|keep)"
     r"|(?:we|i|we've|i've|we have|i have|the team(?: has)?) (?:have )?(?P<late>decided (?:to (?:use|go with|keep"
@@ -190,7 +190,7 @@ DECISION = LatePattern(
     r"|moving to|dropping|standardi[sz]ing on))\s+(?P<what>.+)",
     _I,
 )
-NO_CHOICE = LatePattern(
+NO_CHOICE = LazyRegex(
     r"\s*(?:it|this|that|these|those|them|both|neither|either|all|none|your|you|option|choice|number|variant"
     r"|approach|plan"
     r"|proposal|#?\d+\b|\(?[a-f1-9]\)?(?:$|[\s,.)])|the (?:first|second|third|last|former|latter|other|same|simpler"
@@ -203,8 +203,8 @@ NO_CHOICE = LatePattern(
     _I,
 )
 """What a decision names that means nothing outside of its conversation."""
-REASON = LatePattern(r"\b(?:because|since|as it|as we|so that|due to)\b", _I)
-PROCEDURE = LatePattern(
+REASON = LazyRegex(r"\b(?:because|since|as it|as we|so that|due to)\b", _I)
+PROCEDURE = LazyRegex(
     r"\b(?:shall i|should i|may i|can i|do you want me|would you like me|want me|could i|ok (?:to|if)|okay (?:to|if)"
     r"|go ahead"
     r"|proceed|continue|next|right now|first\b.*\bor|do you mean|did you mean|are you sure|is (?:that|this) (?:ok"
@@ -217,24 +217,24 @@ PROCEDURE = LatePattern(
     _I,
 )
 """Questions about how to go on, which say nothing once they are answered."""
-NO_CHOICE_AT_ALL = LatePattern(r"\(\d+\)|#\d+|\b(?:here|finding|if|for now|for the moment|this|these|first|next)\b", _I)
-NAMES = LatePattern(r"[A-Z][\w.+#-]+|`[^`]+`|\w\d|\b(?:over|instead of|rather than)\b")
+NO_CHOICE_AT_ALL = LazyRegex(r"\(\d+\)|#\d+|\b(?:here|finding|if|for now|for the moment|this|these|first|next)\b", _I)
+NAMES = LazyRegex(r"[A-Z][\w.+#-]+|`[^`]+`|\w\d|\b(?:over|instead of|rather than)\b")
 """What makes a choice one of the project: a name, or what was not chosen."""
-NO_ANSWER = LatePattern(
+NO_ANSWER = LazyRegex(
     r"\b(?:don't know|do not know|not sure|no idea|up to you|you (?:decide|choose|pick)|your (?:call|choice)"
     r"|whatever|whichever"
     r"|either|no preference|doesn't matter|don't care|skip|later|stop|never mind|nevermind|forget it|cancel|no answer"
     r"|as you (?:like|think)|for now|what do you|sounds|looks|why)\b|\?",
     _I,
 )
-NOTICEABLE = LatePattern(
+NOTICEABLE = LazyRegex(
     r"\b(?:remember|in mind|don't forget|do not forget|make a note|note for later|take note|memori[sz]e|reference"
     r"|record"
     r"|fyi|for your information|always|never|from now on|in (?:the )?future)\b",
     _I,
 )
 """Without one of these the live noticing finds nothing that the rules here could take for a statement as well."""
-STATEMENT_LIKE = LatePattern(
+STATEMENT_LIKE = LazyRegex(
     r"\b(?:we|our|team|everyone|everybody|nobody|no one|no-one|is|are|decided|decision|agreed|let's|let us|must|may"
     r"|never"
     r"|does not|do not|doesn't|don't|cannot|can't|i've|i'll|chose)\b"
@@ -246,22 +246,22 @@ STATEMENT_LIKE = LatePattern(
     _I,
 )
 """A quick look that spares most messages the long one."""
-OF_THE_TEAM = LatePattern(r"(?:in .{1,40}, )?(?:we|our team|the team|everyone|nobody|no one) ", _I)
-NOBODY = LatePattern(r"(?:nobody|no one|no-one)\b", _I)
-ONLY = LatePattern(r"\b(?:only|never)\b", _I)
-RULE = LatePattern(
+OF_THE_TEAM = LazyRegex(r"(?:in .{1,40}, )?(?:we|our team|the team|everyone|nobody|no one) ", _I)
+NOBODY = LazyRegex(r"(?:nobody|no one|no-one)\b", _I)
+ONLY = LazyRegex(r"\b(?:only|never)\b", _I)
+RULE = LazyRegex(
     r"\b(?:never|always|must|may not|not allowed|cannot be|can't be|nobody|no one|no-one|off[ -]limits)\b", _I
 )
-NEEDS_PLACE = LatePattern(
+NEEDS_PLACE = LazyRegex(
     r"^(?:is|are)\b.* (?:in|at|on|under|behind|from)$|^(?:starts?|ends?|goes?|comes?|stays?|sits?) "
 )
-PLACE = LatePattern(rf"[/\d{FILLER}A-Z@]|\.\w|\b(?:main|master|develop|production|staging|cloud|memory|docker|utc)\b")
-NEEDS_PROJECT = LatePattern(
+PLACE = LazyRegex(rf"[/\d{FILLER}A-Z@]|\.\w|\b(?:main|master|develop|production|staging|cloud|memory|docker|utc)\b")
+NEEDS_PROJECT = LazyRegex(
     r"uses?$|requires?$|must|speaks?$|supports? only|only supports?|never (?:use|run|allow|need|require)"
     r"|do(?:es)?(?: not|n't)",
     _I,
 )
-OF_PROJECT = LatePattern(
+OF_PROJECT = LazyRegex(
     r"(?:our|all|every|each|both|any)\b|(?:the |my )?(?:[\w-]+ )?(?:projects?|repo|repository|code ?base|apps?"
     r"|application|api"
     r"|services?|back-?end|front-?end|servers?|clients?|tests?|e2e tests|ci|build|pipeline|staging|production|prod"
@@ -274,7 +274,7 @@ OF_PROJECT = LatePattern(
     r"|queries)$",
     _I,
 )
-COMPLETE = LatePattern(
+COMPLETE = LazyRegex(
     r"(?:read-?only|write-only|append-only|limits|immutable|deprecated|frozen|protected|locked|private|public|internal"
     r"|case-sensitive|generated|auto-?generated|vendored|encrypted|signed|versioned|git-?ignored|checked in|utc"
     r"|one-based"
@@ -299,11 +299,11 @@ def going(how: str | None, late: str | None, going_on: str | None) -> str:
     return ""
 
 
-TURNED = LatePattern(
+TURNED = LazyRegex(
     r"\b(?:but|though|although|however)\b.*\b(?:should|shouldn't|must|wrong|isn't|doesn't|not|fails?)\b", _I
 )
 """What is cut off and takes the statement before it for what is to be changed."""
-POINTS_AT_CHOICE = LatePattern(
+POINTS_AT_CHOICE = LazyRegex(
     r"\W*(?:(?:option|choice|number|variant|approach|plan|proposal) \w+\b|#?\d\W*$|[a-f]\W*$|(?:the )?(?:first"
     r"|second|third|last"
     r"|former|latter|other|same|both|all|neither|none|recommended)(?: \w+)?\W*$|(?:it|this|that|these|those|as above"
@@ -311,21 +311,19 @@ POINTS_AT_CHOICE = LatePattern(
     _I,
 )
 """An answer that means nothing without the list it was chosen from."""
-ALL_OF = LatePattern(r"(?:our|all|every|each|both|everything)\b", _I)
+ALL_OF = LazyRegex(r"(?:our|all|every|each|both|everything)\b", _I)
 
-AND_DO = LatePattern(
-    r"(?:,| -| –| —)(?: and| then| so)?(?: please| just)? (?P<verb>[a-z]+) (?:it|them|that|this)\b", _I
-)
-CALLED = LatePattern(
+AND_DO = LazyRegex(r"(?:,| -| –| —)(?: and| then| so)?(?: please| just)? (?P<verb>[a-z]+) (?:it|them|that|this)\b", _I)
+CALLED = LazyRegex(
     rf"(?P<subject>(?:the|our|all|{_WORD}) {_NOT_A_NAME}{_WORD}(?: {_WORD}){{0,3}}?) (?:is|are) (?P<rest>.{{2,80}})", _I
 )
-PROPER = LatePattern(r"[A-Z][\w+#]*[a-zA-Z0-9+#](?![\w'])")
+PROPER = LazyRegex(r"[A-Z][\w+#]*[a-zA-Z0-9+#](?![\w'])")
 """A name, which what is called by it keeps."""
-LISTED = LatePattern(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]", re.MULTILINE)
-TO_BUILD = LatePattern(r"\b(?:implement|build|create|develop|make|write|design|add)\b", _I)
+LISTED = LazyRegex(r"^[ \t]*(?:[-*•]|\d{1,2}[.)])[ \t]", re.MULTILINE)
+TO_BUILD = LazyRegex(r"\b(?:implement|build|create|develop|make|write|design|add)\b", _I)
 """A list in a message that asks for something to be made is what is to be made."""
-OPEN_QUESTION = LatePattern(r"\b(?:which|what|where|who|whose|how|when|why|or)\b", _I)
+OPEN_QUESTION = LazyRegex(r"\b(?:which|what|where|who|whose|how|when|why|or)\b", _I)
 """A question that a yes or a no does not answer."""
-THAT_THING = LatePattern(r"(?:that|this|the) (?:\w+ )?(?:\w+)(?: from| we| you| i\b|$)", _I)
+THAT_THING = LazyRegex(r"(?:that|this|the) (?:\w+ )?(?:\w+)(?: from| we| you| i\b|$)", _I)
 """A thing that is pointed at, of which nothing is said."""
-CHOOSES = LatePattern(r"(?:let's|let us|i|i'll|i've|i'd)\b", _I)
+CHOOSES = LazyRegex(r"(?:let's|let us|i|i'll|i've|i'd)\b", _I)

@@ -6,16 +6,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, structs
 
-from clio.algorithms.consolidate import variant_expires
-from clio.algorithms.decay import DAY_S, confidence_after
 from clio.errors import CorruptDocument
 from clio.memory.sleep.ground import Ground
 from clio.memory.sleep.outdated import KINDS, as_entry, outdated
 from clio.memory.sleep.state import SleepState
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import Compacted, TypedStore
-from clio.storage.document import Document, Format, load, save
-from clio.storage.filelock import FileLock
+from clio.storage.documents import Document, Format, load, save
+from clio.storage.locks import FileLock
+from clio.text.consolidate import variant_expires
+from clio.text.decay import DAY_S, confidence_after
 
 EVERY_S = 20 * 3_600.0
 """What nobody changed is looked through for what has faded once a day."""

@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct, structs
 
-from clio.algorithms.bandit import (
+from clio.memory.styles.situation import Situation
+from clio.memory.styles.skill import StyleSkill
+from clio.memory.styles.state import StyleState
+from clio.text.bandit import (
     APPLICABLE,
     INTENT,
     LEAST_CONFIDENCE,
@@ -20,9 +23,6 @@ from clio.algorithms.bandit import (
     matches,
     trigger_score,
 )
-from clio.memory.styles.situation import Situation
-from clio.memory.styles.skill import StyleSkill
-from clio.memory.styles.state import StyleState
 
 TopicSimilarity = Callable[[Sequence[str]], float | None]
 """How near the topics of a style are to what the turn is about, 0.0 to 1.0; None where either has none."""

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Literal, TypeAlias, get_args
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.lexical import words
 from clio.memory.preferences.infer_cues import trace
 from clio.memory.styles.cues_abroad import ABROAD
 from clio.memory.styles.cues_words import WORDS
 from clio.memory.styles.cues_work import WORK
 from clio.memory.styles.small_talk import is_polite, is_small_talk
+from clio.text.lazy_regex import LazyRegex
+from clio.text.vocabulary import words
 
 Intent: TypeAlias = Literal["question", "explain", "fix", "build", "review", "plan", "write", "run", "chat"]
 Cue: TypeAlias = tuple[float, re.Pattern[str], bool]
@@ -25,7 +25,7 @@ INTENTS: tuple[Intent, ...] = get_args(Intent)
 _RANK: tuple[Intent, ...] = ("fix", "write", "review", "plan", "build", "run", "explain", "question")
 
 # What may stand before the word a clause really opens with, in any language: people mix them.
-_OPENING = LatePattern(
+_OPENING = LazyRegex(
     r"^(?:\W|(?:please|pls|now|then|ok(?:ay)?|k|so|and|but|or|hmm+|uh+|well|great|perfect|cool|nice|awesome"
     r"|alright|right"
     r"|actually|also|just|simply|next|first|second|finally|lastly|hey|hi|hello|thanks|yes|yeah|yep|sure|no"
@@ -39,11 +39,11 @@ _OPENING = LatePattern(
     r"|bitte|jetzt|dann|kannst du|könntest du|s'il te plaît|peux-tu|pouvez-vous|por favor|puedes|podrías"
     r"|ahora)\b)*"
 )
-_TAG = LatePattern(
+_TAG = LazyRegex(
     r"[,.;]\s*(?:does (?:that|this) make sense|make sense|no|yes|yeah|yep|right|ok(?:ay)?|correct)$"
     r"|^does (?:that|this) make sense$"
 )
-_CLAUSE = LatePattern(
+_CLAUSE = LazyRegex(
     r"[,;]\s+(?=(?:just|please|so|then|now|and then|and please|and now)\b|\w+ (?:it|this|that|them)\b)|\s[-–—]\s"
 )
 _PASTED_FAILURE, _COMPLAINT, _ASKED = 3.0, 1.5, 1.0

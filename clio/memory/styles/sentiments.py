@@ -4,14 +4,14 @@ import re
 from collections.abc import Sequence
 from typing import Literal, TypeAlias, get_args
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.memory.preferences.own_words import Said
+from clio.text.lazy_regex import LazyRegex
 
 Sentiment: TypeAlias = Literal["frustrated", "neutral", "pleased"]
 SENTIMENTS: tuple[Sentiment, ...] = get_args(Sentiment)
 
 _BROKEN = r"(?:broken|breaks?|fail\w*|errors?|crash\w*|wrong|bugs?|stuck|not work\w*|down|red)"
-_FRUSTRATED = LatePattern(
+_FRUSTRATED = LazyRegex(
     rf"\b(?!still can't (?:see|tell|understand|figure))still (?:not|isn't|doesn't|does not|can't"
     rf"|won't|don't|getting|get|seeing|see|says?|saying|shows?|showing|there|happening|happens"
     rf"|having|have the|the (?:exact )?same|no|nothing|wrong|{_BROKEN})\b"
@@ -46,13 +46,13 @@ _FRUSTRATED = LatePattern(
     r"|\b(?:sigue (?:sin|fallando|roto|igual)|otra vez|mierda|joder|estoy harto|qué asco)\b",
     re.IGNORECASE,
 )
-_SHOUTING = LatePattern(r"\b[A-Z]{2,}(?:'[A-Z]+)?(?:[ ,]+[A-Z]{1,}(?:'[A-Z]+)?\b){2,}")
+_SHOUTING = LazyRegex(r"\b[A-Z]{2,}(?:'[A-Z]+)?(?:[ ,]+[A-Z]{1,}(?:'[A-Z]+)?\b){2,}")
 _SHOUTED = frozenset(
     "WHY STOP NOT NEVER AGAIN STILL WRONG THIS WHAT DO DON'T IT IS YOU THE DOES DOESN'T WORK PLEASE KEEP".split()
 )
 _STATEMENT = frozenset("SELECT NULL FROM TABLE WHERE SET KEY INSERT EXISTS UPDATE DELETE JOIN".split())
-_MARKS = LatePattern(r"!{2,}|\?!|!\?|\?{3,}")
-_PLEASED = LatePattern(
+_MARKS = LazyRegex(r"!{2,}|\?!|!\?|\?{3,}")
+_PLEASED = LazyRegex(
     r"^(?:\W|(?:ok(?:ay)?|oh|wow|haha|lol|yes|yeah|yep|ah|and|that's|thats|that is|it's|it is"
     r"|this is|looks|very|really|so|just|absolutely|cool|das ist|c'est)\b)*"
     r"(?:great|perfect(?:ly)?|awesome|excellent|amazing|brilliant|fantastic|wonderful|beautiful"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.errors import UserError
 from clio.memory.styles.skill import StyleSkill, parse_skill
 from clio.prompt_files import load_prompt, prompt_names
-from clio.storage.reading import open_regular
+from clio.storage.files import open_regular
 
 MAX_FILES = 100
 MAX_BYTES = 16_384

@@ -5,7 +5,10 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.algorithms.bandit import (
+from clio.memory.styles.skill import DIMENSIONS as DIMENSION_NAMES
+from clio.memory.styles.skill import NEUTRAL
+from clio.storage.documents import Format, load, update
+from clio.text.bandit import (
     DIMENSIONS,
     HIGHEST_CONFIDENCE,
     LOWEST_CONFIDENCE,
@@ -17,10 +20,7 @@ from clio.algorithms.bandit import (
     confidence_rate,
     vector_after,
 )
-from clio.algorithms.decay import DAY_S
-from clio.memory.styles.skill import DIMENSIONS as DIMENSION_NAMES
-from clio.memory.styles.skill import NEUTRAL
-from clio.storage.document import Format, load, update
+from clio.text.decay import DAY_S
 
 FIRST_CONFIDENCE = 0.5
 HALF_LIFE_DAYS = 180.0
@@ -209,7 +209,7 @@ class StyleFile:
         return self._state
 
     def change(self, change: Callable[[StyleState], StyleState]) -> StyleState:
-        """Lock, read, change, write: two clios lose nothing. See `clio.storage.document.update`."""
+        """Lock, read, change, write: two clios lose nothing. See `clio.storage.documents.update`."""
         return update(self.path, FORMAT, change)
 
 

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct, structs
 
-from clio.algorithms.json_data import decode_json
-from clio.config.nearest import did_you_mean
+from clio.config.command_line import did_you_mean
 from clio.errors import StorageError, UserError
 from clio.fragments import Fragment
 from clio.memory.styles.skill import StyleSkill
 from clio.memory.styles.state import Earned, StyleFile, StyleState, Use, intent_of
 from clio.memory.vectors.embedders import Embedder
-from clio.storage.atomic import write_atomic
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import read_regular
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
     from clio.memory.styles.chooser import Choice

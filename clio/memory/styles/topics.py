@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from operator import mul
 
-from clio.algorithms.lexical import STOP_WORDS, has_phrase, stem, words
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
+from clio.text.vocabulary import STOP_WORDS, has_phrase, stem, words
 
 MAX_WORDS = 300
 _MOST_KEPT = 2_000

@@ -10,15 +10,14 @@ import msgspec
 from msgspec import Struct
 
 import clio
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
-from clio.config.team_folder import FORMAT_NAME, is_shared
+from clio.config.project_links import FORMAT_NAME, is_shared
 from clio.errors import NewerDocument
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
-from clio.storage.atomic import NO_FOLLOW, sync_folder, write_atomic
-from clio.storage.document import check_version
-from clio.storage.folders import make_folder, make_ignored_folder
+from clio.storage.documents import check_version
+from clio.storage.files import NO_FOLLOW, make_folder, make_ignored_folder, sync_folder, write_atomic
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
 VERSION = 1
 FORMAT = (
@@ -30,7 +29,7 @@ MAX_FILES = 20_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
 """Of all statements; 2,000 entries have about 1 MB."""
 _FORGOTTEN, _CONFIRMED = "forgotten", "confirmed"
-_MONTH = LatePattern(r"20\d\d-(?:0[1-9]|1[0-2])")
+_MONTH = LazyRegex(r"20\d\d-(?:0[1-9]|1[0-2])")
 _MAX_PROBLEMS, _CACHED_AT_ONCE = 50, 64
 _JSON = ".json"
 

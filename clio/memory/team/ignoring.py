@@ -5,10 +5,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
-from clio.config.team_folder import FORMAT_NAME, SHARED_NAME
+from clio.config.project_links import FORMAT_NAME, SHARED_NAME
 from clio.git_looking import answer
-from clio.storage.atomic import write_atomic
-from clio.storage.reading import read_regular
+from clio.storage.files import read_regular, write_atomic
 
 _TIME_LIMIT_S = 10.0
 _SHARED = f"{FOLDER_NAME}/{SHARED_NAME}/{FORMAT_NAME}"

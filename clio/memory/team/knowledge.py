@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from clio.config.team_folder import SHARED_NAME, is_trusted
+from clio.config.project_links import SHARED_NAME, is_trusted
 from clio.memory.ltm.file import LtmDocument, Shared
 from clio.memory.ltm.kinds import SHAPES, Json, identity, share
 from clio.memory.ltm.merge import confirmed

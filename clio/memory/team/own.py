@@ -13,8 +13,8 @@ from clio.memory.ltm.kinds import SHAPES, Json, times_of
 from clio.memory.ltm.merge import confirmed
 from clio.memory.records import Kind
 from clio.memory.team.state import Living, own_fields
-from clio.storage.atomic import write_atomic
-from clio.storage.document import Document, Format, encode, load
+from clio.storage.documents import Document, Format, encode, load
+from clio.storage.files import write_atomic
 
 
 class Own(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.config.team_folder import is_trusted, trust_team
+from clio.config.project_links import is_trusted, trust_team
 from clio.errors import UserError
 from clio.memory.control.texts import Clean, clean_json
 from clio.memory.ltm.file import read_ltm, write_ltm
@@ -19,7 +19,7 @@ from clio.memory.team.folder import Problem
 from clio.memory.team.ignoring import Rule, add_lines, rule_in_the_way, uncommitted
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
 from clio.memory.team.state import hidden
-from clio.storage.folders import make_ignored_folder
+from clio.storage.files import make_ignored_folder
 
 
 class Status(Struct, frozen=True, kw_only=True):

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.memory.ltm.kinds import SHAPES, Json, new_handle, set_handle, share, times_of
 from clio.memory.ltm.merge import absorb, confirmed
 from clio.memory.records import KINDS, Kind
 from clio.memory.team.statement import MAX_NAMED, Statement
+from clio.text.json_data import decode_json
 
 MAX_TIMES = 100
 """How often an entry was said counts only up to here where others say so: nobody pushes theirs to the front."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.algorithms.decay import DAY_S
 from clio.memory.temporal.shifts import WITHIN_DAYS, history_of, preference_shifts, style_shifts
 from clio.memory.typed.store import TypedStore
-from clio.storage.document import Format, update
+from clio.storage.documents import Format, update
+from clio.text.decay import DAY_S
 
 FILE = "shifts.json"
 _SNAPSHOT_DAYS = 7.0

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.decay import DAY_S, MAX_SCORE
-from clio.algorithms.trend import shifts
 from clio.memory.typed.versions import Version
+from clio.text.decay import DAY_S, MAX_SCORE, shifts
 
 WITHIN_DAYS = 30.0
 

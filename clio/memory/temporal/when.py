@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import UserError
+from clio.text.lazy_regex import LazyRegex
 
-_AGO = LatePattern(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?: ago)?")
+_AGO = LazyRegex(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?: ago)?")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _DAY = timedelta(days=1)
 _LAST = {"week": timedelta(days=7), "month": timedelta(days=30), "year": timedelta(days=365)}

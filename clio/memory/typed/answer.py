@@ -8,14 +8,14 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ProviderError
 from clio.prompt_files import fill_prompt
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
 
-_THOUGHTS = LatePattern(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
-_FENCE = LatePattern(r"```[\w-]*\s*\n?(.*?)```", re.S)
-_OBJECT = LatePattern(r"\{.*\}", re.S)
+_THOUGHTS = LazyRegex(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_FENCE = LazyRegex(r"```[\w-]*\s*\n?(.*?)```", re.S)
+_OBJECT = LazyRegex(r"\{.*\}", re.S)
 
 
 class Decision(Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ left after fading; of two that are alike sure the speaker who is trusted no less
 
 from collections.abc import Sequence
 
-from clio.algorithms.consolidate import Reconsolidated, reconsolidate
-from clio.algorithms.decay import DAY_S, confidence_after
 from clio.memory.ltm.merge import TRUST
 from clio.memory.typed.record import MemoryRecord, default_confidence
+from clio.text.consolidate import Reconsolidated, reconsolidate
+from clio.text.decay import DAY_S, confidence_after
 
 
 def weigh(new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float) -> Reconsolidated:

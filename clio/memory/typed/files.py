@@ -13,20 +13,17 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.errors import CorruptDocument
 from clio.memory.typed.former import Former
 from clio.memory.typed.former import decode as decode_former
 from clio.memory.typed.former import encode as encode_former
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
-from clio.storage.atomic import NO_FOLLOW, write_all, write_atomic
-from clio.storage.damage import copy_damaged, find_copy, is_torn_line
-from clio.storage.document import Document, Format, encode, load, refuse_newer
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
-from clio.storage.jsonl import append_lines, mend_tail
-from clio.storage.reading import open_regular, read_regular
+from clio.storage.documents import Document, Format, encode, load, refuse_newer
+from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
+from clio.storage.jsonl import append_lines, copy_damaged, find_copy, is_torn_line, mend_tail
+from clio.storage.locks import FileLock
+from clio.text.json_data import decode_json
 
 VERSION = 1
 FOLD_BYTES = 1_000_000

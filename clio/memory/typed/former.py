@@ -5,8 +5,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.json_data import decode_json
 from clio.memory.typed.record import MemoryRecord, says_else
+from clio.text.json_data import decode_json
 
 Because = Literal[
     "archived",

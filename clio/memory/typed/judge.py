@@ -7,22 +7,22 @@ number, path, negation or value makes the new one the successor of the old.
 import re
 from typing import Literal
 
-from clio.algorithms.guards import before_assignment, differences
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.lexical import STOP_WORDS, stem
 from clio.memory.typed.record import same_words
+from clio.text.lazy_regex import LazyRegex
+from clio.text.similarity import before_assignment, differences
+from clio.text.vocabulary import STOP_WORDS, stem
 
 Verdict = Literal["same", "successor", "doubtful", "other"]
 MERGE, DOUBT = 0.85, 0.50
 _LEAST_SUBJECT, _SUBJECT_SHARE = 2, 0.75
 
-_WORD = LatePattern(r"\w+(?:[.:/\\-]\w+)*'?\w*")
-_UPDATES = LatePattern(
+_WORD = LazyRegex(r"\w+(?:[.:/\\-]\w+)*'?\w*")
+_UPDATES = LazyRegex(
     r"\b(?:now|no longer|any ?more|instead|from now on|as of|since today|moved (?:to|from)|changed (?:to|from)|"
     r"switched (?:to|from)|renamed|replaced|became|correction|actually|used to be)\b",
     re.I,
 )
-_NOW = LatePattern(r"\b(?:from )?now(?: on)?\b", re.I)
+_NOW = LazyRegex(r"\b(?:from )?now(?: on)?\b", re.I)
 _NOT_A_SUBJECT = frozenset(
     stem(word)
     for word in (

@@ -2,14 +2,14 @@
 
 from msgspec import Struct, structs
 
-from clio.algorithms.bands import smoothed
-from clio.algorithms.minhash import jaccard, tokens_of
 from clio.memory.typed.answer import Decision
 from clio.memory.typed.contradiction import overrules, trust, weigh
 from clio.memory.typed.former import Former, former_of
 from clio.memory.typed.judge import Verdict, announces_change, judge, subject_words
 from clio.memory.typed.record import Action, MemoryRecord, Remembered, begun_anew
 from clio.memory.typed.shelf import Shelf
+from clio.text.decay import smoothed
+from clio.text.similarity import jaccard, tokens_of
 
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
 _MAX_BY_SUBJECT = 50

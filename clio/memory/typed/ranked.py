@@ -2,10 +2,10 @@
 
 from msgspec import Struct
 
-from clio.algorithms.lexical import terms
-from clio.algorithms.typed_score import is_relevant, load_score, recall_score, recency_of
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
+from clio.text.ranking import is_relevant, load_score, recall_score, recency_of
+from clio.text.vocabulary import terms
 
 
 class Ranked(Struct, frozen=True, kw_only=True):

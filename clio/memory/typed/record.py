@@ -6,10 +6,9 @@ from typing import Literal, get_args
 
 from msgspec import Struct, structs
 
-from clio.algorithms.bands import HARD_LIMIT, check_score
-from clio.algorithms.decay import DAY_S, confidence_after, effective_importance, is_faded
 from clio.errors import UserError
 from clio.memory.records import AssertedBy, Provenance
+from clio.text.decay import DAY_S, HARD_LIMIT, check_score, confidence_after, effective_importance, is_faded
 
 MemoryType = Literal["fact", "preference", "event", "note"]
 TYPES: tuple[MemoryType, ...] = get_args(MemoryType)
@@ -151,7 +150,7 @@ def is_pruned(record: MemoryRecord, now: float) -> bool:
 
     A variant also goes once its confidence is below 0.3 and it is older than 90 days.
     """
-    from clio.algorithms.consolidate import variant_expires
+    from clio.text.consolidate import variant_expires
 
     if variant_expires(record.confidence_at(now), (now - record.created) / DAY_S, record.is_variant):
         return True

@@ -4,13 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from clio.algorithms.identifiers import parts
-from clio.algorithms.lexical import stem, terms
-from clio.algorithms.misspelling import KnownWords
 from clio.memory.typed.record import MemoryRecord
+from clio.text.vocabulary import KnownWords, parts, stem, terms
 
 if TYPE_CHECKING:
-    from clio.algorithms.lsh import LshIndex
+    from clio.text.similarity import LshIndex
 
 
 class Shelf:
@@ -126,7 +124,7 @@ class Shelf:
 
     @staticmethod
     def _add_alike(indexes: "dict[str, LshIndex[str]]", record: MemoryRecord) -> None:
-        from clio.algorithms.lsh import LshIndex
+        from clio.text.similarity import LshIndex
 
         index = indexes.setdefault(record.type, LshIndex())
         index.add(record.id, _signature(record.content))
@@ -175,7 +173,7 @@ def indexed_terms(record: MemoryRecord) -> frozenset[str]:
 
 
 def _signature(content: str) -> tuple[int, ...]:
-    from clio.algorithms.minhash import signature, tokens_of
+    from clio.text.similarity import signature, tokens_of
 
     return signature(tokens_of(content))
 

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Protocol
 
-from clio.algorithms.guards import differences
-from clio.algorithms.lexical import has_phrase, words
-from clio.algorithms.minhash import jaccard
 from clio.memory.brain.evidence import stems_of
 from clio.memory.unified.hits import Found, Layer
 from clio.memory.unified.ruler import Fit
+from clio.text.similarity import differences, jaccard
+from clio.text.vocabulary import has_phrase, words
 
 SAME = 0.8
 """The Jaccard index of their stems from which two texts say the same, unless a number, a path or a "not" differs."""

@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-from clio.algorithms.asked import asked
-from clio.algorithms.bands import HARD_LIMIT
-from clio.algorithms.decay import DAY_S, confidence_after
 from clio.memory.long_term import LongTermMemory
 from clio.memory.memories import Memories
 from clio.memory.notes import Notes
@@ -14,6 +11,8 @@ from clio.memory.typed.ranked import Ranked, rank
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
 from clio.memory.unified.hits import Found, LearnedStyles, Place, StyleHit
+from clio.text.decay import DAY_S, HARD_LIMIT, confidence_after
+from clio.text.vocabulary import asked
 
 MOST = 60
 """So many memories that share a word with the query are weighed, by the typed-memory document's own order."""

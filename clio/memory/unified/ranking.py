@@ -4,8 +4,6 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clio.algorithms.decay import DAY_S
-from clio.algorithms.stored_time import format_stored_time
 from clio.memory.unified.hits import Found, Fusion, Place, Reason, UnifiedHit
 from clio.memory.unified.joining import fold
 from clio.memory.unified.ruler import Fit, Ruler
@@ -19,6 +17,8 @@ from clio.memory.unified.weighing import (
     strength_weight,
     tier_of,
 )
+from clio.text.decay import DAY_S
+from clio.text.formatting import format_stored_time
 
 LEAST_OF_BEST = 0.4
 """Of the relevance of the best: where something answers, what only shares a word with the query stays out."""

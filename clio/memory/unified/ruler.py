@@ -11,12 +11,11 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.algorithms.asked import asked
-from clio.algorithms.lexical import has_phrase, stem, words
 from clio.memory.brain.evidence import evidence, having, stems_of, weighed_by
 from clio.memory.recall.docs import Having
 from clio.memory.recall.passages import passages
 from clio.memory.recall.words import folded_words, parse
+from clio.text.vocabulary import asked, has_phrase, stem, words
 
 LEAST = 0.5
 """Of the query's words by weight: where a text has less, it is no answer."""

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.windows import is_worth_keeping, windows
+from clio.text.embedding import is_worth_keeping, windows
+from clio.text.lazy_regex import LazyRegex
 
 _UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-_TOKEN = LatePattern(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
-_LINE = LatePattern(r"[^\n]*\n?")
-_WORD = LatePattern(r"\S+\s*")
+_TOKEN = LazyRegex(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
+_LINE = LazyRegex(r"[^\n]*\n?")
+_WORD = LazyRegex(r"\S+\s*")
 
 
 class Piece(Struct, frozen=True, kw_only=True):

@@ -11,14 +11,13 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.algorithms.listeners import Tell, never, to_nobody
-from clio.algorithms.windows import TOP_K, near_the_best
 from clio.errors import UserError
 from clio.memory.vectors.files import DOCUMENT_LIST, VectorItem
 from clio.memory.vectors.store import VectorStore
-from clio.storage.document import Format, load, update
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import read_regular
+from clio.storage.documents import Format, load, update
+from clio.storage.files import make_ignored_folder, read_regular
+from clio.text.embedding import TOP_K, near_the_best
+from clio.text.listeners import Tell, never, to_nobody
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 2_000

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio.algorithms.brain_math import GATE, NEAREST
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.listeners import never
 from clio.errors import ClioError
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.files import VectorItem
 from clio.memory.vectors.store import VectorStore
 from clio.messages import Message, ToolMessage
-from clio.sessions.files import SessionFiles
 from clio.sessions.session import Session
+from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
+from clio.text.lazy_regex import LazyRegex
+from clio.text.listeners import never
+from clio.text.ranking import GATE, NEAREST
 
 if TYPE_CHECKING:
     from clio.memory.recall.docs import TurnDoc
@@ -31,7 +31,7 @@ MAX_PIECES = 80
 SHOWN_WORDS = 60
 _PAUSE_S = 0.003
 """Behind each session that was read, for whoever is typing."""
-_ENDS = LatePattern(r"(?<=[.!?;:])\s+|\n+")
+_ENDS = LazyRegex(r"(?<=[.!?;:])\s+|\n+")
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):

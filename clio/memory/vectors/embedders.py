@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Sequence
 from typing import Protocol, TypeAlias
 
-from clio.algorithms.embedding import DIMENSIONS, embed, fingerprint
+from clio.text.embedding import DIMENSIONS, embed, fingerprint
 
 Row: TypeAlias = "array[float]"
 """One vector: 384 numbers of typecode "f"; all zero for a text without a word, else of length one."""
@@ -38,7 +38,7 @@ class EmbeddingFailed(Exception):
 
 
 class HashedEmbedder:
-    """The default: no model, no data, no waiting; see `clio.algorithms.embedding`."""
+    """The default: no model, no data, no waiting; see `clio.text.embedding`."""
 
     piece_words = 24
     remote = False

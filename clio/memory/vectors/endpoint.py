@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from clio.algorithms.embedding import DIMENSIONS
 from clio.config.schema import Config
 from clio.errors import ProviderError, UserError
 from clio.memory.vectors.embedders import EmbeddingFailed, Row
 from clio.memory.vectors.numeric import load_numpy
 from clio.providers.embeddings import EmbeddingServer, embedding_server
 from clio.providers.urls import without_login
+from clio.text.embedding import DIMENSIONS
 
 PIECE_WORDS = 150
 _KEPT_QUESTIONS = 8

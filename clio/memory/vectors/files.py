@@ -13,12 +13,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from clio.algorithms.embedding import DIMENSIONS
-from clio.algorithms.json_data import JsonDecoder
-from clio.storage.atomic import NO_FOLLOW, write_all
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_ignored_folder
-from clio.storage.reading import open_regular
+from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, write_all
+from clio.storage.locks import FileLock
+from clio.text.embedding import DIMENSIONS
+from clio.text.json_data import JsonDecoder
 
 ROW_BYTES = 4 * DIMENSIONS
 VERSION = 2

@@ -9,10 +9,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from clio.algorithms.embedding import DIMENSIONS
 from clio.memory.vectors.numeric import load_numpy
-from clio.storage.atomic import write_atomic
-from clio.storage.reading import read_regular
+from clio.storage.files import read_regular, write_atomic
+from clio.text.embedding import DIMENSIONS
 
 CONNECTIVITY = 24
 EXPANSION_ADD = 160

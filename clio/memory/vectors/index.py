@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clio.algorithms.embedding import DIMENSIONS
 from clio.memory.vectors.graph import Graph, load_graph, make_graph
 from clio.memory.vectors.numeric import load_numpy
-from clio.storage.reading import open_regular
+from clio.storage.files import open_regular
+from clio.text.embedding import DIMENSIONS
 
 Neighbour = tuple[int, float]
 """The place of a vector, and how far it is."""

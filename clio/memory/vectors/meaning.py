@@ -5,12 +5,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.algorithms.listeners import never
 from clio.memory.vectors.ejected import EjectedTurns
 from clio.memory.vectors.embedders import Embedder, HashedEmbedder
 from clio.memory.vectors.files import DOCUMENT_LIST
 from clio.memory.vectors.store import GRAPH_FROM, VectorStore
 from clio.sessions.store import SessionStore
+from clio.text.listeners import never
 
 if TYPE_CHECKING:
     from clio.memory.vectors.documents import Documents

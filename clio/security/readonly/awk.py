@@ -1,19 +1,13 @@
-"""Judge calls of awk: only programs that compute and print, parsed as every common awk parses them. Pure.
-
-The parser knows POSIX awk and what gawk adds to it, without everything that runs, writes, opens or reveals: no
-`system`, pipe, redirect, `getline`, `@`, `ENVIRON`, or assignment to `ARGV`. A slash is a regular expression or a
-division both by its place in the grammar and by the token before it, since implementations decide by one or the other;
-where the two disagree the program is refused. Precedence is left out: it changes what is computed, never what is done.
-"""
+"""Judge calls of awk: only programs that compute and print, parsed as every common awk parses them. Pure."""
 
 import re
 from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord, parse_call, read_grammar
-from clio.security.shell.words import Word, names
+from clio.security.shell.command_line import Word, word_set
+from clio.text.lazy_regex import LazyRegex
 
 _OPTIONS = """
     -F= -v= --csv --posix --traditional --sandbox --re-interval --characters-as-bytes
@@ -23,11 +17,11 @@ _OPTIONS = """
 _MAX_PROGRAM = 20_000
 _MAX_DEPTH = 40
 
-_BUILTINS = names("""
+_BUILTINS = word_set("""
     length substr index split sub gsub match sprintf sin cos atan2 exp log sqrt int rand srand tolower toupper gensub
     strtonum asort asorti patsplit strftime mktime systime and or xor lshift rshift compl isarray typeof fflush close
     """)
-_KEYWORDS = names("""
+_KEYWORDS = word_set("""
     BEGIN END BEGINFILE ENDFILE function func if else while for do break continue next nextfile exit return delete in
     print printf getline switch case default
     """)
@@ -46,21 +40,21 @@ _REFUSED = {
     "fork": "starts a process",
     "exec": "starts a process",
 }
-_SORT_ORDERS = names("""
+_SORT_ORDERS = word_set("""
     "@ind_str_asc" "@ind_str_desc" "@ind_num_asc" "@ind_num_desc" "@val_str_asc" "@val_str_desc" "@val_num_asc"
     "@val_num_desc" "@val_type_asc" "@val_type_desc" "@unsorted"
     """)
 
-_SPACE = LatePattern(r"(?:[ \t]|(?<![\w\"/.$])\\\n)*", re.ASCII)
-_COMMENT = LatePattern(r"#[^\n]*")
-_NUMBER = LatePattern(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])", re.ASCII)
-_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
-_STRING = LatePattern(r'"(?:[^"\\\n]|\\[^\n])*"')
-_OPERATOR = LatePattern(r"\*\*=|\+\+|--|&&|\|\||[-+*/%^<>!=]=|!~|\*\*|[-+*/%^<>!=~?:,;\n{}()\[\]$]")
-_REGEX_ATOM = LatePattern(r"[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:[a-z]+:\]|\\[^\n\[\]]|[^\[\]\\/\n])*\]")
-_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
-_HALF_CHARACTER = LatePattern(r"[^\x00-\x7f][\\\[\]]")
-_ASSIGNMENT = LatePattern(r"([A-Za-z_]\w*)=", re.ASCII)
+_SPACE = LazyRegex(r"(?:[ \t]|(?<![\w\"/.$])\\\n)*", re.ASCII)
+_COMMENT = LazyRegex(r"#[^\n]*")
+_NUMBER = LazyRegex(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])", re.ASCII)
+_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
+_STRING = LazyRegex(r'"(?:[^"\\\n]|\\[^\n])*"')
+_OPERATOR = LazyRegex(r"\*\*=|\+\+|--|&&|\|\||[-+*/%^<>!=]=|!~|\*\*|[-+*/%^<>!=~?:,;\n{}()\[\]$]")
+_REGEX_ATOM = LazyRegex(r"[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:[a-z]+:\]|\\[^\n\[\]]|[^\[\]\\/\n])*\]")
+_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
+_HALF_CHARACTER = LazyRegex(r"[^\x00-\x7f][\\\[\]]")
+_ASSIGNMENT = LazyRegex(r"([A-Za-z_]\w*)=", re.ASCII)
 
 _ASSIGNS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "^=", "**="})
 _BINARY = frozenset({"+", "-", "*", "/", "%", "^", "**", "<", "<=", "==", "!=", ">", ">=", "~", "!~", "&&", "||", "in"})
@@ -192,7 +186,7 @@ class _Parser:
         self.at += 1
         return self.text[begin : self.at]
 
-    def skip(self, pattern: LatePattern) -> str:
+    def skip(self, pattern: LazyRegex) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""

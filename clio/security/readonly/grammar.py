@@ -1,9 +1,4 @@
-"""Parse the arguments of a program by a positive grammar: every option and operand must be listed. Pure.
-
-A program is judged read-only only if each word of the call is accounted for. Its grammar lists the options that neither
-write, run, send nor reveal anything, with their arity, and says what each operand is. A word that is not listed makes
-the whole call unknown; no rule ever looks for a word "anywhere in the line".
-"""
+"""Parse a program's arguments by a positive grammar: every option and operand must be listed. Pure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -12,7 +7,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.security.shell.words import Word
+from clio.security.shell.command_line import Word
 
 Order = Literal["permute", "stop", "first"]
 """Where options may be: anywhere ("permute": git, GNU getopt), only before the first operand, so that later words are

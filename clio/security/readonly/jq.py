@@ -1,20 +1,16 @@
-"""Judge calls of jq: only filters that compute from their input, parsed as jq 1.5 to 1.8 parse them. Pure.
-
-Everything a filter can do is done by its functions, so each must be listed here or defined by the filter itself; `env`,
-`$ENV`, modules, `import` and `include` are not. The filters inside interpolated strings are parsed like the rest.
-"""
+"""Judge calls of jq: only filters that compute from their input, parsed as jq 1.5 to 1.8 parse them. Pure."""
 
 import re
 from typing import Literal
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
-from clio.security.shell.words import Word, names
+from clio.security.shell.command_line import Word, word_set
+from clio.text.lazy_regex import LazyRegex
 
 _FLAGS = frozenset("nrcseSaMCjhVR")
-_LONG_FLAGS = names("""
+_LONG_FLAGS = word_set("""
     --null-input --raw-output --raw-output0 --compact-output --slurp --exit-status --sort-keys --ascii-output --tab
     --monochrome-output --color-output --join-output --raw-input --stream --stream-errors --seq --unbuffered --help
     --version --args --jsonargs
@@ -29,7 +25,7 @@ _VALUES = {
 _MAX_FILTER = 20_000
 _MAX_DEPTH = 40
 
-_FUNCTIONS = names("""
+_FUNCTIONS = word_set("""
     GROUP_BY IN INDEX UNIQUE_BY abs acos acosh add all any arrays ascii ascii_downcase ascii_upcase asin asinh atan
     atan2 atanh booleans bsearch builtins capture cbrt ceil combinations contains copysign cos cosh date dateadd
     datesub debug del delpaths drem empty endswith erf error exp exp10 exp2 explode expm1 fabs false fdim finites
@@ -45,7 +41,7 @@ _FUNCTIONS = names("""
     tostring transpose trim trimstr true trunc truncate_stream type unique unique_by until utf8bytelength values
     walk while with_entries y0 y1 yn
     """)
-_KEYWORDS = names("""
+_KEYWORDS = word_set("""
     def reduce foreach if then elif else end try catch label break import include as and or module
     """)
 _REFUSED = {
@@ -58,16 +54,16 @@ _REFUSED = {
     "get_search_list": "shows where modules are looked for",
 }
 
-_PATTERN = LatePattern(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
-_SPACE = LatePattern(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
-_NUMBER = LatePattern(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
-_FIELD = LatePattern(r"\.[A-Za-z_]\w*", re.ASCII)
-_NAME = LatePattern(r"[A-Za-z_]\w*", re.ASCII)
-_VARIABLE = LatePattern(r"\$[A-Za-z_]\w*", re.ASCII)
-_FORMAT = LatePattern(r"@(?:text|json|html|uri|urid|csv|tsv|sh|base64|base64d|base32|base32d)(?!\w)", re.ASCII)
-_TEXT = LatePattern(r'(?:[^"\\]|\\[^(])*')
-_OPERATOR = LatePattern(r"\?//=?|//=|\|=|[-+*/%]=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.:;()\[\]{}?]")
-_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+_PATTERN = LazyRegex(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
+_SPACE = LazyRegex(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
+_NUMBER = LazyRegex(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
+_FIELD = LazyRegex(r"\.[A-Za-z_]\w*", re.ASCII)
+_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
+_VARIABLE = LazyRegex(r"\$[A-Za-z_]\w*", re.ASCII)
+_FORMAT = LazyRegex(r"@(?:text|json|html|uri|urid|csv|tsv|sh|base64|base64d|base32|base32d)(?!\w)", re.ASCII)
+_TEXT = LazyRegex(r'(?:[^"\\]|\\[^(])*')
+_OPERATOR = LazyRegex(r"\?//=?|//=|\|=|[-+*/%]=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.:;()\[\]{}?]")
+_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 _BINARY = frozenset("""| , // ?// //= |= += -= *= /= %= == != < <= > >= + - * / % = and or""".split())
 
@@ -126,7 +122,7 @@ class _Parser:
         if self.text[self.at] == '"':
             self.at += 1
             return "string", '"'
-        kinds: tuple[tuple[Kind, LatePattern], ...] = (
+        kinds: tuple[tuple[Kind, LazyRegex], ...] = (
             ("field", _FIELD),
             ("number", _NUMBER),
             ("variable", _VARIABLE),
@@ -141,7 +137,7 @@ class _Parser:
                 return kind, found
         return "operator", ""
 
-    def skip(self, pattern: LatePattern) -> str:
+    def skip(self, pattern: LazyRegex) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""

@@ -1,17 +1,478 @@
-"""Judge whether a simple command only reads, by the positive grammar of its program. Pure.
+"""Judge whether a simple command only reads; includes find, fd and xargs, whose calls start other programs."""
 
-To add a program: list it in the table of its family (`programs`, `developer_tools`, `git`, …) with every option that is
-known to be harmless. What is not listed is asked about.
-"""
+import re
 
-from clio.security.readonly import archives, awk, jq, sed
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clio.security.readonly import awk, jq, sed, system_programs
 from clio.security.readonly.developer_tools import DEVELOPER_TOOLS
-from clio.security.readonly.find import STARTERS, build_judges, judge_started_call
-from clio.security.readonly.git import GIT
-from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
-from clio.security.readonly.programs import PROGRAMS
-from clio.security.readonly.shell_builtins import BUILTINS
-from clio.security.shell.words import CommandLine, SimpleCommand, Word
+from clio.security.readonly.git_grammar import GIT, OBJECT, find_object_revisions
+from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
+from clio.security.readonly.system_programs import BUILTINS, PROGRAMS
+from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
+from clio.text.lazy_regex import LazyRegex
+
+STARTERS = frozenset({"find", "fd", "fdfind", "xargs"})
+"""Programs that start another with names of files, and whose inner call is judged here."""
+
+_FOUND = "\0"
+"""The text of the placeholder for a name; no word of a command line holds it."""
+
+_INERT = word_set("""
+    wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum
+    basename dirname echo nl cut du
+    """)
+"""Programs without any option that writes or runs something."""
+
+_NOT_INSIDE = STARTERS | word_set(
+    "env timeout nice nohup time sudo doas sh bash dash zsh ksh command exec eval source ."
+)
+
+# -- find
+
+_TESTS = word_set("""
+    -empty -executable -readable -writable -false -true -nogroup -nouser -print -print0 -ls -prune -quit -depth -d
+    -daystart -mount -xdev -noleaf -ignore_readdir_race -noignore_readdir_race -warn -nowarn -not -and -or -a -o ! ( ) ,
+    -follow
+    """)
+_ONLY_PRINT_NAMES = frozenset({"echo", "basename", "dirname"})
+"""Of these, the programs that open none of the files whose names they get."""
+_TESTS_OF_TEXT = word_set("""
+    -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin
+    -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf
+    -fstype
+    """)
+_TESTS_OF_PATHS = word_set("-newer -anewer -cnewer -samefile")
+_NEWER = LazyRegex(r"-newer[aBcm][aBcmt]")
+_FILLED_IN = LazyRegex(r"\{(?:|/|//|\.|/\.)\}")
+_PLAIN_NAME = LazyRegex(r"(?![-~])[\w./@:+,=%*?-]+", re.ASCII)
+_LEVEL = LazyRegex(r"-O[0-3]")
+_FIND_REFUSED = {
+    "-delete": "deletes what it finds",
+    "-fprint": "writes a file",
+    "-fprint0": "writes a file",
+    "-fprintf": "writes a file",
+    "-fls": "writes a file",
+    "-execdir": "runs a command in other directories",
+    "-ok": "asks before each command",
+    "-okdir": "runs a command in other directories",
+    "-files0-from": "reads where to start from a file",
+}
+
+# -- fd
+
+_FD = """
+    -H -I -u -s -i -g -F -a -L -p -q -1 -0 -d=number -E= -t= -e= -S= -o= -c=(auto|always|never) -j=number
+    --hidden --no-ignore --unrestricted --no-ignore-vcs --no-ignore-parent --no-global-ignore-file --case-sensitive
+    --ignore-case --glob --regex --fixed-strings --absolute-path --follow --full-path --quiet --print0 --prune
+    --show-errors --one-file-system --max-depth=number --min-depth=number --exact-depth=number --exclude= --type=
+    --extension= --size= --owner= --changed-within= --changed-before= --color=(auto|always|never) --threads=number
+    --max-results=number --and= --search-path=path --version --help
+    ; text? path*
+    """
+_FD_STARTS = word_set("-x -X --exec --exec-batch")
+_FD_FOLLOWS = ("-L", "--follow")
+
+# -- xargs and what may feed it
+
+_XARGS = """
+    -0 -r -t -x -n=number -P=number -L=number -s=number -I= -d=(\\n|\\0|\\000) --null --no-run-if-empty --verbose
+    --exit --max-args=number --max-procs=number --max-chars=number --delimiter=(\\n|\\0|\\000)
+    ; text*
+    """
+_GIT_LISTS: dict[str, str] = {
+    "ls-files": "-c -m -o -d -z --cached --modified --others --deleted --exclude-standard --ignored ; path*",
+    "grep": "-l -i -w -E -F -G -P -v -I -z -e= --name-only --files-with-matches --untracked ; text?",
+}
+_LISTS: dict[str, str] = {
+    "ls": "-1 -A -t -r -S -U -X -d --almost-all --reverse --directory ; path*",
+    "rg": """
+        -l -i -s -S -w -x -F -P -v -u -0 -g= -t= -T= -e= -. --files --files-with-matches --files-without-match --null
+        --hidden --no-ignore --glob= --type= --type-not= --ignore-case --fixed-strings ; path*
+        """,
+    "grep": """
+        -l -L -r -i -E -F -G -P -w -x -v -s -I -Z -e= --files-with-matches --files-without-match --recursive --null
+        --ignore-case --include= --exclude= --exclude-dir= ; path*
+        """,
+}
+_LISTS_ONLY_WITH: dict[str, tuple[str, ...]] = {
+    "rg": ("-l", "--files", "--files-with-matches", "--files-without-match"),
+    "grep": ("-l", "-L", "--files-with-matches", "--files-without-match"),
+    "git grep": ("-l", "--name-only", "--files-with-matches"),
+}
+_CHOOSES: dict[str, str] = {
+    "grep": "-v -i -E -F -G -P -w -x -z -e= --invert-match --ignore-case --extended-regexp --fixed-strings ; text*",
+    "head": "-n=number -z -# --lines=number ;",
+    "tail": "-n=number -z -# --lines=number ;",
+    "sort": "-u -r -z -f -n -V --unique --reverse ;",
+    "uniq": "-u -d -z ;",
+    "tr": "; text(\\n) text(\\0|\\000)",
+}
+"""Filters that pass on whole lines of their input, and change nothing in them."""
+
+
+def build_judges(judge_call: Judge) -> dict[str, Judge]:
+    """The judges of find and fd. judge_call: judges the words of any call, for what they start."""
+
+    def judge_find(words: tuple[Word, ...]) -> Judgement:
+        return _judge_find(words, judge_call)
+
+    def judge_fd(words: tuple[Word, ...]) -> Judgement:
+        return _judge_fd(words, judge_call)
+
+    return {"find": judge_find, "fd": judge_fd, "fdfind": judge_fd}
+
+
+def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
+    if any(word.dynamic for word in words):
+        raise UnknownWord("has arguments computed at run time")
+    if [word.text for word in words[1:]] in (["--help"], ["-help"], ["--version"], ["-version"]):
+        return Judgement()
+    place, follows = _skip_leading_options(words)
+    paths: list[Word] = []
+    while place < len(words) and not _begins_expression(words[place].text):
+        paths.append(words[place])
+        place += 1
+    paths = paths or [Word(".")]
+    inner: list[Judgement] = []
+    while place < len(words):
+        word = words[place].text
+        if words[place].glob:
+            raise UnknownWord("find has an unquoted pattern in its expression")
+        if word == "-exec":
+            end = _end_of_exec(words, place + 1)
+            call = words[place + 1 : end]
+            inner.append(_judge_started(call, words[end].text == "+", judge_call))
+            place = end + 1
+            continue
+        arity = _count_values(word)
+        values = words[place + 1 : place + 1 + arity]
+        if len(values) < arity or any(value.glob for value in values):
+            raise UnknownWord(f"the value of {word} is missing or an unquoted pattern")
+        if word in _TESTS_OF_PATHS or (_NEWER.fullmatch(word) and not word.endswith("t")):
+            paths += values
+        follows = follows or word == "-follow"
+        place += 1 + arity
+    return Judgement(
+        paths=(*paths, *(path for each in inner for path in each.paths)), follows_links=follows or bool(inner)
+    )
+
+
+def _skip_leading_options(words: tuple[Word, ...]) -> tuple[int, bool]:
+    """The place behind find's options before its starting points, and whether it follows links."""
+    place, follows = 1, False
+    while place < len(words) and not words[place].glob:
+        text = words[place].text
+        if text == "-D":
+            place += 1
+        elif text in ("-H", "-L"):
+            follows = True
+        elif text not in ("-P", "-E", "-s", "-x") and not _LEVEL.fullmatch(text):
+            break
+        place += 1
+    return place, follows
+
+
+def _begins_expression(text: str) -> bool:
+    return text.startswith("-") or text in ("(", ")", "!", ",")
+
+
+def _count_values(word: str) -> int:
+    """How many values a test or action takes. Raises UnknownWord for one that is not listed."""
+    if word in _TESTS:
+        return 0
+    if word in _TESTS_OF_TEXT or word in _TESTS_OF_PATHS or _NEWER.fullmatch(word):
+        return 1
+    if why := _FIND_REFUSED.get(word):
+        raise UnknownWord(f"find {why} ({word})")
+    raise UnknownWord(f"find's {word!r} is not known to be harmless")
+
+
+def _end_of_exec(words: tuple[Word, ...], place: int) -> int:
+    """The place of the `;`, or of the `+` behind `{}`, that ends the command of `-exec`."""
+    for at in range(place, len(words)):
+        if words[at].text == ";" or (words[at].text == "+" and words[at - 1].text == "{}" and at > place):
+            return at
+    raise UnknownWord("the command of -exec does not end")
+
+
+def _judge_started(call: tuple[Word, ...], several: bool, judge_call: Judge) -> Judgement:
+    """Judge what is started with `{}` for one name, or for several."""
+    filled = tuple(Word(_FOUND, glob=several) if word.text == "{}" else word for word in call)
+    return judge_with_names(filled, judge_call)
+
+
+def judge_with_names(words: tuple[Word, ...], judge_call: Judge, *, inert: bool = False) -> Judgement:
+    """Judge a call whose words may be placeholders for names of files.
+
+    inert: names may look like options, so that only programs without a harmful option are accepted.
+    """
+    if not words or words[0].dynamic or words[0].glob or "/" in words[0].text or words[0].text == _FOUND:
+        raise UnknownWord("what is started for each file is not a plain program")
+    program = words[0].text
+    if program in _NOT_INSIDE or (inert and program not in _INERT):
+        raise UnknownWord(f"{program!r} is started with names of files, and is not known to be harmless then")
+    if any(_FILLED_IN.search(word.text) for word in words):
+        raise UnknownWord("a name is put into an argument of what is started for each file")
+    judgement = judge_call(words)
+    if judgement.network or judgement.git or judgement.lists_arguments:
+        raise UnknownWord(f"{program!r} is started for each file, and is not known to be harmless then")
+    return replace(judgement, paths=tuple(word for word in judgement.paths if word.text != _FOUND))
+
+
+def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
+    at = next((at for at, word in enumerate(words) if word.text in _FD_STARTS), len(words))
+    own, inner = words[1:at], words[at + 1 :]
+    if at < len(words) and any(word.text == "--" for word in own):
+        raise UnknownWord("the place of the command fd starts cannot be told")
+    call = parse_call(read_grammar(_FD), own)
+    paths = list(_paths_of_fd(call)) or [Word(".")]
+    follows = call.has(*_FD_FOLLOWS)
+    if at == len(words):
+        return Judgement(paths=tuple(paths), follows_links=follows)
+    if inner and inner[-1].text == ";":
+        inner = inner[:-1]
+    if any(word.dynamic or word.text == ";" for word in inner):
+        raise UnknownWord("has arguments computed at run time")
+    several = words[at].text in ("-X", "--exec-batch")
+    filled = tuple(Word(_FOUND, glob=several) if word.text == "{}" else word for word in inner)
+    if not any(word.text == _FOUND for word in filled):
+        filled = (*filled, Word(_FOUND, glob=several))
+    if not all(map(_is_below, paths)):
+        raise UnknownWord("fd starts a command with names of files that are not below this directory")
+    started = judge_with_names(filled, judge_call, inert=True)
+    return Judgement(paths=(*paths, *started.paths), follows_links=True, lists_arguments=True)
+
+
+def _paths_of_fd(call: ParsedCall) -> tuple[Word, ...]:
+    """The directories fd goes through; its first operand is a pattern."""
+    named = tuple(Word(value) for value in call.values("--search-path"))
+    if any(word.glob for word in call.operands):
+        return (*named, *call.operands)
+    return (*named, *call.operands[1:])
+
+
+def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_call: Judge) -> Judgement:
+    """Judge a call that find, fd or xargs starts, as the parser delivers it: open words stand for names of files.
+
+    What find and fd start is judged with them, and here once more. For xargs, the line must show where the names come
+    from.
+
+    Raises:
+        UnknownWord: where it is not known to be harmless.
+    """
+    starter = command.wrappers[-1]
+    if starter not in STARTERS:
+        raise UnknownWord(f"{starter!r} is started with names of files, and is not known to be harmless then")
+    if starter != "xargs":
+        words = tuple(_as_placeholder(word, ("{}", "$INPUT")) for word in command.words)
+        started = judge_with_names(words, judge_call, inert=starter != "find")
+        return replace(started, follows_links=True, lists_arguments=starter != "find")
+    mark = _mark_of_xargs(command)
+    words = tuple(_as_placeholder(word, (mark, "$INPUT")) for word in command.words)
+    if line is None:
+        raise UnknownWord("xargs gets its arguments from what clio cannot see")
+    if command.program == "git" and _is_fed_objects(command, line):
+        names_given = ((), (Word(OBJECT),), (Word(OBJECT), Word(OBJECT)))
+        calls = [
+            tuple(each for word in words for each in (given if word.text == _FOUND else (word,)))
+            for given in names_given
+        ]
+        return [judge_call(call) for call in calls][1]
+    check_feed(command, line)
+    started = judge_with_names(words, judge_call, inert=True)
+    opens = command.program not in _ONLY_PRINT_NAMES
+    return replace(started, follows_links=opens, lists_arguments=opens)
+
+
+def _as_placeholder(word: Word, marks: tuple[str, ...]) -> Word:
+    if word.dynamic and word.text in marks:
+        return Word(_FOUND, glob=True)
+    if word.dynamic:
+        raise UnknownWord("has arguments computed at run time")
+    return word
+
+
+def _mark_of_xargs(command: SimpleCommand) -> str:
+    """What xargs replaces by each line (`-I {}`), "" for nothing. Raises UnknownWord for options not listed."""
+    inner = command.words[:-1] if command.words[-1:] == (Word("$INPUT", dynamic=True),) else command.words
+    for at, word in enumerate(command.written):
+        if word.text.rsplit("/", 1)[-1] != "xargs":
+            continue
+        call = parse_call(read_grammar(_XARGS, order="stop"), command.written[at + 1 :])
+        started = tuple(word.text for word in call.operands) or ("echo",)
+        if started == tuple(word.text for word in inner):
+            marks = call.values("-I")
+            if len(marks) > 1 or "" in marks:
+                raise UnknownWord("xargs replaces several words")
+            return marks[0] if marks else ""
+    raise UnknownWord("the options of xargs cannot be told")
+
+
+def _is_fed_objects(command: SimpleCommand, line: CommandLine) -> bool:
+    """Whether xargs reads object names that git prints, and nothing else stands before it in the line."""
+    at = next((at for at, other in enumerate(line.commands) if other is command), -1)
+    if at != 1 or command.upstream != ("git",) or command.stdin is not None:
+        return False
+    first, *_ = line.commands
+    behind = all(other.upstream[:2] == ("git", "git") for other in line.commands[2:])
+    plain = not (first.env or first.wrappers or first.upstream) and first.stdin is None
+    return behind and plain and first.argv[1:2] != ("rev-parse",) and find_object_revisions(first) is not None
+
+
+def check_feed(command: SimpleCommand, line: CommandLine) -> None:
+    """Check that what xargs reads are names of files of the project.
+
+    Every command of the line must list such names, or choose among the lines it is given, unless it reads what xargs
+    starts; `cd` is allowed, too. So no function of the line can give a listing program's name to something else.
+
+    Raises:
+        UnknownWord: where they may be anything.
+    """
+    at = next((at for at, other in enumerate(line.commands) if other is command), -1)
+    fed = command.upstream
+    if at < 0 or not fed or command.stdin is not None:
+        raise UnknownWord("xargs gets its arguments from what clio cannot see")
+    listed = False
+    for place, other in enumerate(line.commands):
+        behind = place > at and other.upstream[: len(fed) + 1] == (*fed, command.program)
+        if place == at or behind:
+            continue
+        if other.stdin is not None:
+            raise UnknownWord("xargs may get its arguments from a file")
+        if is_file_listing(other):
+            listed = True
+        elif other.program != "cd" and not is_line_filter(other):
+            raise UnknownWord(f"xargs gets its arguments from {other.program!r}, which may name any file")
+    if not listed:
+        raise UnknownWord("xargs gets its arguments from what clio cannot see")
+
+
+def is_file_listing(command: SimpleCommand) -> bool:
+    """Whether all a command prints are names of files below the directory it runs in."""
+    program, arguments = command.program, command.words[1:]
+    if not all(map(_is_below, arguments)):
+        return False
+    if program in ("fd", "fdfind"):
+        return _matches(_FD, arguments)
+    if program == "echo":
+        return bool(arguments) and all(not word.dynamic and _PLAIN_NAME.fullmatch(word.text) for word in arguments)
+    if program == "seq":  # such names, too, if there are any
+        return bool(arguments) and all(not word.dynamic and word.text.isdecimal() for word in arguments)
+    if program == "find":
+        return not any(word.text in ("-printf", "-ls", "-exec") for word in arguments)
+    if program == "git":
+        return _git_lists_files(arguments)
+    if program == "grep" and command.wrappers[-1:] == ("xargs",):
+        arguments = tuple(Word(_FOUND) if word == Word("$INPUT", dynamic=True) else word for word in arguments)
+    spec, needs = _LISTS.get(program), _LISTS_ONLY_WITH.get(program)
+    return spec is not None and _matches(spec, arguments, needs)
+
+
+def _is_below(word: Word) -> bool:
+    """Whether a word, taken for a path, is below the directory of the call: there links are looked at."""
+    return not word.text.startswith(("/", "~")) and ".." not in word.text
+
+
+def _git_lists_files(arguments: tuple[Word, ...]) -> bool:
+    """Whether git lists files of the working tree; without `--`, what follows a pattern may be a revision."""
+    subcommand = arguments[0].text if arguments else ""
+    spec, needs = _GIT_LISTS.get(subcommand), _LISTS_ONLY_WITH.get(f"git {subcommand}")
+    rest = arguments[1:]
+    if subcommand == "grep" and Word("--") in rest:
+        if any(word.dynamic for word in rest):
+            return False
+        rest = rest[: rest.index(Word("--"))]
+    return spec is not None and _matches(spec, rest, needs)
+
+
+def is_line_filter(command: SimpleCommand) -> bool:
+    """Whether a command passes on whole lines of its input, and changes nothing in them."""
+    spec, arguments = _CHOOSES.get(command.program), command.words[1:]
+    if spec is None or not command.upstream or not _matches(spec, arguments):
+        return False
+    if command.program != "grep":
+        return True
+    call = parse_call(read_grammar(spec), arguments)
+    return len(call.operands) == (0 if call.has("-e") else 1)
+
+
+def _matches(spec: str, arguments: tuple[Word, ...], needs: tuple[str, ...] | None = None) -> bool:
+    """Whether arguments are of a grammar, and have one of these options."""
+    try:
+        call = parse_call(read_grammar(spec), arguments)
+    except UnknownWord:
+        return False
+    return needs is None or call.has(*needs)
+
+
+_FUNCTION = LazyRegex(r"\(\s*\)|\bfunction\b")
+_NULS = LazyRegex(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
+"""Options by which names end with a NUL, which the shell drops: of `.` and `./a` it makes `../a`."""
+_FED_WITH_OBJECTS = word_set("git echo printf")
+_FED_WITH_FILES = word_set("""
+    wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum
+    basename dirname echo nl cut du printf sed sort file git test [
+    """)
+
+
+class Printed(Struct, frozen=True):
+    """What a substitution may stand for.
+
+    values: each alternative, a text with blanks being several words where the shell parts them. files: whether the
+    words are names of files of the project, for which a pattern stands. programs: those that may be given them.
+    """
+
+    values: tuple[Word, ...]
+    programs: frozenset[str] | None = None
+    files: bool = False
+
+
+FILES = Printed((Word("*", glob=True), Word("")), _FED_WITH_FILES, files=True)
+_HERE = Printed((Word("."),))
+
+
+def has_function(text: str) -> bool:
+    """Whether a line may define a function, so that names of programs may mean something else."""
+    return _FUNCTION.search(text) is not None
+
+
+def find_printed(line: CommandLine) -> Printed | None:
+    """What the commands of a substitution may print; None where that cannot be told."""
+    commands = line.commands
+    plain = all(
+        not (each.env or each.wrappers or each.declares or each.dynamic) and each.stdin is None for each in commands
+    )
+    if not commands or not plain or line.unknown or line.redirects or line.loops:
+        return None
+    if list_files(commands):
+        return FILES
+    first, *more = commands
+    if more:
+        return None
+    return _HERE if first.words == (Word("pwd"),) else _find_objects(first)
+
+
+def list_files(commands: tuple[SimpleCommand, ...]) -> bool:
+    """Whether commands of one pipe list files of the project: the first does, the others choose among its lines."""
+    first, rest = commands[0], commands[1:]
+    in_order = all(
+        each.upstream[-at:] == tuple(one.program for one in commands[:at]) for at, each in enumerate(rest, 1)
+    )
+    if any(each.program == "tr" or any(map(_NULS.fullmatch, each.argv)) for each in commands):
+        return False
+    return in_order and not first.upstream and is_file_listing(first) and all(map(is_line_filter, rest))
+
+
+def _find_objects(command: SimpleCommand) -> Printed | None:
+    """The object names git prints. `git rev-parse x` prints `x` where there is no such object."""
+    operands = find_object_revisions(command)
+    if operands is None:
+        return None
+    given = operands if "rev-parse" in command.argv else ()
+    texts = ("", OBJECT, f"{OBJECT} {OBJECT}", *given)
+    return Printed(tuple(map(Word, texts)), _FED_WITH_OBJECTS)
 
 
 def _judge_words(words: tuple[Word, ...]) -> Judgement:
@@ -31,7 +492,7 @@ _JUDGES: dict[str, Judge] = {
     **sed.JUDGES,
     **awk.JUDGES,
     **jq.JUDGES,
-    **archives.JUDGES,
+    **system_programs.JUDGES,
     **build_judges(_judge_words),
 }
 
@@ -41,7 +502,7 @@ def is_listed(program: str) -> bool:
     return program in _JUDGES
 
 
-def listed_programs() -> tuple[str, ...]:
+def list_readonly_programs() -> tuple[str, ...]:
     """The programs that have a grammar, sorted."""
     return tuple(sorted(_JUDGES))
 

@@ -1,17 +1,12 @@
-"""Judge calls of sed: only scripts that print, delete and replace, parsed as every common sed parses them. Pure.
-
-GNU, BSD and BusyBox sed disagree about labels, brackets, text and continued lines. A script is accepted only where all
-of them find the same commands; where one of them stops with an error instead, nothing has run. The parsed script keeps
-the text of each part, and the parts put together again must be the script: nothing in it is passed over.
-"""
+"""Judge calls of sed: only scripts that print, delete and replace, parsed as every common sed parses them. Pure."""
 
 import re
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
-from clio.security.shell.words import Word
+from clio.security.shell.command_line import Word
+from clio.text.lazy_regex import LazyRegex
 
 _OPTIONS = """
     -n -E -r -s -z -u -b -e= -l=number --quiet --silent --regexp-extended --separate --null-data --zero-terminated
@@ -22,20 +17,20 @@ _SCRIPT_OPTIONS = ("-e", "--expression")
 _DELIMITERS = frozenset("/|#,:@!%~+=_;")
 _MAX_SCRIPT = 20_000
 
-_BLANKS = LatePattern(r"[ \t]*")
-_SEPARATORS = LatePattern(r"[ \t\n;]*")
-_NUMBER = LatePattern(r"\d+", re.ASCII)
-_LINE_ADDRESS = LatePattern(r"\d+(?:~\d+)?|\$", re.ASCII)
-_OFFSET_ADDRESS = LatePattern(r"[+~]\d+", re.ASCII)
-_LABEL = LatePattern(r"[A-Za-z0-9_.-]*")
-_FLAGS = LatePattern(r"[gpiImM0-9]*")
-_FILE_NAME = LatePattern(r"[\w./+-]+", re.ASCII)
-_BRACKET_CLASS = LatePattern(r"\[:[a-z]+:\]")
-_TEXT = LatePattern(r"[^\\\n]+(?:\\\n[^\\\n]+)*")
-_ONE_LINE = LatePattern(r"[^\\\n]+")
-_CONTROL = LatePattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+_BLANKS = LazyRegex(r"[ \t]*")
+_SEPARATORS = LazyRegex(r"[ \t\n;]*")
+_NUMBER = LazyRegex(r"\d+", re.ASCII)
+_LINE_ADDRESS = LazyRegex(r"\d+(?:~\d+)?|\$", re.ASCII)
+_OFFSET_ADDRESS = LazyRegex(r"[+~]\d+", re.ASCII)
+_LABEL = LazyRegex(r"[A-Za-z0-9_.-]*")
+_FLAGS = LazyRegex(r"[gpiImM0-9]*")
+_FILE_NAME = LazyRegex(r"[\w./+-]+", re.ASCII)
+_BRACKET_CLASS = LazyRegex(r"\[:[a-z]+:\]")
+_TEXT = LazyRegex(r"[^\\\n]+(?:\\\n[^\\\n]+)*")
+_ONE_LINE = LazyRegex(r"[^\\\n]+")
+_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
 # In some encodings of East Asia the second of these is part of the character before it.
-_HALF_CHARACTER = LatePattern(r"[^\x00-\x7f][\\|\[\]@_~^{}]")
+_HALF_CHARACTER = LazyRegex(r"[^\x00-\x7f][\\|\[\]@_~^{}]")
 
 _PLAIN_COMMANDS = frozenset("=dDgGhHnNpPxzF")
 _REFUSED_COMMANDS = {
@@ -136,7 +131,7 @@ class _Parser:
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def take(self, pattern: LatePattern) -> str:
+    def take(self, pattern: LazyRegex) -> str:
         """The text a pattern matches here, "" for none; it is then behind."""
         match = pattern.match(self.text, self.at)
         if match is None:

@@ -1,47 +1,41 @@
-"""Secrets known by the name they are given: `DB_PASSWORD=…`, `"api_key": "…"`, `--password …`, `<token>…`. Pure.
-
-The value of such a name is a secret whatever it looks like, unless it is a placeholder, a reference, a number or a
-label. Without quotation marks, what source code may have there (an identifier, a call, a type) is none either.
-Nothing here looks further back than to the beginning of the line, nor further ahead than a value may reach.
-"""
-
-# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+"""Secrets recognized by the name they are assigned to: `DB_PASSWORD=…`, `"api_key": "…"`, `--password …`. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Literal
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security.redaction.names import (
+from clio.security.redaction.names_and_values import (
     ANY_WORD,
     HALF_A_NAME,
+    MEASURE,
     NAME_CHARS,
     NAME_END,
     QUOTE,
     WORDS,
-    in_capitals,
-    is_begun,
-    is_generic,
-    is_secret_name,
-    kind_of,
-    may_be_secret_name,
-)
-from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import (
-    MEASURE,
-    by_lot,
-    character_kinds,
-    drawn,
-    entropy,
+    compute_entropy,
+    count_character_kinds,
+    get_secret_kind,
     has_digit,
+    is_begun,
+    is_environment_name,
+    is_generic,
     is_passphrase,
     is_placeholder,
+    is_random_stretch,
+    is_random_value,
     is_reference,
+    is_secret_name,
     is_wordlike,
+    may_be_secret_name,
 )
+from clio.security.redaction.token_patterns import Span
+from clio.text.lazy_regex import LazyRegex
 
-_NAME = LatePattern(rf"[{NAME_CHARS}]{{0,100}}")
+# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+
+
+_NAME = LazyRegex(rf"[{NAME_CHARS}]{{0,100}}")
 _TYPE_NAME = (
     r"(?:str|string|String\??|&str|&'static str|Final|Final\[str\]|str \| None|Optional\[str\]|bytes|SecretStr|\[\]byte"
     r"|&'static \[u8\]|char\[\]|any)"
@@ -62,38 +56,38 @@ _NAMED = r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]"
 _BARE = rf"\\{{0,2}}[\"'`]?(?!{_NAMED})(?P<bare>(?:[^\s\"'`\\]|(?<=[^\s\"'`\\])[\"'`](?=[^\s\"'`,;)\]}}])|\\(?![nrt\"'`\\])){{1,1024}})"
 _GIVEN = rf"(?:\([ \t]{{0,4}}(?:\r?\n[ \t]{{0,60}})?(?=[bfru]?[\"']))?(?:[@$]?[A-Za-z]{{0,2}}(?={QUOTE}))?(?:\"\"(?=\")|''(?='))?(?:{_WRAPPER}{_LITERAL.format('x')}|{_BARE})"
 _SEPARATOR = r"(?P<sep>:=|=>|==|!=|\?=|\|\|=|\+=|=|:(?!:))"
-_AFTER = LatePattern(rf"{NAME_END}{_TYPE}{_SEPARATOR}[ \t]{{0,16}}(?:{_SCHEME})?{_GIVEN}")
+_AFTER = LazyRegex(rf"{NAME_END}{_TYPE}{_SEPARATOR}[ \t]{{0,16}}(?:{_SCHEME})?{_GIVEN}")
 # A literal on a line of its own, or a string joined of several: the rest of the value.
 _JOINT = r"(?:[ \t]{0,8}(?:\+|\.{1,2}|&|\\|_)?[ \t]{0,8}\\?\r?\n?[ \t]{0,40}(?:\+|\.{1,2}|&)?[ \t]{0,8}|\.concat\([ \t]{0,4})[bfr]?"
-_NEXT_LITERAL = LatePattern(_JOINT + _LITERAL.format("y"))
-_NEXT_LINE = LatePattern(
+_NEXT_LITERAL = LazyRegex(_JOINT + _LITERAL.format("y"))
+_NEXT_LINE = LazyRegex(
     rf"{NAME_END}{_TYPE}(?::=|=>|=|:(?!:))[ \t]{{0,8}}[(\\]?[ \t]{{0,8}}\r?\n[ \t]{{0,60}}{_LITERAL.format('x')}"
 )
 # As calls and dictionaries of several languages have it: define('DB_PASSWORD', 'v'), setProperty("password", "v").
-_COMMA = LatePattern(rf"[{NAME_CHARS}]{{0,48}}{QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL.format('x')}")
+_COMMA = LazyRegex(rf"[{NAME_CHARS}]{{0,48}}{QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL.format('x')}")
 # `name: DB_PASSWORD` and `value: …` on the next line or behind a comma, as lists of variables and forms have it.
 _BETWEEN = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"']){{0,2}},?(?:(?<=,)\s{{0,40}}|\s{{1,40}})\\{{0,2}}[\"']?(?:[A-Za-z]{{0,12}}[Vv]alue|v|val)\\{{0,2}}[\"']?[ \t]{{0,2}}[:=]"
-_PAIR = LatePattern(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
-_ELEMENT = LatePattern(
+_PAIR = LazyRegex(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
+_ELEMENT = LazyRegex(
     rf"[{NAME_CHARS}]{{0,48}}[\"']?(?:[ \t][^<>\n]{{0,120}})?>\s{{0,40}}(?:<[Vv]alue>[ \t]{{0,8}})?(?:<!\[CDATA\[)?"
     r"(?P<xv>[^<>\s](?:[^<>\n]{0,510}[^<>\s])?)\s{0,40}(?:\]\]>)?</"
 )
-PLIST = LatePattern(
+PLIST = LazyRegex(
     rf"[{NAME_CHARS}]{{0,48}}</(?:key|[\w:-]{{0,30}}[Nn]ame)>\s{{0,40}}<(?:string|[\w:-]{{0,30}}[Vv]alue)>(?P<xv>[^<>\n]{{1,512}})</"
 )
-_FLAG = LatePattern(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
-_QUOTED_FLAG = LatePattern(rf"[A-Za-z0-9_-]{{0,48}}[ \t]{{1,4}}{_LITERAL.format('x')}")
+_FLAG = LazyRegex(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
+_QUOTED_FLAG = LazyRegex(rf"[A-Za-z0-9_-]{{0,48}}[ \t]{{1,4}}{_LITERAL.format('x')}")
 # As `.netrc` and the `ENV` of a Dockerfile have it: only what looks drawn by lot, for any sentence may go on so.
 BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`(]?(?=[^\s\"'`]{0,1024}[0-9])"
-_BESIDE = LatePattern(rf"{BESIDE}(?P<bare>[^\s\"'`]{{8,1024}})")
-_SET = LatePattern(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`=]{4,1024})")
-_SETTER = LatePattern(
+_BESIDE = LazyRegex(rf"{BESIDE}(?P<bare>[^\s\"'`]{{8,1024}})")
+_SET = LazyRegex(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`=]{4,1024})")
+_SETTER = LazyRegex(
     r"(?:\A|\n)[ \t|0-9:+>→-]{0,16}(?:ENV|ARG|SetEnv|setenv|setx|set(?: -[a-zA-Z]{1,4})?|[a-z]+ configure set|config:set)[ \t]{1,4}\Z"
 )
 LOGIN = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'`$@/]{1,64}:"
-_LOGIN = LatePattern(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
+_LOGIN = LazyRegex(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
 # A name at the end of a text: more than what the others take, so that no value is ever parted from its name.
-_OPEN = LatePattern(
+_OPEN = LazyRegex(
     rf"{NAME_END}(?:(?:\??:[ \t]{{0,2}}[A-Za-z&'\[\]| 8]{{0,20}})?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}})?"
     rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?(?:[(\\][ \t]{{0,8}}(?:\r?\n[ \t]{{0,60}})?)?"
     r"|[ \t]{1,4}(?:A|As|As[ \t](?:S|St|Str|Stri|Strin|String)[ \t]{0,2}=?[ \t]{0,4})"
@@ -101,39 +95,39 @@ _OPEN = LatePattern(
     rf"|string[ \t]{{1,2}}(?:=[ \t]{{0,4}})?|(?:{QUOTE})?[ \t]{{0,4}},[ \t]{{0,8}})\Z"
 )
 _BEGUN_LITERAL = r"(?:[\"'`](?:\\[^\n]|[^\\\n]){0,1024}|\\{1,3}(?:[\"'][^\n]{0,1024})?)\Z"
-_OPEN_LITERAL = LatePattern(
+_OPEN_LITERAL = LazyRegex(
     rf"{NAME_END}{_TYPE}(?:(?::=|=>|\?=|=|:(?!:)|,|[ \t])[ \t]{{0,16}}[(\\]?(?:[ \t]{{0,8}}\r?\n[ \t]{{0,60}})?)?(?:{_SCHEME})?[@$]?[A-Za-z]{{0,2}}"
     rf"{_WRAPPER}(?=[\"'`\\])"
 )
-_OPEN_ELEMENT = LatePattern(
+_OPEN_ELEMENT = LazyRegex(
     r"\A[^<\n]{0,60}</key>\s{0,40}(?:<(?:string>?)?[^<>\n]{0,512})?\Z|>[ \t]{0,8}<!\[CDATA\[[^<>\n]{0,512}\Z|</?k?e?y?\Z"
 )
-_OPEN_JOINT = LatePattern(rf"(?:{_JOINT})\Z|[ \t]{{0,8}}(?:\+|\.{{1,2}}|&|\\)?[ \t]{{0,8}}\\?\r?\n?[ \t]{{0,40}}\Z")
-_OPENERS = LatePattern(rf"{ANY_WORD}|bearer|basic|-u(?:ser)?")
-_HALF_A_NAME = LatePattern(HALF_A_NAME)
+_OPEN_JOINT = LazyRegex(rf"(?:{_JOINT})\Z|[ \t]{{0,8}}(?:\+|\.{{1,2}}|&|\\)?[ \t]{{0,8}}\\?\r?\n?[ \t]{{0,40}}\Z")
+_OPENERS = LazyRegex(rf"{ANY_WORD}|bearer|basic|-u(?:ser)?")
+_HALF_A_NAME = LazyRegex(HALF_A_NAME)
 _HALF_CHARS = 40
 _OPEN_WINDOW = 1400
 _NEAR_WINDOW = 240
 _NEAREST = 6  # so many names before a place may have a value that is open there
-_CALL = LatePattern(
+_CALL = LazyRegex(
     r"[!:][A-Za-z_]|\d+\*[A-Za-z(]|[A-Za-z_][\w.:]*(?:\(|\[|<|!\()|[(\[{<$|]|\?\?|\w+::|->|await\b|new\b|lambda\b|=>|[\w.]+\?\."
 )
-_CODE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
+_CODE = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
 # Signs of code that a password may hold as well; in a value that looks drawn by lot they do not speak for code.
-_CODE_FOR_SURE = LatePattern(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
-_ATTRIBUTE = LatePattern(r"[&*]?[A-Za-z_$]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
-_SNAKE = LatePattern(r"_*[a-z]+(?:_[a-z]+)+_*|[A-Z]+(?:_[A-Z]+)+")
-_GENERIC_TYPE = LatePattern(r"[A-Za-z_][A-Za-z_.]*\[[A-Za-z_., \[\]|]*\]")
-_COLOUR = LatePattern(r"#[0-9a-fA-F]{3,8}")
-_NUMBER = LatePattern(r"[-+]?(?:\d[\d_,.]*(?:[eE][-+]?\d+)?|0x[0-9a-fA-F]+)[a-zA-Z%]{0,3}")
-_TYPE_OF_KEY = LatePattern(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
-_NEXT_NAME = LatePattern(_NAMED)
-_CUT = LatePattern(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
-_LINE_START = LatePattern(
+_CODE_FOR_SURE = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
+_ATTRIBUTE = LazyRegex(r"[&*]?[A-Za-z_$]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
+_SNAKE = LazyRegex(r"_*[a-z]+(?:_[a-z]+)+_*|[A-Z]+(?:_[A-Z]+)+")
+_GENERIC_TYPE = LazyRegex(r"[A-Za-z_][A-Za-z_.]*\[[A-Za-z_., \[\]|]*\]")
+_COLOUR = LazyRegex(r"#[0-9a-fA-F]{3,8}")
+_NUMBER = LazyRegex(r"[-+]?(?:\d[\d_,.]*(?:[eE][-+]?\d+)?|0x[0-9a-fA-F]+)[a-zA-Z%]{0,3}")
+_TYPE_OF_KEY = LazyRegex(r"[\w.]*(?:Private|Public|Secret|Api)Key[A-Z]?[A-Za-z]*")
+_NEXT_NAME = LazyRegex(_NAMED)
+_CUT = LazyRegex(rf"[,;)\]}}<>|]|&(?=[\w.-]+=|\Z)|{_NEXT_NAME.pattern}")
+_LINE_START = LazyRegex(
     r"(?:[\w./@+-]{1,100}[:-]\d{1,6}[:-])?[ \t]*(?:\d+[|:→\t-][ \t]*)?(?:[-+>│|#;/*]{1,3}[ \t]+|\+)?(?:export|set|setx|ENV|ARG|let|var|const|local|declare(?: -x)?)?[ \t]*[\"']?(?:\$env:)?\Z"
 )
-_REST = LatePattern(r"[ \t]*(?:[#;][^\n]*|//[^\n]*)?\r?(?:\n|\Z)")
-_ALGORITHMS = LatePattern(
+_REST = LazyRegex(r"[ \t]*(?:[#;][^\n]*|//[^\n]*)?\r?(?:\n|\Z)")
+_ALGORITHMS = LazyRegex(
     r"(?i:(?:sha|md|base|utf|u?int|rsa|aes|hs|rs|es|ps|ecdsa|hmac|oauth|openid|rfc|pbkdf|bcrypt|argon|v|py|http|tls|ssl|ipv|p|ed|"
     r"blake|sha3|i|u|f|float|latin|cp|win|x|iso|id|arg|str|tok|t|s|k|pw|user|key|val|var|col|row|line|test|step|part|item|opt)[-_]?"
     r"\d{1,5})|nvarchar\(?\d*\)?|varchar\(?\d*\)?"
@@ -159,7 +153,7 @@ _LABEL_SIGNS = ("{", "%s", "%(", "${", "<", ">", "[", "(", "=", "→", "+")
 Style = Literal["quoted", "element", "environment", "data", "inline", "text", "code", "flag", "beside"]
 
 
-def name_places(lowered: str) -> list[tuple[int, str]]:
+def find_name_places(lowered: str) -> list[tuple[int, str]]:
     """Where the words of secrets' names are in a text of small letters."""
     found: list[tuple[int, str]] = []
     for word in WORDS:
@@ -170,11 +164,11 @@ def name_places(lowered: str) -> list[tuple[int, str]]:
     return found
 
 
-def named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, str]] | None = None) -> Iterator[Span]:
+def find_named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, str]] | None = None) -> Iterator[Span]:
     """Values of secret-looking names; `places`: what `name_places` gives for the text, where that is known."""
     lowered = lowered or lower_in_place(text)
     tried: set[tuple[int, int]] = set()
-    for place, word in name_places(lowered) if places is None else places:
+    for place, word in find_name_places(lowered) if places is None else places:
         if is_begun(lowered, place, word):
             for span in _values_at(text, place):
                 if (span.start, span.end) not in tried:
@@ -235,8 +229,8 @@ def _is_open_value(text: str, place: int, end: int, start: int) -> bool:
     return False
 
 
-_FIRST_LITERAL = LatePattern(_LITERAL.format("y"))
-_JOINT_ONLY = LatePattern(_JOINT)
+_FIRST_LITERAL = LazyRegex(_LITERAL.format("y"))
+_JOINT_ONLY = LazyRegex(_JOINT)
 
 
 def lower_in_place(text: str) -> str:
@@ -287,36 +281,36 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
         else:
             value = match["bare"].rstrip(",;)]}>")
             if is_secret_value(value, name, "environment" if name.isupper() else "data", sure):
-                yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
+                yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), 300)
     elif sign == "<":
         match = PLIST.match(text, place)
         if match and is_secret_value(match["xv"], name, "element", sure):
-            yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
+            yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), 300)
     elif (match := _ELEMENT.match(text, place)) and _in_tag(text, start, place):
         if is_secret_value(match["xv"], name, "element", sure):
-            yield Span(match.start("xv"), match.end("xv"), kind_of(name), 300)
+            yield Span(match.start("xv"), match.end("xv"), get_secret_kind(name), 300)
     elif name.startswith("-"):
         if match := _QUOTED_FLAG.match(text, place):
             yield from _literals(text, match, name, sure)
         elif match := _FLAG.match(text, place):
             value = match["bare"].rstrip(",.)]:;")
             if is_secret_value(value, name, "flag", sure):
-                yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 300)
+                yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), 300)
     elif sure and (match := _QUOTED_SET.match(text, place)) and _DEFINE.search(text, max(0, start - 20), start):
         yield from _literals(text, match, name, sure, joined=False)
     elif sure and (match := _SET.match(text, place)) and _SETTER.search(text, max(0, start - 40), start):
         if is_secret_value(match["bare"], name, "environment", sure):
-            yield Span(match.start("bare"), match.end("bare"), kind_of(name), 300)
+            yield Span(match.start("bare"), match.end("bare"), get_secret_kind(name), 300)
     elif match := _BESIDE.match(text, place):
         value = match["bare"].rstrip(".,:;)]")
         if is_secret_value(value, name, "beside", sure and name.isupper() and "_" in name):
-            yield Span(match.start("bare"), match.start("bare") + len(value), kind_of(name), 301)
+            yield Span(match.start("bare"), match.start("bare") + len(value), get_secret_kind(name), 301)
 
 
-_TAIL = LatePattern(r"[\"'`\])\\]{0,4}\s{0,16}([^\s])")
+_TAIL = LazyRegex(r"[\"'`\])\\]{0,4}\s{0,16}([^\s])")
 _SIGNS = "=:!?|+,(<>{["
-_DEFINE = LatePattern(r"#[ \t]*define[ \t]+\Z")
-_QUOTED_SET = LatePattern(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.format('x')}")
+_DEFINE = LazyRegex(r"#[ \t]*define[ \t]+\Z")
+_QUOTED_SET = LazyRegex(rf"[A-Za-z0-9_]{{0,48}}[ \t]{{1,40}}[LuU]?{_LITERAL.format('x')}")
 
 
 def _in_tag(text: str, start: int, place: int) -> bool:
@@ -327,7 +321,7 @@ def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[S
     """The secrets in a list, a block of lines, or an object with a `value`, which a name is given."""
     if not sure:
         return
-    kind = kind_of(name)
+    kind = get_secret_kind(name)
     if block := _BLOCK.match(text, place):
         for line in _LINES.finditer(text, block.start("lines"), block.end("lines")):
             if is_secret_value(line[0], name, "quoted", sure) or _is_random_item(line[0]):
@@ -344,7 +338,7 @@ def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[S
     elif mapping := MAPPING.match(text, place):
         for item in _MAPPING_ITEM.finditer(text, mapping.start(mapping.lastgroup or 0), mapping.end()):
             if _is_random_item(item["v"]) and not (
-                any(sign in item["v"] for sign in "/:.()") and not by_lot(item["v"])
+                any(sign in item["v"] for sign in "/:.()") and not is_random_value(item["v"])
             ):
                 yield Span(item.start("v"), item.end("v"), kind, 300)
     elif (nested := _NESTED.match(text, place)) and is_secret_value(nested["v"], name, "quoted", sure):
@@ -360,33 +354,33 @@ def _is_random_item(value: str) -> bool:
     )
 
 
-_STRUCTURE = LatePattern(
+_STRUCTURE = LazyRegex(
     rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n|\r?\n[ \t]{{0,40}}-[ \t]|\r?\n[ \t]{{1,40}}[\w\"'.-]{{1,60}}:[ \t]|\[|\{{)"
 )
-_BLOCK = LatePattern(
+_BLOCK = LazyRegex(
     rf"{NAME_END}:[ \t]{{0,8}}[|>][-+0-9]{{0,2}}[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[^\s][^\n]{{0,1000}}(?:\n(?P=indent)[^\n]{{0,1000}}){{0,100}})"
 )
-_LINES = LatePattern(r"[^\s](?:[^\n]*[^\s])?")
-_ITEMS = LatePattern(rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[ \t][^\n]{{1,300}}(?:\n|\Z)){{1,50}})")
-_ITEM_LINE = LatePattern(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
-_ARRAY = LatePattern(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
-_ARRAY_ITEM = LatePattern(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
-MAPPING = LatePattern(
+_LINES = LazyRegex(r"[^\s](?:[^\n]*[^\s])?")
+_ITEMS = LazyRegex(rf"{NAME_END}:[ \t]{{0,8}}\r?\n(?P<lines>(?:[ \t]{{0,40}}-[ \t][^\n]{{1,300}}(?:\n|\Z)){{1,50}})")
+_ITEM_LINE = LazyRegex(r"-[ \t]{1,4}[\"']?(?P<v>[^\s\"',:{}\[\]]{4,300})[\"']?,?[ \t]*\r?(?=\n|\Z)")
+_ARRAY = LazyRegex(rf"{NAME_END}(?::|=|=>|:=)[ \t]{{0,8}}(?:new[ \t]\w+)?\[(?P<items>[^\[\]{{}}]{{1,2000}})\]")
+_ARRAY_ITEM = LazyRegex(r"\\{0,2}[\"'`](?P<v>[^\"'`\n\\]{4,500})\\{0,2}[\"'`]|(?P<b>[^\s\"'`,\[\]\\]{4,500})")
+MAPPING = LazyRegex(
     rf"{NAME_END}(?:(?::|=|=>)[ \t]{{0,8}}\{{(?P<items>[^{{}}]{{4,2000}})\}}|:[ \t]{{0,8}}\r?\n(?P<indent>[ \t]{{1,40}})(?P<lines>[\w\"'.-]{{1,60}}:[ \t][^\n]{{1,300}}(?:\n(?P=indent)[\w\"'.-][^\n]{{1,300}}){{0,12}}))"
 )
-_MAPPING_ITEM = LatePattern(
+_MAPPING_ITEM = LazyRegex(
     r"[\w\"'.-]{1,60}[ \t]{0,2}(?::|=>?)[ \t]{0,4}[\"'`]?(?P<v>[^\s\"'`,{}\[\]]{8,300})[\"'`]?(?=[\s,}]|\Z)"
 )
-_NESTED = LatePattern(
+_NESTED = LazyRegex(
     rf"{NAME_END}(?:[:=][ \t]{{0,4}})?\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[\"']?(?:value|default)[\"']?[ \t]{{0,8}}[:=][ \t]{{0,8}}[\"'](?P<v>[^\"'\n]{{4,1000}})[\"']"
 )
-_OPEN_STRUCTURE = LatePattern(
+_OPEN_STRUCTURE = LazyRegex(
     rf"{NAME_END}(?:(?::|=|=>|:=)[ \t]{{0,8}})?(?:[|>][-+0-9]{{0,2}}[ \t]{{0,8}}(?:\r?\n(?:[ \t]{{1,40}}[^\n]{{0,1000}}(?:\n|\Z)|[ \t]*\Z){{0,100}})?"
     rf"|\r?(?:\n(?:[ \t]{{0,40}}-[ \t][^\n]{{0,300}}(?:\n|\Z)){{0,50}}[ \t]{{0,40}}-?)?|(?:new[ \t]\w+)?\[[^\[\]{{}}]{{0,2000}}"
     rf"|\{{\s{{0,40}}(?:[^{{}}\n]{{0,120}}\n\s{{0,40}}){{0,4}}?[^{{}}\n]{{0,120}})\Z"
 )
-_CONSTRUCTED = LatePattern(rf"[{NAME_CHARS}]{{0,48}}[({{]{_LITERAL.format('x')}[)}}]")
-_STRING_TYPE = LatePattern(r"(?:string|String|QString|char[ \t]*\*|auto|SecureString)[ \t]+\Z")
+_CONSTRUCTED = LazyRegex(rf"[{NAME_CHARS}]{{0,48}}[({{]{_LITERAL.format('x')}[)}}]")
+_STRING_TYPE = LazyRegex(r"(?:string|String|QString|char[ \t]*\*|auto|SecureString)[ \t]+\Z")
 
 
 def find_name(text: str, place: int) -> tuple[str, int]:
@@ -415,9 +409,9 @@ def _literals(text: str, match: re.Match[str], name: str, sure: bool, *, joined:
     value = "".join(text[first:last] for first, last in parts)
     if is_secret_value(value, name, "quoted", sure):
         for first, last in parts:
-            yield Span(first, last, kind_of(name), 300)
+            yield Span(first, last, get_secret_kind(name), 300)
     elif len(parts) > 1 and is_secret_value(text[parts[0][0] : parts[0][1]], name, "quoted", sure):
-        yield Span(*parts[0], kind_of(name), 300)
+        yield Span(*parts[0], get_secret_kind(name), 300)
 
 
 def _value_place(match: re.Match[str], group: str) -> tuple[int, int]:
@@ -437,7 +431,7 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
         and text[match.start("sep") - 1 : match.start("sep")] not in (" ", "\t")
         and at == match.end("sep")
     )
-    capital = in_capitals(name) and text[start - 1 : start] not in ("?", "&")
+    capital = is_environment_name(name) and text[start - 1 : start] not in ("?", "&")
     if tight and capital:
         style: Style = "environment"
     elif "-" in name.strip("-") and separator == ":":
@@ -461,7 +455,7 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
     if style == "code" and sure and separator in ("=", ":") and _is_in_text(text, line, start, at + len(value)):
         style = "text"
     if value and is_secret_value(value, name, style, sure):
-        yield Span(at, at + len(value), kind_of(name), 300)
+        yield Span(at, at + len(value), get_secret_kind(name), 300)
 
 
 def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
@@ -479,11 +473,9 @@ def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
     return after.end() == len(text) or (bool(words or opened) and "=" not in text[line:start])
 
 
-_TEXT_BEFORE = LatePattern(
-    r"(?:(?:\[?[\w.,:'/@+-]{1,60}\]?|[\w.-]{1,40}=[^\s()\[\]{}\"']{1,60})[ \t]{1,4}){0,40}[(\[]?"
-)
-_TEXT_WORD = LatePattern(r"[A-Za-z]{2,}")
-_TEXT_AFTER = LatePattern(
+_TEXT_BEFORE = LazyRegex(r"(?:(?:\[?[\w.,:'/@+-]{1,60}\]?|[\w.-]{1,40}=[^\s()\[\]{}\"']{1,60})[ \t]{1,4}){0,40}[(\[]?")
+_TEXT_WORD = LazyRegex(r"[A-Za-z]{2,}")
+_TEXT_AFTER = LazyRegex(
     r"[,.;:!?)\]]{0,3}(?:[ \t]*\r?(?:\n|\Z)|(?P<tight>(?<=[,;])(?=\w+=))|[ \t]+(?:\w+=|-\s|(?P<word>[A-Za-z]{1,20}(?=[\s,.;!?]|\Z))))"
 )
 _CODE_WORDS = frozenset(
@@ -521,7 +513,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return False  # a further name
     if any(char.isspace() for char in value):
         return _is_spaced_secret(value, name, style, sure)
-    password = kind_of(name) == "password"
+    password = get_secret_kind(name) == "password"
     if not any(char.isalpha() for char in value):
         if not has_digit(value):
             return False
@@ -538,13 +530,17 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         return (
             not words
             and _random(value, 8)
-            and (by_lot(value) or sure or (password and drawn(value)))
+            and (is_random_value(value) or sure or (password and is_random_stretch(value)))
             and _CODE.search(value) is None
         )
     if not sure:
-        if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not by_lot(value):
+        if style != "quoted" and _ATTRIBUTE.fullmatch(value) and not is_random_value(value):
             return False
-        return not words and _random(value, 8) and (style == "quoted" or _CODE.search(value) is None or by_lot(value))
+        return (
+            not words
+            and _random(value, 8)
+            and (style == "quoted" or _CODE.search(value) is None or is_random_value(value))
+        )
     if style != "quoted" and (
         _TYPE_OF_KEY.fullmatch(value) or value.lower() in _PLAIN_WORDS or _ALGORITHMS.fullmatch(value)
     ):
@@ -561,8 +557,8 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         if not words:
             return (
                 len(value) >= 5
-                and (character_kinds(value) >= 2 or len(value) >= 6)
-                and not (_CODE_FOR_SURE.search(value) and not by_lot(value) and not password)
+                and (count_character_kinds(value) >= 2 or len(value) >= 6)
+                and not (_CODE_FOR_SURE.search(value) and not is_random_value(value) and not password)
             )
         if plain:
             return is_passphrase(value) or (
@@ -575,10 +571,10 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
             and ("_" not in value or value[-2:].isdigit() or (password and value[-1].isdigit()))
         )
     if style == "flag":
-        if _CODE.search(value) and not by_lot(value):
+        if _CODE.search(value) and not is_random_value(value):
             return False
         return len(value) >= 5 and (not plain or is_passphrase(value)) and not _ALGORITHMS.fullmatch(value)
-    if (_CODE_FOR_SURE if by_lot(value) or (style == "inline" and password) else _CODE).search(value):
+    if (_CODE_FOR_SURE if is_random_value(value) or (style == "inline" and password) else _CODE).search(value):
         return False
     if style == "text":
         return is_passphrase(value) or (
@@ -596,7 +592,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         words
         or _NUMBER.fullmatch(value)
         or _SNAKE.fullmatch(value)
-        or (not by_lot(value) and _ATTRIBUTE.fullmatch(value))
+        or (not is_random_value(value) and _ATTRIBUTE.fullmatch(value))
     ):
         return False
     return _random(value, 8)
@@ -610,7 +606,11 @@ def _is_variable(value: str) -> bool:
     """Whether a value without quotation marks is an attribute, or the variable of a secret's name."""
     if is_secret_name(value) and is_wordlike(value, digits=True):
         return True
-    return _ATTRIBUTE.fullmatch(value) is not None and not by_lot(value) and (not has_digit(value) or "_" in value)
+    return (
+        _ATTRIBUTE.fullmatch(value) is not None
+        and not is_random_value(value)
+        and (not has_digit(value) or "_" in value)
+    )
 
 
 def _is_word_chain(value: str) -> bool:
@@ -624,13 +624,13 @@ def _is_word_chain(value: str) -> bool:
     )
 
 
-_CHAIN_OF_NAMES = LatePattern(
+_CHAIN_OF_NAMES = LazyRegex(
     r"secret|token|key|name|pass|auth|user|client|server|service|default|test|example|config|http|file|type|value|cluster"
 )
 
 
 def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
-    password = kind_of(name) == "password"
+    password = get_secret_kind(name) == "password"
     if value.startswith(("%", "http://", "https://", "{")) or (
         not value.isascii() and all(char.isalpha() for char in value)
     ):
@@ -638,7 +638,9 @@ def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
     if _NUMBER.fullmatch(value):
         return password
     if not words:
-        return len(value) >= (5 if password else 6) and entropy(value) >= 1.5 and not value.startswith(("^", "."))
+        return (
+            len(value) >= (5 if password else 6) and compute_entropy(value) >= 1.5 and not value.startswith(("^", "."))
+        )
     if plain:
         return (
             _is_word_chain(value)
@@ -667,7 +669,7 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
     if (
         (
             len(parts) <= 4
-            and kind_of(name) == "password"
+            and get_secret_kind(name) == "password"
             and sum(not is_wordlike(part) and len(part) >= 6 for part in parts) >= 1
         )
         and not any(part[:1] in "%{<$(" for part in parts)
@@ -678,7 +680,7 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
         return True
     if _STOP.intersection(small) or any(sign in value for sign in _LABEL_SIGNS):
         return False
-    if kind_of(name) != "password":
+    if get_secret_kind(name) != "password":
         return len(parts) in (12, 15, 18, 21, 24) and all(part.isalpha() and part.islower() for part in parts)
     if any(has_digit(part) and not part.isdigit() for part in parts):
         return True
@@ -690,9 +692,9 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
 
 def _random(value: str, least: int) -> bool:
     """Whether a value is long and varied enough to be drawn by lot."""
-    if len(value) < least or entropy(value) < 2.3:
+    if len(value) < least or compute_entropy(value) < 2.3:
         return False
     return _DATE.search(value) is None and not value.startswith(("http:", "https:", "#"))
 
 
-_DATE = LatePattern(r"\A(?:v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d)")
+_DATE = LazyRegex(r"\A(?:v?\d+(?:\.\d+)+|\d{4}-\d\d-\d\d)")

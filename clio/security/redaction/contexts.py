@@ -1,72 +1,70 @@
-"""Secrets known by the command, file or sentence they are part of: `curl -u`, `.netrc`, `kind: Secret`, "the password is". Pure.
-
-Each context gives its spans, and where it begins at the end of a text that may go on. Commands and sentences are read
-to the end of their line; the others have a form that ends by itself.
-"""
-
-# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+"""Secrets recognized by the file, header or sentence around them: `.netrc`, cookies, "the password is …". Pure."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
 from clio.security.redaction.assignments import is_secret_value
-from clio.security.redaction.calls import call_spans
-from clio.security.redaction.kubernetes import kubernetes_spans, open_manifest
-from clio.security.redaction.names import is_secret_name
-from clio.security.redaction.patterns import Span
-from clio.security.redaction.programs import (
+from clio.security.redaction.commands_and_calls import (
     COOKIE,
     MAX_LINE_CHARS,
     POSITIONAL,
     PROGRAMS,
-    command_spans,
+    find_call_spans,
+    find_command_spans,
+    find_kubernetes_spans,
+    find_line_start,
     find_program,
-    line_start,
+    open_manifest,
 )
-from clio.security.redaction.value_shapes import (
+from clio.security.redaction.names_and_values import (
     CHAIN_STOP,
     FILE_NAME,
     MEASURE,
     REPETITION,
-    drawn,
     has_digit,
     is_passphrase,
+    is_random_stretch,
+    is_secret_name,
     is_wordlike,
     may_be_secret,
 )
+from clio.security.redaction.token_patterns import Span
+from clio.text.lazy_regex import LazyRegex
+
+# ruff: noqa: E501 - a table of expressions and frames reads better with one a line
+
 
 _LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
 _FEW_PLACES = 24
 """At so many places an expression is tried by itself; a search would go on behind them."""
 
 _ECHOED = r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?P<q>[\"']?)(?P<v>[^\s\"'|$]{4,200})(?P=q)[ \t]*"
-_PIPED = LatePattern(
+_PIPED = LazyRegex(
     rf"{_ECHOED}\|[ \t]*(?:sudo[ \t]+(?:-\w+[ \t]+)*?"
     r"(?:-S|--stdin|chpasswd)|chpasswd|(?:sudo[ \t]+)?(?:su|kinit|passwd|smbpasswd|vncpasswd|cryptsetup)[ \t]|passwd[ \t]+--stdin"
     r"|(?:docker|podman)[ \t]+secret[ \t]+create|[^\n|]{1,40}[ \t]secrets?[ \t]+(?:put|create|versions)"
     r"|[^\n|]{1,80}(?:--password-stdin|--passwd-on-stdin|--with-token|--passphrase-fd|-passin stdin))"
 )
-_WRITTEN = LatePattern(
+_WRITTEN = LazyRegex(
     rf"{_ECHOED}>{{1,2}}[ \t]*[\"']?[^\s\"']{{0,120}}(?:pass|secret|token|key|pwd|credential)[^\s\"']{{0,40}}",
     re.IGNORECASE,
 )
-_WRITTEN_DOCUMENT = LatePattern(
+_WRITTEN_DOCUMENT = LazyRegex(
     r"[\w./-]{1,40}[\"']?[ \t]{0,4}<<[-~]?[ \t]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<v>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
 )
-_LOGIN_PAIR = LatePattern(
+_LOGIN_PAIR = LazyRegex(
     r"(?:(?<![a-z])(?:auth|creds?|credentials?|logins?|userpwd|user_pass|accounts?)|http_basic|basic[_-]auth|basicauth|authident|auth_basic_user|stats auth)[\"'`\])]{0,2}[ \t]*(?:[:=]|=>|,|[ \t](?=\w+:\S*\d))"
     r"[ \t]*(?:\r?\n[ \t]*-[ \t]+)?[\[(]?[\"'`]?(?!https?:|[a-z]+://)[A-Za-z][\w.@+-]{1,40}:(?P<v>[^\s\"'`:,;/@][^\s\"'`:,;]{4,120})(?=[\"'`\]),;]{0,3}(?:\s|\Z))",
     re.IGNORECASE,
 )
-_ANSWER = LatePattern(
+_ANSWER = LazyRegex(
     r"(?:security|recovery|backup|access|unlock|activation|pairing|auth|otp|totp|scratch|device)[ _-]?(?:answer|code|seed)s?[\"'`]?[ \t]*(?:[:=]|is|->|→|[ \t](?=[\w-]*\d))[ \t]*(?:\r?\n[ \t]*-[ \t]+)?"
     r"[\"'`]?(?P<v>[^\s\"'`,;<>(){}\[\]]{4,120})(?=[\"'`,;.]{0,2}(?:\s|\Z))",
     re.IGNORECASE,
 )
-_OTHER_LANGUAGES = LatePattern(
+_OTHER_LANGUAGES = LazyRegex(
     r"(?:mdp|clave|contrase[ñn]a|token de acceso|parola(?: d'ordine)?|password|has[łl]o|heslo|l[öo]senord(?:et)?|adgangskoden?|passordet?|salasana"
     r"|парол[ьяюе]|密码|密碼|口令|パスワード|暗証番号|비밀번호|암호|şifre(?:si|niz|m)?|jelsz[óo]|κωδικός|mật khẩu|كلمة المرور|كلمة السر|סיסמה|kata sandi|รหัสผ่าน|पासवर्ड)"
     r"(?:[ \t]+(?:de|der|för|для|del|für|per|pour|do|na)[ \t]+[\w.@-]{1,40}){0,2}(?:[ \t]*[:：=＝—–-]|[ \t]*(?:是|为|為|は|는|은|이|을)|[ \t]+(?:est|es|è|é|to|je|är|er|on|ist|is|là|هي|היא)(?=[ \t]))?[ \t]*[\"'`«「“]?"
@@ -75,7 +73,7 @@ _OTHER_LANGUAGES = LatePattern(
 )
 # The only word of such a command, and a pipe that may follow: what else it writes is not piped as a secret.
 _PIPED_WORD = r"(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*"
-_OPENSSL = LatePattern(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
+_OPENSSL = LazyRegex(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
 
 _SENTENCE_NAME = (
     r"(?:pass(?:word|wd|phrase|code|wort)s?|pwd?|secret[ _-]key|api[ _-](?:key|token|secret)|access[ _-](?:key|token)|secret|token"
@@ -88,75 +86,75 @@ _BETWEEN = (
 _SAID = (
     r"(?:(?P<q>[\"'`“‘«]|\*\*|\*\*`)(?P<qv>[^\s\"'`“”‘’«»*]{4,120})(?=[\"'`”’»*])|(?P<v>[^\s\"'`“”‘’«»<>(\[{]{5,120}))"
 )
-_SENTENCE = LatePattern(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
-TOLD_BEFORE = LatePattern(
+_SENTENCE = LazyRegex(rf"{_SENTENCE_NAME}[\"'`]?{_BETWEEN}[ \t]*{_VERB}[ \t]+{_SAID}", re.IGNORECASE)
+TOLD_BEFORE = LazyRegex(
     rf"is[ \t]+(?:the|my|your|our|his|her|their)[ \t]+(?:new[ \t]+|old[ \t]+)?(?:[\w-]+[ \t]+){{0,2}}?{_SENTENCE_NAME}",
     re.IGNORECASE,
 )
-_LAST_WORD = LatePattern(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
-_WITH = LatePattern(
+_LAST_WORD = LazyRegex(r"(?P<q>[\"'`]?)(?<![^\s\"'`])(?P<v>[^\s\"'`]{6,120})(?P=q)[ \t]+\Z")
+_WITH = LazyRegex(
     rf"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+{_SAID}",
     re.IGNORECASE,
 )
-_WITH_BEFORE = LatePattern(
+_WITH_BEFORE = LazyRegex(
     r"(?i:\b(?:with|using|and|the|use|try|/|,|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+"
     r"(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3})\Z"
 )
-_AS = LatePattern(
+_AS = LazyRegex(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?P<q>[\"'`]?)(?P<v>[^\s\"'`]{5,120})(?P=q)[ \t]+(?:as|for)[ \t]+"
     rf"(?:the[ \t]+|your[ \t]+|my[ \t]+|a[ \t]+)?(?:\w+[ \t]+)?{_SENTENCE_NAME}",
     re.IGNORECASE,
 )
-_CREDENTIALS = LatePattern(
+_CREDENTIALS = LazyRegex(
     r"(?:credentials|creds|logins?|zugangsdaten|identifiants|credenciales|(?:user(?:name)?|login|u)/(?:pass(?:word|wd)?|pw|p))[ \t]*(?:are|is|:|[ \t])[ \t]*(?:user[ \t]+)?[\w.@+-]{2,60}[ \t]*[/:][ \t]*"
     r"(?P<v>[^\s\"'`/]{5,120})",
     re.IGNORECASE,
 )
-_USER_AND_PASSWORD = LatePattern(
+_USER_AND_PASSWORD = LazyRegex(
     r"(?:\b(?:u|user|login):?[ \t]+[\w.@+-]{2,60},?[ \t]+(?:p|pw|pass):?[ \t]+)(?P<v>[^\s\"'`]{5,120})", re.IGNORECASE
 )
-_OPEN_SENTENCE = LatePattern(
+_OPEN_SENTENCE = LazyRegex(
     rf"{_SENTENCE_NAME}[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*"
     rf"(?:{_VERB}|should|must|will|to|has(?:[ \t]+been)?(?:[ \t]+(?:re)?(?:set|changed))?|(?:was|is|be)[ \t]+(?:re)?(?:set|changed|now))[ \t]*(?:[\"'`“‘«*]{{1,3}})?\Z"
     r"|(?:credentials|logins?)[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{0,60}[ \t]*[/:,]?[ \t]*\Z",
     re.IGNORECASE,
 )
-_OPEN_WITH = LatePattern(
+_OPEN_WITH = LazyRegex(
     r"(?:with|using|and|the|/|,|use|try|login [\w.@-]+|user(?:name)? [\w.@-]+|account [\w.@-]+)[ \t]+(?:(?:the|my|your|this|that|new|old|api|access|client|secret|auth)[ \t]+){0,3}"
     r"(?:password|passphrase|pwd|passwd|passcode|(?:api|access|secret)[ _-]key|token|secret)[ \t]+\Z",
     re.IGNORECASE,
 )
-OPEN_OFFER = LatePattern(
+OPEN_OFFER = LazyRegex(
     r"(?:\buse|\btry|\btype|\benter|\bset)[ \t]+(?=\S{0,120}[0-9!#$%^&*?@-])\S{5,120}(?:[ \t]+(?:as|for)(?:[ \t]+\w+){0,2})?\s*\Z",
     re.IGNORECASE,
 )
-_SQL = LatePattern(
+_SQL = LazyRegex(
     r"(?:identified[ \t]+(?:with[ \t]+\S{1,40}[ \t]+)?by(?:[ \t]+(?:password|values))?|(?:with|login|role[ \t]+\w+|user[ \t]+\S+|encrypted|superuser)[ \t]+"
     r"(?:encrypted[ \t]+|unencrypted[ \t]+)?password|set[ \t]+password[^\n]{0,80}?=[ \t]*(?:password\()?)[ \t]{0,4}=?[ \t]{0,4}N?(?P<q>['\"])(?P<v>(?:(?!(?P=q))[^\n\\]|\\[^\n]){3,200})(?P=q)",
     re.IGNORECASE,
 )
-_SQL_BARE = LatePattern(r"identified[ \t]+by[ \t]+(?P<v>[^\s\"'`;,()<>]{5,120})(?=;|[ \t]|\s*\Z)", re.IGNORECASE)
-_HEADER = LatePattern(
+_SQL_BARE = LazyRegex(r"identified[ \t]+by[ \t]+(?P<v>[^\s\"'`;,()<>]{5,120})(?=;|[ \t]|\s*\Z)", re.IGNORECASE)
+_HEADER = LazyRegex(
     r"(?:proxy-)?authorization[\"']?\]?[ \t]*(?:(?::|=>|=|,)[ \t]*(?:[a-z](?=[\"'`]))?|(?=\"))[\"'`]?(?:(?:bearer|basic|token|apikey|api-key|key|digest|negotiate|oauth|jwt|hawk|aws4-hmac-sha256"
     r"|bot|ghtoken|splunk|genie-?key|ssws)[ \t:=]+)?(?:token=)?[\"']?(?P<v>[^\s\"'`,;]{5,4000})",
     re.IGNORECASE,
 )
-_LOGIN = LatePattern(
+_LOGIN = LazyRegex(
     r"logins?(?:[ \t]*(?:are|is|:)[ \t]+[\w.@+-]{2,60}[ \t]*[/:,][ \t]*(?P<v>[^\s\"'`]{5,120})|[ \t]+\S{1,200}\s{1,40}(?:account[ \t]+\S{1,200}\s{1,40})?password[ \t]+(?P<qv>\S{1,200}))"
 )
-_OPEN_NETRC = LatePattern(
+_OPEN_NETRC = LazyRegex(
     r"\blogin(?:[ \t]+\S{0,200}(?:\s{1,40}(?:a?c?c?o?u?n?t?[ \t]*\S{0,200}\s{1,40})?(?:p[a-z]{0,7}[ \t]{0,4}\S{0,200})?)?)?\Z"
 )
-_PGPASS = LatePattern(
+_PGPASS = LazyRegex(
     r"(?<![^\n])(?:[\w.-]{1,120}|\*):(?:\d{4,5}|\*):(?:[\w.-]{1,60}|\*):(?:[\w.@-]{1,60}|\*):(?P<v>[^\s:]{4,200})(?=\r?(?:\n|\Z))"
 )
-_SECURE_STRING = LatePattern(r"(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n]{4,200})[\"']")
-_WIFI = LatePattern(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
-_FORM = LatePattern(
+_SECURE_STRING = LazyRegex(r"(?i:ConvertTo-SecureString)[ \t]+(?:-String[ \t]+)?[\"'](?P<v>[^\"'\n]{4,200})[\"']")
+_WIFI = LazyRegex(r"WIFI:[^\s\"']{0,120}?;P:(?P<v>(?:[^;\s\\]|\\.){4,100});")
+_FORM = LazyRegex(
     r"form-data; name=\"[\w.-]{0,40}(?:password|passwd|secret|token|api_?key)\"\r?\n(?:[\w-]+:[^\n]*\n)?\r?\n(?P<v>[^\s]{4,200})"
 )
 _USER = r"[\"'][^\"'\n]{0,120}[\"']"
-_CALL_WITH_LOGIN = LatePattern(
+_CALL_WITH_LOGIN = LazyRegex(
     r"(?:(?:set_?|http_?|request_?)?basic_?auth(?:entication|orization)?|auth|networkcredential|digest_?auth|usernamepasswordcredentials?(?:token)?"
     r"|passwordauthentication|password_?authenticator|credentials)"
     rf"(?:[ \t]{{0,2}}=[ \t]{{0,2}})?(?:\([ \t]{{0,4}}|[ \t]{{1,4}})(?:&|String::from\()?{_USER}\)?[ \t]{{0,4}},\s{{0,40}}"
@@ -168,71 +166,71 @@ _CALL_WITH_LOGIN = LatePattern(
     r"\([^,()\"'\n]{1,80},\s{0,40}[$\w]{1,40},\s{0,40}[\"'](?P<w>[^\"'\n]{4,200})[\"']",
     re.IGNORECASE,
 )
-_SETTING = LatePattern(
+_SETTING = LazyRegex(
     r"(?:requirepass|masterauth|bindpw|rootbindpw|rootpw(?:[ \t]+--(?:plaintext|iscrypted|allow-ssh))*|crypto[ \t]+(?:isakmp|ikev[12])[ \t]+key|SQLConnectInfo[ \t]+\S+[ \t]+\S+|snmp-server[ \t]+community|wpa-psk|tls-auth-pass|rocommunity6?|rwcommunity6?|userPassword:?|ldapbindpassword|key-string)[ \t]+"
     r"(?:[057][ \t]+)?[\"']?(?P<v>[^\s\"']{4,200})[\"']?(?=[ \t]*\r?(?:\n|\Z)|[ \t]+r[ow]\b|[ \t]+\d+\b|[ \t]+(?:address|hostname)\b)",
     re.IGNORECASE,
 )
-_ORACLE = LatePattern(r"jdbc:oracle:(?:thin|oci8?):[\w.$-]{1,60}/(?P<v>[^\s@\"'/]{3,120})@", re.IGNORECASE)
-_COOKIE_LINE = LatePattern(
+_ORACLE = LazyRegex(r"jdbc:oracle:(?:thin|oci8?):[\w.$-]{1,60}/(?P<v>[^\s@\"'/]{3,120})@", re.IGNORECASE)
+_COOKIE_LINE = LazyRegex(
     r"\t(?:TRUE|FALSE)\t/[^\t\n]{0,200}\t(?:TRUE|FALSE)\t\d{1,20}\t[\w.%-]{0,60}(?:sess|sid|auth|token|jwt|login|csrf)[\w.%-]{0,60}\t(?P<v>[^\s]{6,2000})",
     re.IGNORECASE,
 )
-_COOKIE_VALUE = LatePattern(r"connect\.sid=(?P<v>[^\s;,\"'&]{6,2000})", re.IGNORECASE)
-_FROM_LITERAL = LatePattern(r"--from-literal[= ][\"']?[\w.-]{1,100}=(?P<v>[^\s\"']{4,1000})")
-_WINRS = LatePattern(
+_COOKIE_VALUE = LazyRegex(r"connect\.sid=(?P<v>[^\s;,\"'&]{6,2000})", re.IGNORECASE)
+_FROM_LITERAL = LazyRegex(r"--from-literal[= ][\"']?[\w.-]{1,100}=(?P<v>[^\s\"']{4,1000})")
+_WINRS = LazyRegex(
     r"\bwinrs(?:\.exe)?[ \t][^\n]{0,200}?[ \t][-/]p(?:assword)?:[\"']?(?P<v>[^\s\"']{4,200})", re.IGNORECASE
 )
-_SET_TO = LatePattern(
+_SET_TO = LazyRegex(
     rf"\b(?:re)?(?:set|chang(?:e|ed|ing)|updated?)[ \t]+(?:the|my|your|our|its|his|her|their)?[ \t]*(?:\w+[ \t]+){{0,2}}?{_SENTENCE_NAME}(?:[ \t]+(?:for|of|on|from)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?"
     rf"[ \t]+to[ \t]+{_SAID}",
     re.IGNORECASE,
 )
-_LOG_IN_AS = LatePattern(
+_LOG_IN_AS = LazyRegex(
     r"\b(?:log(?:ged)?[ -]?in|sign(?:ed)?[ -]?in|connect|authenticate)[ \t]+(?:as|with|using)[ \t]+[\w.@+-]{2,60}[ \t]*/[ \t]*(?P<v>[^\s\"'`]{5,120})",
     re.IGNORECASE,
 )
-_SENT = LatePattern(
+_SENT = LazyRegex(
     r"\b(?:send|exp_send|sendline|send_line|send_password)[ \t]*(?:\([ \t]*|[ \t](?:--[ \t]+)?)[bru]?[\"'](?P<v>(?:[^\s\"'$\\]|\\[^rn\s]){4,200})(?:\\[rn]){0,2}[\"']"
 )
-_ASKED = LatePattern(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
-_IPSEC = LatePattern(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
-_INLINE_LOGIN = LatePattern(r"<auth-user-pass>[ \t]*\r?\n[^\n]{1,120}\n[ \t]*(?P<v>[^\s<][^\n<]{3,200}?)[ \t]*\r?\n")
-_CHPASSWD = LatePattern(
+_ASKED = LazyRegex(r"(?i:assword|assphrase|passcode|PIN\b)[^\n]{0,120}(?:\n[^\n]{0,80}){0,3}\Z")
+_IPSEC = LazyRegex(r":[ \t]+(?:PSK|EAP|XAUTH|NTLM|PIN)[ \t]+[\"'](?P<v>[^\"'\n]{4,200})[\"']", re.IGNORECASE)
+_INLINE_LOGIN = LazyRegex(r"<auth-user-pass>[ \t]*\r?\n[^\n]{1,120}\n[ \t]*(?P<v>[^\s<][^\n<]{3,200}?)[ \t]*\r?\n")
+_CHPASSWD = LazyRegex(
     r"chpasswd:[ \t]*\r?\n(?:[ \t]{1,20}(?:expire|list)[^\n]{0,60}\n){0,3}[ \t]{1,20}(?:-[ \t]+)?[\"']?[\w.-]{1,40}:(?P<v>[^\s\"']{4,200})"
 )
-_LISTED_LOGIN = LatePattern(
+_LISTED_LOGIN = LazyRegex(
     r"[\"'](?:-u|-U|--user|--proxy-user|-a|--auth)[\"'],\s{0,20}[fbru]?[\"'][\w.@+-]{1,60}:(?P<v>[^\s\"'{}$]{4,200})[\"']"
 )
-_LOGIN_SETTING = LatePattern(r"(?:proxy-)?user[ \t]{0,4}[=:][ \t]{0,4}\"[\w.@+-]{1,60}:(?P<v>[^\s\"]{4,200})\"")
-_PRESEED = LatePattern(
+_LOGIN_SETTING = LazyRegex(r"(?:proxy-)?user[ \t]{0,4}[=:][ \t]{0,4}\"[\w.@+-]{1,60}:(?P<v>[^\s\"]{4,200})\"")
+_PRESEED = LazyRegex(
     r"(?:root-|user-)?password(?:-again|-crypted)?[ \t]+password[ \t]+(?P<v>[^\s]{4,200})(?=[ \t]*\r?(?:\n|\Z))"
 )
-_IDENTIFY = LatePattern(r"nickserv[ \t]+:?identify[ \t]+(?:[\w-]{1,40}[ \t]+(?=\S))?(?P<v>[^\s]{4,120})", re.IGNORECASE)
-_VALUE_FIRST = LatePattern(
+_IDENTIFY = LazyRegex(r"nickserv[ \t]+:?identify[ \t]+(?:[\w-]{1,40}[ \t]+(?=\S))?(?P<v>[^\s]{4,120})", re.IGNORECASE)
+_VALUE_FIRST = LazyRegex(
     r"\s?\\{0,2}[\"']?\bvalue\\{0,2}[\"']?[ \t]{0,2}[:=][ \t]{0,4}(?P<q>\\{0,2}[\"'])(?P<v>[^\"'\n\\]{4,400})(?P=q),?\s{1,40}\\{0,2}[\"']?(?:name|key|id)\\{0,2}[\"']?"
     r"[ \t]{0,2}[:=][ \t]{0,4}\\{0,2}[\"'](?P<name>[\w.:-]{2,100})\\{0,2}[\"']",
     re.IGNORECASE,
 )
-_SIGNATURE = LatePattern(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
-_PPK = LatePattern(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
-_SEED = LatePattern(
+_SIGNATURE = LazyRegex(r"[?&]sig=(?P<v>[^\s&\"'#]{8,400})")
+_PPK = LazyRegex(r"Private-Lines:[ \t]*\d+\r?\n(?P<v>(?:[A-Za-z0-9+/=]{1,80}\r?\n){1,80})")
+_SEED = LazyRegex(
     r"(?:mnemonic|(?:seed|recovery|backup|secret)[ _-]?(?:phrase|words))[\w]{0,12}[\"'`]?(?:[ \t]+(?:is|are|was))?[ \t]*[:=]?[ \t]*\n?[ \t]*[\"'`]?"
     r"(?P<v>[a-z]{3,8}(?:[ \t]{1,4}[a-z]{3,8}){11,23})(?![ \t]*[a-z])",
     re.IGNORECASE,
 )
-_CODES = LatePattern(
+_CODES = LazyRegex(
     r"(?:backup|recovery|scratch|2fa|rescue)[ _-](?:[a-z]+[ _-])?codes?\b[^\n]{0,40}[:=][ \t]*(?P<v>(?:\n?[ \t]*(?:[-*•]|\d{1,2}[.)])?[ \t]*[\"'`]?"
     r"(?=[a-z0-9]{0,20}[0-9]|[a-z0-9]{4,10}-)[a-z0-9]{4,40}+(?:-[a-z0-9]{4,40}+){0,4}[\"'`]?,?){2,20})",
     re.IGNORECASE,
 )
 
 
-def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
+def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
     """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
     words = split_words(lowered)
-    yield from command_spans(text, words)
-    yield from call_spans(text, lowered, words)
+    yield from find_command_spans(text, words)
+    yield from find_call_spans(text, lowered, words)
     if not words.isdisjoint(("password", "passphrase", "passwort", "token", "secret", "key", "pwd")):
         yield from _told_spans(text, lowered)
     for place, word in names:
@@ -258,7 +256,7 @@ def context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> 
                 yield from _form_spans(text, lowered, form, place, place + len(needle))
                 place = lowered.find(needle, place + len(needle))
     if "Secret" in text and "kind" in text:
-        yield from kubernetes_spans(text)
+        yield from find_kubernetes_spans(text)
     if "cookie" in lowered:
         yield from _cookie_spans(text, lowered)
 
@@ -325,7 +323,7 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
 def open_context(text: str, end: int) -> int | None:
     """Where a command, sentence or document begins that may still hold a secret after `end`; None for nowhere."""
     begin = max(0, end - MAX_LINE_CHARS)
-    line = line_start(text, end, begin)
+    line = find_line_start(text, end, begin)
     found: list[int] = []
     tail = text[line:end]
     if not PROGRAMS.keys().isdisjoint(_NAMES.findall(tail)) and (program := find_program(tail)) is not None:
@@ -377,16 +375,16 @@ def is_program(word: str) -> bool:
 
 BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
 """What begins a context; the last two only where a word ends with them."""
-_LAST_NAME = LatePattern(r".*[\"'`(=\[{$,]")
+_LAST_NAME = LazyRegex(r".*[\"'`(=\[{$,]")
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
-_CONTEXT_SIGN = LatePattern(
+_CONTEXT_SIGN = LazyRegex(
     r"apiversion|(?<![a-z0-9_-])kind\\{0,2}[\"']?:|cookies?[\"']?[ \t]*[:=,]|(?:insert|replace)[ \t][^\n]{0,20}into[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\("
     r"|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
 )
-PIPED = LatePattern(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}}(?:\n|\Z)|\Z)")
+PIPED = LazyRegex(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}}(?:\n|\Z)|\Z)")
 """The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""
-OPEN_PIPED = LatePattern(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
-_NAMES = LatePattern(r"[A-Za-z0-9_.-]+")
+OPEN_PIPED = LazyRegex(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
+_NAMES = LazyRegex(r"[A-Za-z0-9_.-]+")
 SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
 """What follows the name where a sentence may say the secret, in small letters."""
 
@@ -449,9 +447,9 @@ def _is_random_letters(value: str) -> bool:
     return value.replace("-", "").isalpha() and (len(value) >= 8 or not value.islower())
 
 
-_SIGN = LatePattern(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
-_A_PASSWORD = LatePattern(r"(?i:pass|pwd|\bpw\b|kennwort|contrase|senha|wachtwoord)")
-_PASSWORD_IS = LatePattern(
+_SIGN = LazyRegex(r"[A-Za-z0-9][!#$%^&*?@~][A-Za-z0-9]")
+_A_PASSWORD = LazyRegex(r"(?i:pass|pwd|\bpw\b|kennwort|contrase|senha|wachtwoord)")
+_PASSWORD_IS = LazyRegex(
     r"(?i:pass|pwd|pw\b|kennwort|contrase|senha|wachtwoord).*\s(?:is|was|to|be|ist|lautet|est|es)\s"
 )
 
@@ -558,7 +556,7 @@ def _foreign_value(value: str, text: str, match: re.Match[str]) -> bool:
     )
 
 
-_SCHEME = LatePattern(r"bearer|basic|token|key|digest", re.IGNORECASE)
+_SCHEME = LazyRegex(r"bearer|basic|token|key|digest", re.IGNORECASE)
 
 
 def _address_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -580,7 +578,7 @@ def _sent_value(value: str, text: str, match: re.Match[str]) -> bool:
         return False
     if _ASKED.search(text, max(0, match.start() - 300), match.start()):
         return value.lower() not in ("yes", "exit", "quit", "enable", "logout", "interact")
-    return match[0][-3:-2] == "\\" and drawn(value) and not is_wordlike(value, digits=True)
+    return match[0][-3:-2] == "\\" and is_random_stretch(value) and not is_wordlike(value, digits=True)
 
 
 def _first_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -598,7 +596,7 @@ class Form(Struct, frozen=True):
     """
 
     needles: tuple[str, ...]
-    pattern: re.Pattern[str] | LatePattern
+    pattern: re.Pattern[str] | LazyRegex
     check: _Check
     kind: str = "password"
     behind: tuple[str, ...] = ()
@@ -614,7 +612,7 @@ def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
     if before is None or not _sentence_value(value, text, match):
         return False
     if match[0][:1].lower() != "p":  # a token, a secret or a key
-        return has_digit(value) and not is_wordlike(value, digits=True) and drawn(value)
+        return has_digit(value) and not is_wordlike(value, digits=True) and is_random_stretch(value)
     return not is_wordlike(value) or is_passphrase(value)
 
 
@@ -743,17 +741,17 @@ FOREIGN = Form(
 """What only texts with other letters than those of ASCII have."""
 ALL_FORMS = (*dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms), *OTHER_FORMS, FOREIGN)
 """The forms by which a secret is found; see `open_forms`."""
-_OPEN_LINES: tuple[tuple[str, LatePattern], ...] = (
-    ("cookie", LatePattern(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
-    ("authorization", LatePattern(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
-    ("identified", LatePattern(r"identified[ \t]", re.IGNORECASE)),
-    ("echo ", LatePattern(rf"echo[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
-    ("printf ", LatePattern(rf"printf[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
-    ("set password", LatePattern(r"set[ \t]+password", re.IGNORECASE)),
+_OPEN_LINES: tuple[tuple[str, LazyRegex], ...] = (
+    ("cookie", LazyRegex(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
+    ("authorization", LazyRegex(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),
+    ("identified", LazyRegex(r"identified[ \t]", re.IGNORECASE)),
+    ("echo ", LazyRegex(rf"echo[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
+    ("printf ", LazyRegex(rf"printf[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}})?\Z")),
+    ("set password", LazyRegex(r"set[ \t]+password", re.IGNORECASE)),
 )  # fmt: skip
 _SENTENCE_CHARS = 240
 _NAME_BEFORE = 16
-_OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LatePattern], ...] = (
+_OPEN_SENTENCES: tuple[tuple[tuple[str, ...], LazyRegex], ...] = (
     (("pass", "pwd", "secret", "token", "key", "contrase", "kennwort", "senha", "wachtwoord", "credentials", "login"), _OPEN_SENTENCE),
     (("password ", "passphrase ", "pwd ", "passwd ", "passcode ", "token ", "secret ", "key "), _OPEN_WITH),
     (("use ", "try ", "type ", "enter ", "set "), OPEN_OFFER),

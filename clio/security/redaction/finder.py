@@ -1,34 +1,539 @@
-"""Where a text's secrets are, by their kinds, a person's patterns and known values; and where it may be cut."""
+"""Find the secrets of a text by all forms, custom patterns and known values; skip words that cannot begin one."""
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from clio.algorithms.bounded_pattern import BoundedPattern, PatternRefused, TooSlow
-from clio.algorithms.late_pattern import LatePattern
 from clio.errors import ConfigError
-from clio.security.redaction.assignments import lower_in_place, name_places, named_spans, open_name
-from clio.security.redaction.contexts import context_spans, open_context
-from clio.security.redaction.encoded import encoded_spans, open_encoded
-from clio.security.redaction.patterns import (
+from clio.security.redaction.assignments import (
+    LOGIN,
+    find_name,
+    find_name_places,
+    find_named_spans,
+    lower_in_place,
+    open_name,
+)
+from clio.security.redaction.commands_and_calls import PASSWORD_BEHIND
+from clio.security.redaction.contexts import (
+    BEGINNINGS,
+    OPEN_OFFER,
+    OPEN_PIPED,
+    PIPED,
+    SENTENCE_BEHIND,
+    TOLD_BEFORE,
+    find_context_spans,
+    is_context_sign,
+    is_program,
+    is_program_sign,
+    is_told_value,
+    open_context,
+)
+from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
+from clio.security.redaction.names_and_values import (
+    BEHIND,
+    NAME_CHARS,
+    is_begun,
+    is_passphrase,
+    is_secret_name,
+    is_wordlike,
+    may_be_secret_name,
+)
+from clio.security.redaction.syntaxes import find_encoded_spans, find_syntax_spans, open_encoded
+from clio.security.redaction.token_patterns import (
     MARKER,
     MAX_BLOCK_CHARS,
+    SHORTEST_KEY,
     Span,
-    bearer_spans,
-    block_spans,
-    in_block,
+    find_bearer_spans,
+    find_block_spans,
+    find_token_spans,
+    find_url_spans,
+    has_stretch,
+    is_key_block_start,
     open_block,
-    token_spans,
-    url_spans,
 )
-from clio.security.redaction.signs import SignTest
-from clio.security.redaction.syntaxes import syntax_spans
+from clio.text.lazy_regex import LazyRegex
+from clio.text.regex_limits import BoundedPattern, PatternRefused, TooSlow
 
 if TYPE_CHECKING:
     from clio.security.redaction.open_forms import OpenRows
 
-_WORD = LatePattern(r"\S+")
-_LINE = LatePattern(r"[^\n]+")
+
+_LONG = 256
+_NAME_REACH = 160
+_SIGN_REACH = 120
+_DIGIT = LazyRegex("[0-9]")
+_RUN = LazyRegex(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
+_TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
+_NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
+_SIGN = LazyRegex(
+    rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}"
+    rf"(?:[:=!><]|[?|]{{2}}|[?|+]{{1,2}}[=:]|(?<=[\"']),)"
+    r"|[\"'\])}]{0,3}[ \t]{0,4}\b(?:or|eq|ne)\s{1,8}[bfru@]?[\"'`]|,[ \t]{0,8}[\"'`]"
+    r"|[({][ \t]?[a-z]{1,12}\([\"']|[ \t]{1,4}--?b|[&%]|\\{1,3}u|''"
+    r"|\s{1,40}(?:```|~~~|:[ \t])|[ \t](?:as[ \t])?string[ \t]|[ \t]{1,4}(?:is|are|was):?[ \t]{0,4}\r?\n|\*{0,2}:?</"
+    r"|[ \t]{1,4}(?:-{1,2}>?|→|–|—)[ \t](?=\S{0,100}[0-9])|,[ \t](?=[^\s,]{0,100}[0-9][^\s,]{0,100},)|[\"']\r?\n"
+    r"|[\"'`\])]{1,4}[ \t]{1,4}to[ \t]{1,4}\\?[\"']"
+    r"|[\"')\]]{0,3}[ \t]{0,4}(?:[({][ \t]?[\"']|\{)|[ \t]{1,16}[\"']|[ \t]{1,4}[\"'`]?(?=[^\s\"'`]{0,1024}[0-9])"
+    r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
+    r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
+)
+# The word a sentence says: "… is now X". Where it has not come yet, the name lasts.
+_SAID = LazyRegex(rf"(?:{SENTENCE_BEHIND}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
+_BESIDE = LazyRegex(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
+# A name that something else follows than what a sentence has between a name and its value: nothing behind it is one.
+_DONE = LazyRegex(
+    rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
+    r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
+    r"|lautet|becomes|equals|key|keys|value|string|as|or|eq|ne)(?![a-z]))[a-z]+[.,;)]{0,3}\s"
+    r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
+    r"|(?:\s{1,8}\S{1,60}){9}\s)"
+)
+# Of several, as "tokens", no sentence says the values: a list follows at once, or nothing does.
+_PLURALS = ("token", "secret", "key")
+_PLURAL_DONE = LazyRegex(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
+_CELL_END = LazyRegex(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
+_TABLE_CELL = LazyRegex(rf"{_NAME_REST}[ \t*`\"']{{0,6}}\|")
+_CELL_REACH = 48 + 6 + 1
+_TITLES = LazyRegex(r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
+_FLAG = LazyRegex(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
+_FLAG_CHARS = 50
+# As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
+_SETTER = LazyRegex(r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set(?: -[a-z]{1,4})?)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z")
+_SETTER_CHARS = 80
+_HEADER = LazyRegex(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
+_LOGIN = LazyRegex(LOGIN)
+_NAMES = {
+    word: LazyRegex(word) for word in ("pass", "secret", "token", "credential", "pwd", "key", "kennwort", "contrase")
+} | {
+    "auth": LazyRegex(rf"authorization|auth{BEHIND}"),
+    "_pat": LazyRegex(rf"_pat{BEHIND}"),
+    "sess": LazyRegex(rf"sess(?:ion)?_?id{BEHIND}"),
+    "pw": LazyRegex(rf"pw{BEHIND}"),
+    "psk": LazyRegex(rf"psk{BEHIND}"),
+    "geheim": LazyRegex("geheim"),
+    "senha": LazyRegex(rf"senha{BEHIND}"),
+    "wachtwoord": LazyRegex("wachtwoord"),
+    "pin": LazyRegex(rf"(?:[_-]pin|pin[_-]?code){BEHIND}"),
+}
+"""`names.ANY_WORD` by what stands first in it, in small letters; of "api key" the second."""
+
+
+_ALL_NAMES = (*_NAMES, "bearer", "-u")
+_BITS = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
+NAMES = (1 << len(_ALL_NAMES)) - 1
+CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS, VALUES = (1 << (len(_ALL_NAMES) + number) for number in range(7))
+"""What a word may tell of: a secret's name (a bit for each of `_ALL_NAMES`), the beginning of a context, a program that
+takes secrets, one that may write one into a pipe, the second half of "api key", a value that is offered ("use … as the
+password"), a secret by its own form, and a word that looks drawn by lot, which "is the password" may follow. All but
+the last four may hold for the rest of the line."""
+_SIGNS_AT = len(_ALL_NAMES) + 7
+_MOST_SIGNS = 256
+ANNOUNCED = ((1 << _MOST_SIGNS) - 1) << _SIGNS_AT
+"""The bits of the signs that announce a form, all above the others: see `form_signs`."""
+LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES | ANNOUNCED
+_ALL = LASTING | OFFERS | FORMS | VALUES
+WHOLE_LINE = -2
+"""What `SignTest.judge` says where nothing can be told before the line has ended."""
+_MOST_WORDS = 16_384
+_CACHED_CHARS = 64
+_KEY = LazyRegex(r"keys?(?![a-z])")
+_KEY_REACH = 32
+
+
+class SignTest:
+    """A test whether whole words may hold a secret, or open one that goes on behind them.
+
+    Most words of a text are plain: they tell of nothing, which is found out once for each and remembered. Only for
+    others `describe` says what they tell of, and `judge` looks at them with what was let go before.
+    values: as in `Finder`.
+    """
+
+    def __init__(self, values: tuple[str, ...]) -> None:
+        self._begun: list[tuple[str, str]] = []
+        self._firsts: tuple[str, ...] = ()
+        self._plain: set[str] = set()
+        self._told: dict[str, int] = {}
+        self.are_plain = self._plain.issuperset
+        """Whether all of some words are known to tell of nothing."""
+        self.add_values(values)
+
+    def add_values(self, values: tuple[str, ...]) -> None:
+        """Look for more values from now on; what was found out about words so far is found out again."""
+        # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
+        self._begun += [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
+        self._firsts = tuple(first.rstrip() for first, _ in self._begun)
+        self._plain.clear()
+        self._told.clear()
+
+    def describe(self, words: str, parted: Sequence[str] | None = None) -> int:
+        """What the words tell of, `NAMES` and the others added up; 0 for most.
+
+        parted: the words one by one, where they are at hand. For `KEYS`, see `find_half_named`.
+        """
+        found = 0
+        for word in words.split() if parted is None else parted:
+            if word not in self._plain:
+                found |= self._told[word] if word in self._told else self._describe_word(word)
+        return found
+
+    @staticmethod
+    def find_half_named(before: str, words: str) -> int:
+        """The bit of "api key" where a "key" among the words is the second half of such a name; 0 where none is."""
+        line = (before[-_KEY_REACH:] + words).lower()
+        return _BITS["key"] if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)) else 0
+
+    def judge(self, before: str, words: str, told: int = _ALL, *, cells: bool = True) -> int:
+        """Whether the words need a closer look: -1 or `WHOLE_LINE`, else what of `told` holds for what follows.
+
+        Never says no where `Finder.spans` would find something in the words, nor where they may begin something, but
+        for a name without a sign behind it: that is what the words before are for. A yes means little. A user's
+        patterns are not its business.
+        before: what was let go last of the line. told: what the words of the line tell of. cells: whether a name in a
+        cell of a table is a sign.
+        """
+        lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED | VALUES)
+        if told & LASTING:
+            long = len(words) > _LONG
+            near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]  # no name and its sign are longer
+            line = _inner(near + words) if long else near + words
+            low = lower_in_place(line)
+            begun = 0 if long else len(near)
+            if told & NAMES:
+                if (named := _is_named(line, low, begun, told, cells=cells)) < 0:
+                    return named
+                lasting |= named
+            if (told & CONTEXTS and is_context_sign(low)) or (
+                told & PROGRAMS and is_program_sign(before + words, low, begun)
+            ):
+                return -1
+            if told & NAMES and told & VALUES and TOLD_BEFORE.search(low) is not None:
+                return -1
+            if told & ANNOUNCED:
+                if (begun_form := _begins_form(line, low, told >> _SIGNS_AT)) is None:
+                    return -1
+                if not begun_form:
+                    lasting &= ~ANNOUNCED
+            if told & ECHOES:
+                if PIPED.search(low) is not None:
+                    return -1
+                if OPEN_PIPED.search(low) is not None:
+                    lasting |= ECHOES
+        if told & FORMS and (not self._firsts or self._is_form(words)):
+            return -1
+        if told & OFFERS:
+            if _DIGIT.search(words) and OPEN_OFFER.search(before[-_OFFER_CHARS:] + words) is not None:
+                return -1
+            if _OFFER.search(words.rstrip(" \t").lower()) is not None:
+                lasting |= OFFERS
+        return lasting
+
+    @staticmethod
+    def may_announce(before: str, words: str, told: int) -> bool:
+        """Whether a form announced by nothing but the signs told of may begin in words."""
+        needles, begun = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
+        low = (before[-_KEY_REACH:] + words).lower()
+        return low.endswith(begun) or any(needle in low for needle in needles)
+
+    def is_any_sign(self, before: str, words: str) -> bool:
+        """Whether words need a closer look for another reason than that a name is one of several cells."""
+        told = self.describe(words)
+        if told & KEYS:
+            told = told & ~KEYS | self.find_half_named(before, words)
+        return bool(told) and self.judge(before, words, told, cells=False) < 0
+
+    @staticmethod
+    def find_told_value(words: str) -> int | None:
+        """Where the end of some words begins that "is the password" may follow, with as much of it as is there."""
+        bare = words.rstrip(" \t")
+        if len(bare) == len(words) or not bare or bare[-1].isspace():
+            return None
+        near = bare[-_NAME_REACH:]
+        if " is" in near or "\tis" in near:
+            match = _TOLD_OPEN.search(words, len(bare) - len(near))
+        else:
+            match = _TOLD_OPEN.match(words, len(bare) - len(near.rsplit(None, 1)[-1]))
+        return match.start() if match and is_told_value(match["v"]) else None
+
+    def _has_form(self, word: str) -> bool:
+        """Whether a word may hold, or begin, what is a secret by its own form: none of those crosses a blank."""
+        if ("://" in word and "@" in word) or "-----BEGIN" in word or any(first in word for first in self._firsts):
+            return True
+        return (
+            len(word) >= SHORTEST_KEY
+            and _DIGIT.search(word) is not None
+            and has_stretch(word)
+            and (next(find_token_spans(word), None) is not None or next(find_encoded_spans(word), None) is not None)
+        )
+
+    def _describe_word(self, word: str) -> int:
+        low = (_inner(word) if len(word) > _LONG else word).lower()
+        found = 0
+        announced = find_signs(low)
+        if (
+            not announced
+            and _MAY_TELL.search(low) is None
+            and not is_program(low)
+            and not any(first in word for first in self._firsts)
+        ):
+            self._remember(word, found)
+            return found
+        found = _find_names(word, low) | announced << _SIGNS_AT
+        if low.endswith(("insert", "replace")) or any(part in low for part in BEGINNINGS[:-2]):
+            found |= CONTEXTS
+        if is_program(low):
+            found |= ECHOES if low.endswith(("echo", "printf")) else PROGRAMS
+        if "key" in low and not found & NAMES and any(match.start() == 0 for match in _KEY.finditer(low)):
+            found |= KEYS
+        if is_told_value(word.strip("\"'`")):
+            found |= VALUES
+        if low.endswith(_OFFERING) and _OFFER.search(low) is not None:
+            found |= OFFERS
+        if self._has_form(word):
+            return found | FORMS  # not remembered: it may be a secret
+        self._remember(word, found)
+        return found
+
+    def _remember(self, word: str, found: int) -> None:
+        if len(word) > _CACHED_CHARS:
+            return
+        if len(self._plain) + len(self._told) > _MOST_WORDS:
+            self._plain.clear()
+            self._told.clear()
+        if found:
+            self._told[word] = found
+        else:
+            self._plain.add(word)
+
+    def _is_form(self, words: str) -> bool:
+        """Whether words that hold a form or the first word of a value hold one in fact."""
+        return self._has_value(words) or any(
+            ("://" in word and "@" in word)
+            or "-----BEGIN" in word
+            or next(find_token_spans(word), None) is not None
+            or next(find_encoded_spans(word), None) is not None
+            for word in words.split()
+        )
+
+    def _has_value(self, words: str) -> bool:
+        """Whether a value stands there, or the beginning of one at the end."""
+        for first, value in self._begun:
+            at = words.find(first)
+            while at >= 0:
+                if value.startswith(words[at : at + len(value)]):
+                    return True
+                at = words.find(first, at + 1)
+        return False
+
+
+def may_be_cells(line: str, below: str) -> bool | None:
+    """Whether a line may be the titles of columns, or a row with a secret in its second cell; None if not known yet.
+
+    below: the next line, as far as it has come.
+    """
+    if "|" in line:
+        cells = line.split("|", 3)
+        beside = cells[2].split() if len(cells) > 2 else []
+        if len(beside) == 1 and (_DIGIT.search(beside[0]) or beside[0].count("-") > 1):
+            return True
+        if not below.strip(" |"):
+            return None
+        return below.lstrip(" \t|")[0] in "-:"
+    if _TITLES.fullmatch(line) is None:
+        return False
+    sign = next(each for each in ",;\t" if each in line)
+    return True if sign in below else None
+
+
+def is_quiet(words: str, parted: Sequence[str]) -> bool:
+    """Whether words behind a name give it no value: words of prose on the same line, and no verb that tells one."""
+    return _PROSE.fullmatch(words) is not None and _TELLERS.isdisjoint(parted)
+
+
+def may_be_quiet(before: str, words: str) -> bool:
+    """Whether a line with a name in it is prose so far, and the name neither a flag nor what a directive sets."""
+    line = before[-_SETTER_CHARS:] + words
+    line = line[line.rfind("\n") + 1 :]
+    if _ASSIGNING.search(line) is not None:
+        return False
+    low = f" {line.lower()}"
+    return " set" not in low and " user" not in low and _DIRECTIVES.isdisjoint(low.split())
+
+
+_PROSE = LazyRegex(r"(?:[A-Z]?[a-z]{1,15}[.,;]?[ ]+)+")
+_ASSIGNING = LazyRegex(r"[-:=<>|`\"'({\[$]")
+_DIRECTIVES = frozenset("env arg with using login".split())
+_TELLERS = frozenset(
+    "is was are be been now to set reset changed lautet ist est es becomes equals or eq ne as for with value"
+    " string".split()
+)
+_TOLD_OPEN = LazyRegex(
+    r"(?<!\S)[\"'`]?(?P<v>[^\s\"'`]{6,120})[\"'`]?[ \t]{1,4}"
+    r"(?:is[ \t]{1,4}(?:(?:the|my|your|our|his|her|their)[ \t]{1,4}(?:[\w-]{1,20}[ \t]{1,4}){0,3})?)?\Z"
+)
+
+
+# What all that tells of anything holds, but for the names of programs and a user's values.
+_MAY_TELL = LazyRegex(
+    "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "-login", "://", "-----begin")))
+    + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
+)
+_OFFER_CHARS = 24
+_OFFERING = ("use", "try", "type", "enter")
+_OFFER = LazyRegex(r"(?:\A|[^a-z0-9_])(?:use|try|type|enter)\Z")
+_USER_OPTIONS = ("-u", "--user", "--login", "-login")
+_FLAG_BEGUN = ("-", "'-", '"-')
+
+
+def _find_names(word: str, low: str) -> int:
+    """The names in a word whose value may follow, and what else needs no name: a flag, a login, a header."""
+    found = 0
+    if "bearer" in low or "basic" in low:
+        found |= _BITS["bearer"]
+    if low.startswith(_USER_OPTIONS):
+        found |= _BITS["-u"]
+    exact = len(low) == len(word) <= _CACHED_CHARS and not low.startswith(_FLAG_BEGUN)
+    for part, name in _NAMES.items():
+        if part in low:
+            for match in name.finditer(low):
+                if (part != "key" or is_begun(low, match.start(), part)) and (
+                    not exact or _counts(word, match.start())
+                ):
+                    found |= _BITS[part]
+    return found
+
+
+def _counts(text: str, place: int) -> bool:
+    """Whether the name a word at this place is part of may be a secret's."""
+    name, _ = find_name(text, place)
+    found = _counted.get(name)
+    if found is None:
+        if len(_counted) > _MOST_NAMES:
+            _counted.clear()
+        found = _counted[name] = (
+            is_secret_name(name)
+            or is_secret_name(name.rstrip("sS"))
+            or may_be_secret_name(name)
+            or name.lower() == "passe"  # of "mot de passe"
+        )
+    return found
+
+
+_counted: dict[str, bool] = {}
+_MOST_NAMES = 4096
+
+
+@lru_cache(maxsize=256)
+def _select_names(told: int) -> tuple[tuple[str, LazyRegex, int], ...]:
+    return tuple((word, name, _BITS[word]) for word, name in _NAMES.items() if told & _BITS[word])
+
+
+def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int:
+    """Whether a name stands in a text that its sign follows, or a flag that needs none.
+
+    Gives -1 or `WHOLE_LINE` if so, else the bits of the names whose sign may still come.
+    line, low: the text as it is and in small letters, place by place; begun: what ends before this place has been
+    looked at already; told: the bits of the names in it.
+    """
+    lasting = 0
+    for word, name, bit in _select_names(told & NAMES):
+        for match in name.finditer(low, max(0, begun - _SIGN_REACH)):
+            start, end = match.span()
+            if word == "key" and not is_begun(low, start, word):
+                continue
+            if (
+                cells
+                and "|" in low[end : end + _CELL_REACH]
+                and (cell := _TABLE_CELL.match(low, end))
+                and cell.end() >= begun
+                and _is_cell(line, start)
+            ):
+                return WHOLE_LINE
+            if (
+                cells
+                and (cell := _CELL_END.match(low, end))
+                and cell.end() >= begun
+                and _is_title(line, start, cell.end())
+            ):
+                return WHOLE_LINE
+            if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
+                return -1
+            dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
+            if dash >= 0 and " " not in low[dash:start] and _FLAG.search(low, max(0, start - _FLAG_CHARS), start):
+                return -1
+            lead = low[max(0, start - _SETTER_CHARS) : start]
+            if (
+                ("set" in lead or "env" in lead or "arg" in lead)
+                and _SETTER.search(low, start - len(lead), start)
+                and low[end:].strip(" \t")
+            ):
+                return -1
+            if word in _PLURALS and _PLURAL_DONE.match(low, end) is not None:
+                continue
+            for following in (_SAID, _BESIDE):
+                said = following.match(low, end)
+                if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
+                    return -1
+            if _DONE.match(low, end) is None:
+                lasting |= bit
+    if told & _BITS["bearer"]:
+        if _HEADER.search(low) is not None:
+            return -1
+        lasting |= _BITS["bearer"]
+    if told & _BITS["-u"]:
+        if _LOGIN.search(low) is not None or PASSWORD_BEHIND.search(low) is not None:
+            return -1
+        lasting |= _BITS["-u"]
+    return lasting
+
+
+def _begins_form(line: str, low: str, signs: int) -> bool | None:
+    """Whether words that announce a form may go on at the end of a line; None where such a form is in it, or begun."""
+    needles, begun = select_needles(signs)
+    if any(needle in low for needle in needles):
+        from clio.security.redaction.open_forms import is_form_begun
+
+        if is_form_begun(line, low, select_forms(signs)):
+            return None
+    return low.endswith(begun)
+
+
+def _is_cell(line: str, place: int) -> bool:
+    """Whether a name is all that a cell of a table in Markdown holds so far."""
+    _, start = find_name(line, place)
+    before = line[line.rfind("\n", 0, start) + 1 : start]
+    return before.rstrip("*`\"' \t")[-1:] == "|" and _counts(line, place)
+
+
+def _is_title(line: str, place: int, end: int) -> bool:
+    """Whether a name is one of the titles of comma-separated columns; end: behind the sign that ends the cell."""
+    _, start = find_name(line, place)
+    before = line[line.rfind("\n", 0, start) + 1 : start]
+    if before and before.rstrip(" \"'")[-1:] not in ("", ",", ";", "\t"):
+        return False
+    stop = line.find("\n", end - 1)
+    return _TITLES.fullmatch(line, start - len(before), len(line) if stop < 0 else stop) is not None and _counts(
+        line, place
+    )
+
+
+def _may_be_said(value: str) -> bool:
+    """Whether a word that a sentence says may be a secret: no word of the language, unless it is quoted or joined."""
+    bare = value.rstrip(".,;:!?)]}")
+    return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(bare) or is_passphrase(bare)
+
+
+_QUOTES = frozenset("\"'`“‘«*")
+
+
+def _inner(words: str) -> str:
+    """Words without the insides of base64: no name ends there, and a digit stands for those a value may have."""
+    return _RUN.sub(lambda run: f"0{run[0][-_TAIL:]}", words) if has_stretch(words, _LONG) else words
+
+
+_WORD = LazyRegex(r"\S+")
+_LINE = LazyRegex(r"[^\n]+")
 _MAX_ROUNDS = 8
 _MOST_ROUNDS = 12
 _FAR = 2048
@@ -73,23 +578,23 @@ class Finder:
         """
         counts: dict[str, int] = {}
         for _ in range(_MAX_ROUNDS):
-            if not (found := merged(self.spans(text) if spans is None else spans)):
+            if not (found := merge_spans(self.spans(text) if spans is None else spans)):
                 break
-            text, spans = replaced(text, found, counts), None
+            text, spans = replace_spans(text, found, counts), None
         return text, counts
 
     def spans(self, text: str) -> Iterator[Span]:
         """All places that hold a secret, in no order; they may overlap."""
-        yield from block_spans(text)
-        yield from token_spans(text)
-        yield from url_spans(text)
-        yield from bearer_spans(text)
+        yield from find_block_spans(text)
+        yield from find_token_spans(text)
+        yield from find_url_spans(text)
+        yield from find_bearer_spans(text)
         lowered = lower_in_place(text)
-        names = name_places(lowered)
-        yield from named_spans(text, lowered, names)
-        yield from context_spans(text, lowered, names)
-        yield from syntax_spans(text, lowered, names)
-        yield from encoded_spans(text)
+        names = find_name_places(lowered)
+        yield from find_named_spans(text, lowered, names)
+        yield from find_context_spans(text, lowered, names)
+        yield from find_syntax_spans(text, lowered, names)
+        yield from find_encoded_spans(text)
         for value in self.values:
             place = text.find(value)
             while place >= 0:
@@ -104,7 +609,7 @@ class Finder:
         return SignTest(self.values)
 
     @property
-    def unit(self) -> LatePattern:
+    def unit(self) -> LazyRegex:
         """What is always looked at as a whole: a word, or a line where there are user patterns."""
         return _LINE if self.patterns else _WORD
 
@@ -132,7 +637,7 @@ class Finder:
                 spans = list(self.spans(text))
             if (safe := self._safe(text, safe, spans or [])) == place:
                 break
-        if len(text) - safe > (_MOST_BLOCK_HELD if in_block(text[safe:]) else MAX_BLOCK_CHARS - _NEAR):
+        if len(text) - safe > (_MOST_BLOCK_HELD if is_key_block_start(text[safe:]) else MAX_BLOCK_CHARS - _NEAR):
             # A form without an end.
             safe = self.unit_start(text, len(text) - MAX_BLOCK_CHARS // 2)
             spans = list(self.spans(text)) if spans is None else spans
@@ -226,7 +731,7 @@ class Finder:
         return False
 
 
-def merged(spans: Iterable[Span]) -> list[Span]:
+def merge_spans(spans: Iterable[Span]) -> list[Span]:
     """Overlapping spans made one, with the kind of the best rank; in the order of the text."""
     result: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
@@ -239,7 +744,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return result
 
 
-def replaced(text: str, spans: list[Span], counts: dict[str, int]) -> str:
+def replace_spans(text: str, spans: list[Span], counts: dict[str, int]) -> str:
     """The text with each span replaced by its mark; the kinds are counted into `counts`."""
     parts: list[str] = []
     place = 0
@@ -250,7 +755,7 @@ def replaced(text: str, spans: list[Span], counts: dict[str, int]) -> str:
     return "".join((*parts, text[place:]))
 
 
-def added(totals: dict[str, int], counts: dict[str, int]) -> None:
+def add_counts(totals: dict[str, int], counts: dict[str, int]) -> None:
     """Add numbers to others, by kind."""
     for kind, number in counts.items():
         totals[kind] = totals.get(kind, 0) + number

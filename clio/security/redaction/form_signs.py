@@ -1,4 +1,4 @@
-"""The forms of secrets by the words that announce them, derived from the tables the forms are found by. Pure."""
+"""The words that announce each form of secret, derived from the tables that find the forms. Pure."""
 
 import re
 from collections.abc import Iterator
@@ -6,10 +6,9 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security.redaction.calls import CALLS, PATTERNS
+from clio.security.redaction.commands_and_calls import CALLS, LINES, MAX_LINE_CHARS, PATTERNS
 from clio.security.redaction.contexts import ALL_FORMS, FOREIGN, OTHER_FORMS, Form, accept_value
-from clio.security.redaction.programs import LINES, MAX_LINE_CHARS
+from clio.text.lazy_regex import LazyRegex
 
 
 @cache
@@ -26,7 +25,7 @@ def _list_further_forms() -> tuple[Form, ...]:
     calls = (
         Form(
             (f"{call}(",),
-            LatePattern(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
+            LazyRegex(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
             accept_value,
             whole=True,
         )

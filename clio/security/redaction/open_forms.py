@@ -1,4 +1,4 @@
-"""Where a text that may go on has begun a form of secret: derived from the expressions the forms are found by. Pure."""
+"""Where a text that may continue has begun a form of secret, derived from the expressions that find the forms. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -6,14 +6,14 @@ from functools import cache, lru_cache
 
 from msgspec import Struct
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.algorithms.partial_pattern import compile_partial, list_leads
 from clio.security.redaction import syntaxes
-from clio.security.redaction.assignments import MAPPING, PLIST, find_name, lower_in_place, name_places
+from clio.security.redaction.assignments import MAPPING, PLIST, find_name, find_name_places, lower_in_place
 from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
 from clio.security.redaction.form_signs import list_forms
-from clio.security.redaction.names import is_begun, is_secret_name
-from clio.security.redaction.patterns import MAX_BLOCK_CHARS
+from clio.security.redaction.names_and_values import is_begun, is_secret_name
+from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS
+from clio.text.lazy_regex import LazyRegex
+from clio.text.regex_limits import compile_partial, list_leads
 
 _WINDOW = 1400
 _ROW_WINDOW = 4096
@@ -26,7 +26,7 @@ _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
 _AT_NAMES = (
     PLIST,
     MAPPING,
-    *(each for each in vars(syntaxes).values() if isinstance(each, LatePattern) and _VALUE_GROUP.search(each.pattern)),
+    *(each for each in vars(syntaxes).values() if isinstance(each, LazyRegex) and _VALUE_GROUP.search(each.pattern)),
 )
 
 _TITLES = re.compile(r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
@@ -45,7 +45,7 @@ def open_form(text: str, end: int) -> int | None:
     """Where a form begins that may still be completed after `end`; None for nowhere."""
     found: list[int] = []
     for start, stop in _nearest_names(text, max(0, end - _WINDOW), end, _NEAREST_NAMES):
-        if any(partial(each).match(text, stop, end) for each in _AT_NAMES):
+        if any(make_partial_pattern(each).match(text, stop, end) for each in _AT_NAMES):
             found.append(start)
             break
     if needles := _find_needles(text):
@@ -111,7 +111,7 @@ def open_rows(text: str, end: int) -> OpenRows | None:
 
 
 @cache
-def partial(pattern: LatePattern | re.Pattern[str]) -> re.Pattern[str]:
+def make_partial_pattern(pattern: LazyRegex | re.Pattern[str]) -> re.Pattern[str]:
     """The expression for the beginnings of what a pattern finds."""
     return compile_partial(pattern.pattern, pattern.flags)
 
@@ -126,7 +126,7 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
     """Where the names of secrets in a text begin and end; the places in one text are looked at one after another."""
     lowered = lower_in_place(text)
     found: dict[int, int] = {}
-    for at, word in sorted(name_places(lowered)):
+    for at, word in sorted(find_name_places(lowered)):
         if is_begun(lowered, at, word):
             name, start = find_name(text, at)
             if is_secret_name(name) or is_secret_name(name.rstrip("sS")):
@@ -135,7 +135,7 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
 
 
 @cache
-def _list_leads(pattern: LatePattern | re.Pattern[str], size: int) -> tuple[str, ...]:
+def _list_leads(pattern: LazyRegex | re.Pattern[str], size: int) -> tuple[str, ...]:
     """What a form begins with that has a needle of a size further in, as far as that size."""
     return tuple({lead[:size] for lead in list_leads(pattern.pattern, pattern.flags)})
 
@@ -160,11 +160,11 @@ def _open_at(text: str, lowered: str, form: Form, needle: str, at: int, begin: i
     """
     place, end = begin + at, begin + len(lowered)
     if not form.back:
-        return place if partial(form.pattern).match(text, place, end) else None
+        return place if make_partial_pattern(form.pattern).match(text, place, end) else None
     line = max(begin, place - form.back, text.rfind("\n", max(0, place - form.back), place) + 1)
     if not _may_begin(form, needle, lowered, line - begin, at):
         return None
-    begun = partial(form.pattern)
+    begun = make_partial_pattern(form.pattern)
     if place - line <= _FEW_PLACES:
         return next((start for start in range(line, place + 1) if begun.match(text, start, end)), None)
     match = begun.search(text, line, end)
@@ -184,7 +184,9 @@ def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> Ope
         place = head[2]
         if not place:
             stop = text.find("\n", end, limit)
-            may_be_rule = "\n" not in text[stop + 1 : limit] and partial(syntaxes.TABLE_RULE).match(text, stop + 1)
+            may_be_rule = "\n" not in text[stop + 1 : limit] and make_partial_pattern(syntaxes.TABLE_RULE).match(
+                text, stop + 1
+            )
             return OpenRows(line, limit, stop + 1) if may_be_rule else None
         return _follow_rows(text, line, place, limit, "|", 1)
     if (found := syntaxes.find_columns_head(whole, name, line, start, end)) is not None:

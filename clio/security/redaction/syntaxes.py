@@ -1,27 +1,29 @@
-"""Secrets known by a name and the syntax around it: Markdown, fallback values, calls, comparisons, tables. Pure.
+"""Secrets recognized by a name and the syntax around it, such as Markdown or tables, and secrets in base64. Pure."""
 
-What `assignments` leaves: the name is the same, but no plain assignment follows it. Every expression here is matched at
-the end of a name that means a secret, or at a fixed word, and reads a bounded number of characters.
-"""
-
-# ruff: noqa: E501 - a table of expressions reads better with one a line
-
+import base64
+import binascii
 import re
 from collections.abc import Iterable, Iterator
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security.redaction.assignments import find_name, is_secret_value
-from clio.security.redaction.names import is_begun, is_generic, is_secret_name, kind_of
-from clio.security.redaction.patterns import Span
-from clio.security.redaction.value_shapes import (
+from clio.security.redaction.assignments import find_name, find_named_spans, is_secret_value
+from clio.security.redaction.names_and_values import (
     FILE_NAME,
     MEASURE,
+    get_secret_kind,
     has_digit,
+    is_begun,
+    is_generic,
     is_passphrase,
     is_placeholder,
     is_reference,
+    is_secret_name,
     is_wordlike,
 )
+from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS, Span
+from clio.text.lazy_regex import LazyRegex
+
+# ruff: noqa: E501 - a table of expressions reads better with one a line
+
 
 MAX_ROWS = 200
 """So many rows below a title are looked at."""
@@ -31,46 +33,46 @@ _LINE_END = r"(?=[ \t]*\r?(?:\n|\Z))"
 _BARE = r"(?P<b>[^\s\"'`]{4,200})"
 
 # A literal in quotation marks behind the name.
-_FALLBACK = LatePattern(rf"[\"'\])}}]{{0,3}}[ \t]{{0,4}}(?:\|\|=?|\?\?=?|\?:|\bor\b)\s{{0,8}}{_LITERAL}")
-_COMPARED = LatePattern(rf"[\"'\])]{{0,3}}[ \t]{{0,4}}(?:===?|!==?|\beq\b|\bne\b)[ \t]{{0,4}}{_LITERAL}")
-_CALLED = LatePattern(rf"\([ \t]{{0,4}}(?:Some\()?{_LITERAL}[ \t]{{0,4}}\)")
-_CALLER = LatePattern(r"(?:\.|->|::|\s)\Z")
-_SETTER = LatePattern(r"(?i:set|with|put|change|update|store|add|use)_?[A-Za-z_]*\Z")
-_NEXT_ARGUMENT = LatePattern(rf"[\"']?[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL}")
-_ARGUMENT_OF = LatePattern(
+_FALLBACK = LazyRegex(rf"[\"'\])}}]{{0,3}}[ \t]{{0,4}}(?:\|\|=?|\?\?=?|\?:|\bor\b)\s{{0,8}}{_LITERAL}")
+_COMPARED = LazyRegex(rf"[\"'\])]{{0,3}}[ \t]{{0,4}}(?:===?|!==?|\beq\b|\bne\b)[ \t]{{0,4}}{_LITERAL}")
+_CALLED = LazyRegex(rf"\([ \t]{{0,4}}(?:Some\()?{_LITERAL}[ \t]{{0,4}}\)")
+_CALLER = LazyRegex(r"(?:\.|->|::|\s)\Z")
+_SETTER = LazyRegex(r"(?i:set|with|put|change|update|store|add|use)_?[A-Za-z_]*\Z")
+_NEXT_ARGUMENT = LazyRegex(rf"[\"']?[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL}")
+_ARGUMENT_OF = LazyRegex(
     r"(?:setattr\([^()\n]{1,60},[ \t]{0,4}[\"']|(?:strn?(?:case)?cmp|memcmp|compare_digest|hash_equals|equals|timingSafeEqual)\([ \t]{0,4}[$\w.>-]{0,40})\Z"
 )
-_PROPERTY = LatePattern(rf"[ \t]{{0,4}}\{{[ \t]{{0,4}}get;[^{{}}\n]{{0,40}}\}}[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
-_BRACED = LatePattern(rf"[ \t]{{0,2}}\{{[ \t]{{0,2}}{_LITERAL}[ \t]{{0,2}}\}}")
-_TEXT_TYPE = LatePattern(r"(?:string|String|QString|string_view|auto)[ \t]+\Z")
-_TYPED = LatePattern(rf"[!?]?:[ \t]{{0,4}}(?:string|String|str)[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
-_ARROW = LatePattern(rf"[ \t]{{0,4}}<{{1,2}}-[ \t]{{0,4}}{_LITERAL}")
-_SPACED = LatePattern(rf"[ \t]{{1,8}}{_LITERAL}(?:[ \t]{{0,4}}[;)}}])?{_LINE_END}")
-_DEFINED = LatePattern(
+_PROPERTY = LazyRegex(rf"[ \t]{{0,4}}\{{[ \t]{{0,4}}get;[^{{}}\n]{{0,40}}\}}[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
+_BRACED = LazyRegex(rf"[ \t]{{0,2}}\{{[ \t]{{0,2}}{_LITERAL}[ \t]{{0,2}}\}}")
+_TEXT_TYPE = LazyRegex(r"(?:string|String|QString|string_view|auto)[ \t]+\Z")
+_TYPED = LazyRegex(rf"[!?]?:[ \t]{{0,4}}(?:string|String|str)[ \t]{{0,4}}=[ \t]{{0,4}}{_LITERAL}")
+_ARROW = LazyRegex(rf"[ \t]{{0,4}}<{{1,2}}-[ \t]{{0,4}}{_LITERAL}")
+_SPACED = LazyRegex(rf"[ \t]{{1,8}}{_LITERAL}(?:[ \t]{{0,4}}[;)}}])?{_LINE_END}")
+_DEFINED = LazyRegex(
     r"(?:\((?:def|define|defvar|setq|defparameter|defonce)[ \t]{1,4}\*?|set\(|\b(?:proxy_set_header|add_header|RequestHeader set|SetEnv|fastcgi_param|uwsgi_param)[ \t]{1,4}|(?:\A|\n)[ \t]{0,40}|:)\Z"
 )
-_ENCODED = LatePattern(
+_ENCODED = LazyRegex(
     r"(?P<q>%22|&quot;|&#34;|&#x22;|\\{1,3}u0022|'')(?:%3A|:|=)(?:%20|[ \t+]){0,4}(?P=q)(?P<v>(?:(?!(?P=q))[^\s\"]){1,400})(?=(?P=q))"
 )
-_PERL = LatePattern(
+_PERL = LazyRegex(
     r"\}?[ \t]{0,4}=[ \t]{0,4}(?:%?[qQ]{1,2}|\[)(?:\((?P<v>[^()\n]{4,200})\)|\{(?P<w>[^{}\n]{4,200})\}|\[(?P<u>[^\[\]\n]{4,200})\]\])"
 )
-_CONTENT = LatePattern(rf"[\"'][ \t]{{1,4}}content={_LITERAL}")
-_BODY = LatePattern(rf"[ \t]{{1,4}}(?:-b|--body)[ =]{_LITERAL}")
-_DOCUMENT = LatePattern(
+_CONTENT = LazyRegex(rf"[\"'][ \t]{{1,4}}content={_LITERAL}")
+_BODY = LazyRegex(rf"[ \t]{{1,4}}(?:-b|--body)[ =]{_LITERAL}")
+_DOCUMENT = LazyRegex(
     r"[ \t]{0,8}=[ \t]{0,8}<<[-~]?[\"']?(?P<end>\w{1,20})[\"']?\r?\n[ \t]{0,40}(?P<b>[^\s]{4,400})[ \t]{0,8}\r?\n[ \t]{0,40}(?P=end)"
 )
-_GIVEN_BY = LatePattern(
+_GIVEN_BY = LazyRegex(
     rf"[\"'`)\]]{{0,4}}(?:\.(?:unwrap_or(?:_else)?|toBe|toEqual|type|send_keys|sendKeys|fill|setValue)\([^\"'\n]{{0,12}}|\.[Vv]alue[ \t]{{0,2}}=[ \t]{{0,2}}|(?:[ \t]by[ \t]lazy)?[ \t]{{1,2}}\{{[ \t]{{0,4}}){_LITERAL}"
 )
-_PAIRED = LatePattern(
+_PAIRED = LazyRegex(
     rf"[\"'`)\]]{{0,4}}[ \t]{{0,4}}(?:,[ \t]{{0,8}}(?:(?:default|fallback|with|value)(?:_value)?[ \t]{{0,2}}(?:=>|[:=])[ \t]{{0,4}}|:with[ \t]{{0,2}}=>[ \t]{{0,4}})?|to[ \t]{{1,4}})(?:\\[\"'](?P<w>[^\"'\n\\]{{4,200}})\\[\"']|(?:\"\\)?{_LITERAL})"
 )
-_PAIRED_FIELD = LatePattern(
+_PAIRED_FIELD = LazyRegex(
     rf"[\"'](?:[ \t]{{1,4}}[\w-]{{1,30}}=[\"'][^\"'<>\n]{{0,80}}[\"']){{1,4}}[ \t]{{1,4}}value={_LITERAL}"
 )
-_TUPLE = LatePattern(rf"[ \t]{{0,4}}=[ \t]{{0,4}}\(?[\"'][^\"'\n]{{0,60}}[\"'],[ \t]{{0,4}}{_LITERAL}")
-_ECHOED = LatePattern(
+_TUPLE = LazyRegex(rf"[ \t]{{0,4}}=[ \t]{{0,4}}\(?[\"'][^\"'\n]{{0,60}}[\"'],[ \t]{{0,4}}{_LITERAL}")
+_ECHOED = LazyRegex(
     r"=[\"']?(?:(?:\$\(|`)(?:echo|printf)[ \t]{1,4}[\"']?(?P<b>[^\s\"'`$()]{4,200})[\"']?[)`]|\$\{\w{1,40}:?[-=](?P<c>[^\s\"'`${}]{4,200})\})"
 )
 _LITERALS = (_FALLBACK, _COMPARED, _PROPERTY, _TYPED, _ARROW, _ENCODED, _CONTENT, _BODY)
@@ -78,66 +80,66 @@ _FIRST_OF_PAIRS = frozenset("\"'`)], .")
 _FIRST_OF_LITERALS = frozenset("\"'`])}|?=!{:<%&\\ \t")
 
 # A word without quotation marks behind the name.
-_MARKDOWN = LatePattern(rf"(?:[ \t]?:[*_]{{1,3}}|[*_]{{1,3}}[ \t]?:)[ \t]{{1,4}}[`*\"']{{0,3}}{_BARE}")
-_FENCED = LatePattern(
+_MARKDOWN = LazyRegex(rf"(?:[ \t]?:[*_]{{1,3}}|[*_]{{1,3}}[ \t]?:)[ \t]{{1,4}}[`*\"']{{0,3}}{_BARE}")
+_FENCED = LazyRegex(
     r"[*_]{0,3}:?[*_]{0,3}[ \t]{0,4}(?:\r?\n){1,2}[ \t]{0,8}(?:```|~~~)\w{0,12}\r?\n[ \t]{0,8}(?P<b>\S{4,200})[ \t]{0,4}\r?\n[ \t]{0,8}(?:```|~~~)"
 )
-_DEFINITION = LatePattern(rf"[ \t]{{0,4}}\r?\n:[ \t]{{1,4}}`?{_BARE}`?{_LINE_END}")
-_DEFAULT = LatePattern(r":?[-=:?]?(?P<b>[^\s\"'`{}$]{4,200}\$?)\}")
-_ITEM = LatePattern(rf"[\"']?[ \t]{{0,4}}\r?\n[ \t]{{0,40}}-[ \t]{{1,4}}[\"']?{_BARE}[\"']?{_LINE_END}")
-_ARRAY = LatePattern(rf"[\"'],\s{{0,40}}{_LITERAL}")
-_BRACES = LatePattern(r"=\{(?P<b>[^{}\s]{4,120})\}(?=[;\"'\s]|\Z)")
-_DIRECTIVE = LatePattern(rf"[ \t]{{1,8}}(?:[057][ \t]{{1,4}})?(?P<b>[^\s\"'`;]{{4,200}})(?P<semicolon>;?){_LINE_END}")
-_DIRECTIVE_OF = LatePattern(
+_DEFINITION = LazyRegex(rf"[ \t]{{0,4}}\r?\n:[ \t]{{1,4}}`?{_BARE}`?{_LINE_END}")
+_DEFAULT = LazyRegex(r":?[-=:?]?(?P<b>[^\s\"'`{}$]{4,200}\$?)\}")
+_ITEM = LazyRegex(rf"[\"']?[ \t]{{0,4}}\r?\n[ \t]{{0,40}}-[ \t]{{1,4}}[\"']?{_BARE}[\"']?{_LINE_END}")
+_ARRAY = LazyRegex(rf"[\"'],\s{{0,40}}{_LITERAL}")
+_BRACES = LazyRegex(r"=\{(?P<b>[^{}\s]{4,120})\}(?=[;\"'\s]|\Z)")
+_DIRECTIVE = LazyRegex(rf"[ \t]{{1,8}}(?:[057][ \t]{{1,4}})?(?P<b>[^\s\"'`;]{{4,200}})(?P<semicolon>;?){_LINE_END}")
+_DIRECTIVE_OF = LazyRegex(
     r"(?:\A|\n)[ \t]{0,40}(?P<word>enable|fastcgi_param|uwsgi_param|scgi_param|env|username \S{1,60}(?: privilege \d{1,2})?|neighbor \S{1,60}|set(?: -[a-zA-Z]{1,4})?|IPSec|IPSEC|Xauth|XAUTH|SetEnv|setenv|export)?[ \t]{0,8}\Z"
 )
-_LISTED = LatePattern(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
-_BESIDE_USER = LatePattern(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
+_LISTED = LazyRegex(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
+_BESIDE_USER = LazyRegex(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
 # A value that stands on the line below its name, or behind what the name is set to first.
-_BELOW = LatePattern(
+_BELOW = LazyRegex(
     rf"[\"'`*_)]{{0,3}}(?:[ \t]{{1,4}}(?:is|are|was))?:?[*_]{{0,3}}:?[ \t]{{0,8}}(?:\r?\n){{1,2}}[ \t]{{0,40}}[`*\"']{{0,3}}{_BARE}[`*\"']{{0,3}}{_LINE_END}"
 )
-_FENCED_BELOW = LatePattern(
+_FENCED_BELOW = LazyRegex(
     r"[ \t]{1,4}(?:is|are|was):?[ \t]{0,4}(?:\r?\n){1,2}[ \t]{0,8}(?:```|~~~)\w{0,12}\r?\n[ \t]{0,8}(?P<b>\S{4,200})[ \t]{0,4}\r?\n[ \t]{0,8}(?:```|~~~)"
 )
-_TRIPLE = LatePattern(
+_TRIPLE = LazyRegex(
     r"[\"']?[ \t]{0,8}[:=][ \t]{0,8}[bru]?(?:\"{3}|'{3})\\?\r?\n[ \t]{0,40}(?P<b>[^\s\"']{4,200})[ \t]{0,4}(?:\r?\n[ \t]{0,40})?(?:\"{3}|'{3})"
 )
 _CALL_OF_NAME = r"(?:[ \t]?:[ \t]{0,4}[\w\[\], |.]{1,40})?[ \t]{0,4}[:=][ \t]{0,4}[\w.$]{1,60}"
-_OTHERWISE = LatePattern(
+_OTHERWISE = LazyRegex(
     rf"[\"'\]]{{0,2}}{_CALL_OF_NAME}(?:[(\[][^()\[\]\n]{{0,80}}[)\]])?[ \t]{{0,4}}(?:\bor\b|\|\||\?\?|\?:)[ \t]{{0,4}}{_LITERAL}"
 )
-_DEFAULTED = LatePattern(
+_DEFAULTED = LazyRegex(
     rf"[\"'\]]{{0,2}}{_CALL_OF_NAME}\((?:[^()\n]{{0,80}}(?:default(?:_value)?|value|fallback)[ \t]?[=:][ \t]?|[\"'][\w.]{{1,60}}[\"'],[ \t]{{0,4}}){_LITERAL}"
 )
-_CHANGED = LatePattern(rf"[\"']?[ \t]{{0,40}}[=:][ \t]{{0,4}}\"[^\"\n]{{0,200}}\"[ \t]{{1,4}}->[ \t]{{1,4}}{_LITERAL}")
-_POINTED = LatePattern(rf"[\"'`*]{{0,2}}[ \t]{{1,4}}(?:-{{1,2}}>?|→|–|—)[ \t]{{1,4}}[\"'`]?{_BARE}[\"'`]?{_LINE_END}")
-_APPOSED = LatePattern(r",[ \t]`?(?=[^\s,]{0,120}[0-9])(?P<b>[^\s\"'`,;]{8,120})[\"'`]?,[ \t](?=[a-z])")
-_TAGGED = LatePattern(
+_CHANGED = LazyRegex(rf"[\"']?[ \t]{{0,40}}[=:][ \t]{{0,4}}\"[^\"\n]{{0,200}}\"[ \t]{{1,4}}->[ \t]{{1,4}}{_LITERAL}")
+_POINTED = LazyRegex(rf"[\"'`*]{{0,2}}[ \t]{{1,4}}(?:-{{1,2}}>?|→|–|—)[ \t]{{1,4}}[\"'`]?{_BARE}[\"'`]?{_LINE_END}")
+_APPOSED = LazyRegex(r",[ \t]`?(?=[^\s,]{0,120}[0-9])(?P<b>[^\s\"'`,;]{8,120})[\"'`]?,[ \t](?=[a-z])")
+_TAGGED = LazyRegex(
     r":?(?:</\w{1,10}>)?:?\s{0,8}<(?:b|code|strong|i|em|tt|kbd|span|td|dd|pre|samp)(?:[ \t][^<>\n]{0,80})?>(?P<b>[^\s<>]{4,200})</"
 )
-_TAGGED_NAME = LatePattern(
+_TAGGED_NAME = LazyRegex(
     r":?</(?:b|code|strong|i|em|tt|kbd|span|td|dt|th)>:?[ \t]{1,4}(?P<b>[^\s<>]{4,200})(?=[ \t]*(?:<|\r?\n|\Z))"
 )
-_DEFAULT_BELOW = LatePattern(
+_DEFAULT_BELOW = LazyRegex(
     r"[\"']?:[ \t]{0,4}\r?\n(?P<indent>[ \t]{1,40})(?:[^\n]{0,120}\n(?P=indent)){0,5}?(?:[Dd]efault|[Vv]alue):[ \t]{1,4}[\"']?(?P<b>[^\s\"']{4,400})[\"']?[ \t]*(?=\r?(?:\n|\Z))"
 )
 _LITERALS_BEHIND = (_OTHERWISE, _DEFAULTED, _CHANGED)
 _WORDS_BEHIND = (_BELOW, _FENCED_BELOW, _TRIPLE, _POINTED, _APPOSED, _TAGGED, _TAGGED_NAME, _DEFAULT_BELOW)
 
-_HEAD_CELL = LatePattern(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
-TABLE_RULE = LatePattern(r"[ \t]{0,8}[|+]?[ \t]{0,4}:?-{1,60}[-:|+ \t]{0,400}\r?\Z")
-_COMMENT = LatePattern(r"[ \t]{0,8}(?:#|//|--|;|\*|%|>)[ \t]{0,4}")
-_COLUMN = LatePattern(r"[\w .-]{1,60}\Z")
-_INSERT = LatePattern(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
-_ROWS = LatePattern(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
-_VALUE = LatePattern(
+_HEAD_CELL = LazyRegex(r"[ \t*`\"']{0,6}(?:\||\Z|(?=\r?\n))")
+TABLE_RULE = LazyRegex(r"[ \t]{0,8}[|+]?[ \t]{0,4}:?-{1,60}[-:|+ \t]{0,400}\r?\Z")
+_COMMENT = LazyRegex(r"[ \t]{0,8}(?:#|//|--|;|\*|%|>)[ \t]{0,4}")
+_COLUMN = LazyRegex(r"[\w .-]{1,60}\Z")
+_INSERT = LazyRegex(r"(?i:insert[ \t]+(?:ignore[ \t]+)?into|replace[ \t]+into)[ \t]+[\w.\"`\[\]]{1,80}[ \t]{0,4}\(")
+_ROWS = LazyRegex(r"(?i:[^()]{0,800}\)\s{0,40}values\s{0,40})")
+_VALUE = LazyRegex(
     r"[ \t]*N?(?:'(?P<text>(?:''|\\.|[^'\\\n]){0,800})'|(?P<o>[^,()'\n]{0,200}(?:\([^()\n]{0,200}\))?[^,()'\n]{0,40}))[ \t]*(?P<end>[,)])"
 )
 
 
-def syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
+def find_syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
     """All secrets known by a name and the syntax around it. lowered, names: as in `assignments.named_spans`."""
     done = 0
     for place, word in names:
@@ -168,12 +170,12 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
             if match := pattern.match(text, end):
                 group = "w" if pattern is _PAIRED and match["w"] is not None else "v"
                 if _is_paired_secret(match[group], name):
-                    yield Span(match.start(group), match.end(group), kind_of(name), 300)
+                    yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
                 break
     if sign == "=" and (match := _ECHOED.match(text, end)):
         group = "b" if match["b"] is not None else "c"
         if has_digit(match[group]) and _is_bare_secret(match[group], name):
-            yield Span(match.start(group), match.end(group), kind_of(name), 300)
+            yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
     if sign in ("=", " ") and before.endswith(", ") and (match := _TUPLE.match(text, end)):
         yield from _quoted(match, name)
     if sign == "(":
@@ -203,12 +205,12 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
     if sign in "\"'])=: ":
         for pattern in _LITERALS_BEHIND:
             if (match := pattern.match(text, end)) and _is_paired_secret(match["v"], name):
-                yield Span(match.start("v"), match.end("v"), kind_of(name), 300)
+                yield Span(match.start("v"), match.end("v"), get_secret_kind(name), 300)
                 break
     if sign in "\"'`*_)=: \t\r\n,<":
         for pattern in _WORDS_BEHIND:
             if (match := pattern.match(text, end)) and _is_lone_secret(value := match["b"].rstrip(".,;:!?)`*"), name):
-                yield Span(match.start("b"), match.start("b") + len(value), kind_of(name), 300)
+                yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)
     if sign == "=" and (match := _BRACES.match(text, end)):
         yield from _bare(match, name)
     if sign in (" ", "\t"):
@@ -229,7 +231,7 @@ def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
         value = match["b"]
         sure = given["word"] or match["semicolon"] or not is_wordlike(value, digits=True)
         varied = has_digit(value) or (len(value) >= 8 and value.isalpha() and not is_wordlike(value))
-        chosen = kind_of(name) == "password" and value.isalnum() and value[-1].isdigit() and len(value) >= 7
+        chosen = get_secret_kind(name) == "password" and value.isalnum() and value[-1].isdigit() and len(value) >= 7
         if ((sure and varied) or chosen or is_passphrase(value)) and value[-1] not in ".,:)":
             yield from _bare(match, name)
 
@@ -288,7 +290,7 @@ def _in_cell(text: str, first: int, last: int, name: str) -> Iterator[Span]:
         )
     ):
         at = first + cell.index(value)
-        yield Span(at, at + len(value), kind_of(name), 300)
+        yield Span(at, at + len(value), get_secret_kind(name), 300)
 
 
 def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
@@ -348,7 +350,7 @@ def _inserted(text: str, name: str, column: int, end: int) -> Iterator[Span]:
             if value is None:
                 return
             if number == column and value["text"] and _is_quoted_secret(value["text"], name):
-                yield Span(value.start("text"), value.end("text"), kind_of(name), 300)
+                yield Span(value.start("text"), value.end("text"), get_secret_kind(name), 300)
             place = value.end()
             if value["end"] == ")":
                 break
@@ -364,17 +366,17 @@ def _line_end(text: str, place: int) -> int:
 def _quoted(match: re.Match[str], name: str) -> Iterator[Span]:
     group = next(each for each in ("v", "w", "u") if match.groupdict().get(each) is not None)
     if _is_quoted_secret(match[group], name):
-        yield Span(match.start(group), match.end(group), kind_of(name), 300)
+        yield Span(match.start(group), match.end(group), get_secret_kind(name), 300)
 
 
 def _bare(match: re.Match[str], name: str) -> Iterator[Span]:
     value = match["b"].rstrip(".,;:*`")
     if len(value) >= 4 and _is_bare_secret(value, name):
-        yield Span(match.start("b"), match.start("b") + len(value), kind_of(name), 300)
+        yield Span(match.start("b"), match.start("b") + len(value), get_secret_kind(name), 300)
 
 
 def _is_quoted_secret(value: str, name: str) -> bool:
-    if kind_of(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
+    if get_secret_kind(name) != "password" and is_generic(name) and is_wordlike(value, digits=True):
         return False
     return is_secret_value(value, name, "quoted", True)
 
@@ -394,7 +396,7 @@ def _is_paired_secret(value: str, name: str) -> bool:
         and (
             not is_wordlike(value, digits=True)
             or is_passphrase(value)
-            or (kind_of(name) == "password" and value.isalnum() and value[-2:].isdigit())
+            or (get_secret_kind(name) == "password" and value.isalnum() and value[-2:].isdigit())
         )
         and _is_quoted_secret(value, name)
     )
@@ -411,7 +413,7 @@ def _is_lone_secret(value: str, name: str) -> bool:
         not any(sign in value for sign in "(){}[]<>;\\|`/" if sign != "/" or value.count("/") > 1)
         and "::" not in value
         and (has_digit(value) or (len(value) >= 8 and not words and value.isalnum()))
-        and (not words or (kind_of(name) == "password" and value.isalnum() and not is_generic(name)))
+        and (not words or (get_secret_kind(name) == "password" and value.isalnum() and not is_generic(name)))
         and FILE_NAME.search(value) is None
         and is_secret_value(value, name, "data", True)
     )
@@ -424,4 +426,62 @@ def _is_bare_secret(value: str, name: str) -> bool:
     return is_secret_value(_SIGNS.sub("", value), name, "flag", True)
 
 
-_SIGNS = LatePattern(r"[$*|&!^%#@?]+")
+_SIGNS = LazyRegex(r"[$*|&!^%#@?]+")
+
+
+_SHORTEST = 20
+_MAP = bytes(120 if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "+/") else 32 for code in range(256))
+_RUN = b"x" * _SHORTEST
+_END = re.compile(rb"x*")
+_PRINTABLE = re.compile(rb"[\t\n\r\x20-\x7e]*\Z")
+_KEY_HEAD = "LS0tLS1CRUdJTi"
+_MORE_LINES = LazyRegex(r"(?:\r?\n[ \t]{0,40}[A-Za-z0-9+/]{2,120}(?![A-Za-z0-9+/:_.-]))*={0,2}")
+_OPEN_LINES = LazyRegex(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\s]*={0,2}\s?\Z")
+
+
+def find_encoded_spans(text: str) -> Iterator[Span]:
+    """Runs of base64 with a secret in them."""
+    shape = text.encode("latin-1", "replace").translate(_MAP)
+    place = shape.find(_RUN)
+    done = 0
+    while place >= 0:
+        match = _END.match(shape, place)
+        end = match.end() if match else place + 1
+        if place >= done and _begins_readable(text[place : place + 24]):
+            last = end
+            if text.startswith(_KEY_HEAD, place) and (more := _MORE_LINES.match(text, end, place + MAX_BLOCK_CHARS)):
+                last = more.end()
+            while last < len(text) and text[last] == "=" and last < end + 2:
+                last += 1
+            if _holds_secret("".join(text[place:last].split())):
+                yield Span(place, last, "encoded-secret", 190)
+                done = last
+        place = shape.find(_RUN, end)
+
+
+def open_encoded(text: str, end: int) -> int | None:
+    """Where a private key in base64 begins that goes on over several lines; None for nowhere."""
+    place = text.rfind(_KEY_HEAD, max(0, end - MAX_BLOCK_CHARS), end)
+    return place if place >= 0 and _OPEN_LINES.match(text, place, end) else None
+
+
+def _begins_readable(head: str) -> bool:
+    try:
+        start = base64.b64decode(head[: len(head) // 4 * 4])
+    except (binascii.Error, ValueError):
+        return False
+    return _PRINTABLE.match(start) is not None
+
+
+def _holds_secret(run: str) -> bool:
+    bare = run.rstrip("=")[:MAX_BLOCK_CHARS]
+    try:
+        decoded = base64.b64decode(bare[: len(bare) // 4 * 4] if len(bare) % 4 == 1 else bare + "=" * (-len(bare) % 4))
+    except (binascii.Error, ValueError):
+        return False
+    if _PRINTABLE.match(decoded) is None:
+        return False
+    plain = decoded.decode("ascii")
+    if "PRIVATE KEY-----" in plain:
+        return True
+    return next(find_named_spans(plain), None) is not None

@@ -1,8 +1,4 @@
-"""Which plain words the open words of a call stand for, where the line itself says so. Pure but for the environment.
-
-`for f in a b; do cat "$f"; done` runs `cat a` and `cat b`; `cat src/{a,b}.py` and `diff <(sort a) <(sort b)` are as
-plain. Everything else stays open: a value that comes from a command, a file, or from before the line.
-"""
+"""Which values variables and substitutions of a line can have, as far as the line itself tells."""
 
 import os
 import re
@@ -11,27 +7,145 @@ from itertools import product
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.algorithms.late_pattern import LatePattern
-from clio.security.readonly.substitutions import FILES, Printed, find_printed, has_function, list_files
-from clio.security.shell.open_words import own_name
-from clio.security.shell.syntax import parse
-from clio.security.shell.words import CommandLine, SimpleCommand, Word, has_glob
+from clio.security.readonly.judge import FILES, Printed, find_printed, has_function, list_files
+from clio.security.shell.command_line import (
+    CommandLine,
+    SimpleCommand,
+    Word,
+    counted,
+    decides,
+    has_glob,
+    is_number,
+    word_set,
+)
+from clio.security.shell.parser import parse_command_line
+from clio.text.lazy_regex import LazyRegex
+
+# `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
+# So is what arithmetic makes of numbers; whether its names hold any is looked at by the parser of the line.
+_NUMBERS = LazyRegex(
+    r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+\[[@*]\]\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
+    r"|\$\(\([\w\s+*/%<>=!&|?:,$-]*\)\)"
+)
+_VARIABLE = LazyRegex(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
+_FREE = LazyRegex(r"[$`{]")
+# POSIX leaves names in small letters to the line itself; programs are told what they need, secrets too, in capitals.
+_OWN = LazyRegex(r"[a-z_][a-z0-9_]*")
+_TOLD = ("npm_", "git_", "ac_")
+_CAPITALS = LazyRegex(r"[A-Z][A-Z0-9_]*")
+_OF_SHELLS = word_set("""
+    ARGV ARGV0 CHILD_MAX COLUMNS COPROC CPUTYPE EGID EMACS EPOCHREALTIME EPOCHSECONDS ERRNO EUID FCEDIT FIGNORE FPATH
+    FUNCNAME FUNCNEST GID GROUPS HISTCHARS HISTCMD HISTCONTROL HISTFILE HISTFILESIZE HISTIGNORE HISTSIZE HISTTIMEFORMAT
+    HOST HOSTFILE HOSTNAME HOSTTYPE IGNOREEOF INPUTRC KEYTIMEOUT LINES LISTMAX LOGCHECK MACHTYPE MAIL MAILCHECK MAILPATH
+    MANPATH MAPFILE MODULE_PATH OPTARG OPTERR OSTYPE PIPESTATUS PPID PROMPT PSVAR REPLY REPORTTIME SAVEHIST SHLVL STTY
+    TERM TERMINFO TIMEFMT TIMEFORMAT TMOUT TMP TEMP TMPPREFIX TMPSUFFIX TRY_BLOCK_ERROR TTY UID USERNAME VENDOR WATCH
+    WATCHFMT WORDCHARS USER LOGNAME CI VIRTUAL_ENV NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE DEBUGINFOD_URLS
+    NO_UPDATE_NOTIFIER TZ LANG LANGUAGE SYSTEMD_PAGER SSH_ASKPASS SSH_ASKPASS_REQUIRE COLORTERM
+    """)
+_OF_SHELL_FAMILIES = (
+    *("BASH", "COMP_", "LC_", "READLINE_", "PROMPT", "RPROMPT", "RPS", "PS", "ZSH", "ZLE", "HIST", "ENV", "KSH"),
+    *("GH_", "GO", "PIP_", "SSH_", "HOMEBREW_", "NPM", "XDG_", "SYSTEMD_", "DEBUGINFOD", "NO_", "CLIO", "MAN", "LESS"),
+)
+"""What shells themselves look at, or clio sets for a command, so that it is handed on to programs."""
+_PLAIN = word_set("HOME PATH PWD OLDPWD USER SHELL LANG TERM CI VIRTUAL_ENV NODE_ENV SECONDS LINENO PIPESTATUS OSTYPE")
+# What a loop may go through: words, files of the folder and below it, numbers, and what a command says.
+_PART = r"(?!\.[.*?])[\w.*?@:+-]+"
+_ITEM = rf"(?:{_PART}(?:/{_PART})*/?|\{{\d+\.\.\d+\}}|\$\([^()`\n]*\))"
+_ONE_WORD = LazyRegex(r"[\w./@:+,=%~-]*")
+_MOVES = LazyRegex(r"\b(?:cd|pushd|popd|chdir)\b")
+_ABOUT_FILES = LazyRegex(r"\s-[a-mp-yA-Z]\s")
+
+
+def is_line_variable(name: str) -> bool:
+    """Whether a variable belongs to the line alone: no program looks at it, and no secret comes in it.
+
+    A name in capitals does where the shell neither inherits it, so that no program is told, nor looks at it itself.
+    """
+    if _CAPITALS.fullmatch(name):
+        shells = name in _OF_SHELLS or name.startswith(_OF_SHELL_FAMILIES) or is_number(name) or decides(name)
+        return not shells and name not in os.environ
+    return _OWN.fullmatch(name) is not None and not decides(name) and not name.startswith(_TOLD)
+
+
+def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> bool:
+    """Whether nothing about a command is open that could matter to what it does.
+
+    That is so without open words; where a test compares, or `echo` and `printf` print, numbers of the shell; and where
+    they do so with what the commands of the line say, each of them judged by itself. So it is with a here-document.
+    line: all of the text, in which each variable must be one the line sets: others may hold what is nobody's business;
+    None where a shell in the line reads a text of its own. start: the folder it starts in.
+    """
+    opened, fed = [word for word in command.words if word.dynamic], command.stdin == ""
+    if opened and not _only_shows(command):
+        return False
+    if not fed and not any(_FREE.search(_NUMBERS.sub("", word.text)) for word in opened):
+        return True
+    if line is None:
+        return False
+    text = line.replace("\\\n", "")
+    # Without quotes the shell parts what a variable holds, and takes it for a pattern; not so a number.
+    numbers = counted(text) | _single_words(text, start)
+    if any(word.glob and not numbers.issuperset(_parts(word.text)) for word in opened):
+        return False
+    return all(name in _PLAIN or _set_in(text, name) for name in set(_VARIABLE.findall(text)))
+
+
+def _single_words(text: str, start: str) -> set[str]:
+    """The variables from before the line that hold neither blanks nor patterns, and that it leaves alone."""
+    values = {
+        name: os.environ.get(name, "")
+        for name in _PLAIN - {"HOME", "OLDPWD", "LINENO", "SECONDS", "PIPESTATUS", "OSTYPE"}
+    }
+    values["PWD"] = " " if _MOVES.search(text) else start or " "
+    return {
+        name
+        for name, value in values.items()
+        if _ONE_WORD.fullmatch(value) and not re.search(rf"\b{name}\b(?<!\${name})(?<!\$\{{{name}(?=\}}))", text)
+    }
+
+
+def _only_shows(command: SimpleCommand) -> bool:
+    match command.words[0]:
+        case Word("echo" | "let", dynamic=False):  # what `let` calculates is looked at by the parser
+            return True
+        case Word("printf", dynamic=False):  # an open first word may turn into `-v` and a name
+            return len(command.words) > 1 and not command.words[1].dynamic and command.words[1].text[:1] != "-"
+        case Word("[", dynamic=False):
+            return _ABOUT_FILES.search(command.words[-1].text) is None
+        case _:
+            return False
+
+
+def _parts(text: str) -> set[str]:
+    """The variables of a word, or the word itself where something else in it is open."""
+    rest = _VARIABLE.sub("", text).replace("}", "")
+    return {text} if _FREE.search(rest) or has_glob(rest) else set(_VARIABLE.findall(text))
+
+
+def _set_in(line: str, name: str) -> bool:
+    """Whether a line gives a variable of its own a value (`x=`, `read -r x`, `for x in`), and no names from outside."""
+    if not is_line_variable(name):
+        return False
+    loops = len(re.findall(rf"\bfor\s+{name}\b", line))
+    if loops != len(re.findall(rf"\bfor {name} in(?: +{_ITEM})+ *[;\n]", line)) or re.search(rf"\b{name}\+?=\(", line):
+        return False
+    return loops > 0 or re.search(rf"\b{name}\+?=|\bread\b[^\n;&|]*\s{name}\b", line) is not None
+
 
 _MAX_CALLS = 64
 # No letter here parts a word, is a pattern, or is expanded a second time.
-_PLAIN = LatePattern(r"[\w./@:+,=%-]*", re.ASCII)
-_PATTERN = LatePattern(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
-_COUNT = LatePattern(r"\{(\d{1,4})\.\.(\d{1,4})\}")
-_BRACE = LatePattern(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
-_SUBSTITUTION = LatePattern(r"<\([^()$`{}\\*?\[]*\)")
-_OUTPUT = LatePattern(r"\$\(([^()`$\\{}\n<>]+)\)")
-_SINGLE = LatePattern(r"""('[^']*')|"[^"]*\"""")
-_KIND = LatePattern(r"\s-x?type\s+[a-z]\b")
-_MOVES = LatePattern(r"\b(?:cd|pushd|popd|chdir)\b")
-_READ = LatePattern(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-_HERE = LatePattern(r"\$(?:PWD\b|\{PWD\})")
-_NUMBER = LatePattern(r"\$[?#]|\$\{#\}")
-_FREE = LatePattern(r"[$`{}\\]")
+_PLAIN_VALUE = LazyRegex(r"[\w./@:+,=%-]*", re.ASCII)
+_PATTERN = LazyRegex(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
+_COUNT = LazyRegex(r"\{(\d{1,4})\.\.(\d{1,4})\}")
+_BRACE = LazyRegex(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
+_SUBSTITUTION = LazyRegex(r"<\([^()$`{}\\*?\[]*\)")
+_OUTPUT = LazyRegex(r"\$\(([^()`$\\{}\n<>]+)\)")
+_SINGLE = LazyRegex(r"""('[^']*')|"[^"]*\"""")
+_KIND = LazyRegex(r"\s-x?type\s+[a-z]\b")
+_READ = LazyRegex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_HERE = LazyRegex(r"\$(?:PWD\b|\{PWD\})")
+_NUMBER = LazyRegex(r"\$[?#]|\$\{#\}")
+_FREE_VARIABLE = LazyRegex(r"[$`{}\\]")
 _MISLEADS = ("\\$", "\\{", "\\\n")
 """Where a line holds these, a word as it is read here may not be what the shell makes of it."""
 _FIRST = r"(?:\s*[a-z_]\w*=[\w./@:+,%-]*\s*(?:;|&&|\n))*"
@@ -109,7 +223,7 @@ def _name_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Word, ...],
     for word in words:
         written = word.text
         for match in list(_OUTPUT.finditer(written)) if word.dynamic and not has_function(text) else ():
-            known = find_printed(parse(match[1]))
+            known = find_printed(parse_command_line(match[1]))
             if known is not None:
                 name = f"__OUTPUT_{len(outputs)}"
                 outputs[name] = known
@@ -133,7 +247,7 @@ def _fits(source: Printed, variable: str, word: Word, command: SimpleCommand) ->
 def _find_listed(name: str, line: CommandLine, text: str) -> Printed | None:
     """What the line gives a variable of its own out of a substitution, or out of a pipe with `read`."""
     counts = "((" in text or "let" in text  # there `--name` sets a variable
-    if not own_name(name) or name in os.environ or counts or has_function(text) or _MOVES.search(text):
+    if not is_line_variable(name) or name in os.environ or counts or has_function(text) or _MOVES.search(text):
         return None
     if "\\" in text or any(re.search(rf"\$\{{?{name}\b", part[0]) for part in _SINGLE.finditer(text) if part[1]):
         return None
@@ -150,7 +264,7 @@ def _find_listed(name: str, line: CommandLine, text: str) -> Printed | None:
         match = _OUTPUT.fullmatch(loops[0][0].text) if len(loops[0]) == 1 and loops[0][0].glob else None
     else:
         return FILES if _reads_names(reads[0], line) else None
-    return find_printed(parse(match[1])) if match else None
+    return find_printed(parse_command_line(match[1])) if match else None
 
 
 def _reads_names(command: SimpleCommand, line: CommandLine) -> bool:
@@ -180,7 +294,7 @@ def _filled(word: Word, given: dict[str, Word]) -> tuple[Word, ...] | None:
     text = _NUMBER.sub("1", _HERE.sub(".", word.text))
     pattern = any(given[match[1] or match[2]].glob for match in _READ.finditer(text))
     text = _READ.sub(lambda match: given[match[1] or match[2]].text, text)
-    if _FREE.search(text):
+    if _FREE_VARIABLE.search(text):
         return None
     if not text and word.glob:
         return ()
@@ -194,7 +308,7 @@ def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
 
     Each place in which the name stands must give it a plain value, go through words, or read it.
     """
-    if not own_name(name) or name in os.environ or re.search(rf"'[^']*\$\{{?{name}\b", text):
+    if not is_line_variable(name) or name in os.environ or re.search(rf"'[^']*\$\{{?{name}\b", text):
         return None
     given = [value for command in line.commands for other, value in command.env if other == name]
     loops = [words for other, words in line.loops if other == name]
@@ -208,14 +322,14 @@ def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
         return None
     found: list[Word] = []
     for value in given:
-        if not _PLAIN.fullmatch(value):
+        if not _PLAIN_VALUE.fullmatch(value):
             return None
         found.append(Word(value))
     for word in (word for words in loops for word in words):
         if word.dynamic and (count := _COUNT.fullmatch(word.text)):
             first, last = sorted((int(count[1]), int(count[2])))
             found += [Word(str(number)) for number in range(first, min(last, first + _MAX_CALLS) + 1)]
-        elif word.dynamic or not (_PATTERN if word.glob else _PLAIN).fullmatch(word.text):
+        elif word.dynamic or not (_PATTERN if word.glob else _PLAIN_VALUE).fullmatch(word.text):
             return None
         else:
             found.append(word)

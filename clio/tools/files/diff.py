@@ -1,8 +1,8 @@
-"""Unified diffs that stay cheap for large files: lines that occur once on both sides anchor the comparison."""
+"""Unified diffs that stay cheap for large files, and the hunks of a change, one by one."""
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from pathlib import Path
 
@@ -172,3 +172,46 @@ def text_lines(text: str) -> list[str]:
 def ends_in_crlf(lines: list[str]) -> bool:
     """Whether no line ends otherwise than in CRLF."""
     return not any(line.endswith("\n") and not line.endswith("\r\n") for line in lines)
+
+
+class Hunk(Struct, frozen=True, kw_only=True):
+    """Neighbouring changed stretches of two texts, whose lines are `old` and `new`."""
+
+    blocks: tuple[Block, ...]
+    old: list[str]
+    new: list[str]
+    crlf: bool
+
+    @property
+    def text(self) -> str:
+        """From its "@@" line on, as in a unified diff."""
+        return "\n".join(block_rows(self.blocks, self.old, self.new, self.crlf)) + "\n"
+
+    @property
+    def added(self) -> int:
+        """Lines it puts in."""
+        return sum(b2 - b1 for _, _, b1, b2 in self.blocks)
+
+    @property
+    def removed(self) -> int:
+        """Lines it takes out."""
+        return sum(a2 - a1 for a1, a2, _, _ in self.blocks)
+
+
+def split_hunks(before: str, after: str) -> Iterator[Hunk]:
+    """The hunks that lead from one text to the other, in order, cut as `diff_texts` cuts them."""
+    old, new = text_lines(before), text_lines(after)
+    crlf = ends_in_crlf(old) and ends_in_crlf(new)
+    for group in grouped_blocks(list(changed_blocks(old, new))):
+        yield Hunk(blocks=tuple(group), old=old, new=new, crlf=crlf)
+
+
+def keep_hunks(before: str, after: str, kept: Iterable[Hunk]) -> str:
+    """The text with these of its hunks applied and all others left out; `kept` in their order."""
+    old, new = text_lines(before), text_lines(after)
+    lines: list[str] = []
+    at = 0
+    for a1, a2, b1, b2 in (block for hunk in kept for block in hunk.blocks):
+        lines += old[at:a1] + new[b1:b2]
+        at = a2
+    return "".join(lines + old[at:])

@@ -1,14 +1,99 @@
-"""Files as text, without losing a byte: what was decoded encodes back to exactly what was on disk."""
+"""Files as text without losing a byte: encodings, line endings, indentation, and what an editor has not saved."""
 
 import codecs
 import errno
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
+from clio.security.actions import Workspace
+from clio.text.lazy_regex import LazyRegex
+
+NEWLINE = LazyRegex(r"\r\n|\n|\r")
+_LINE = LazyRegex(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_INDENT = LazyRegex(r"[ \t]*")
+_VISIBLE = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
+
+_MARKED = LazyRegex(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
+_UNMARK = str.maketrans({"·": " ", "→": "\t", "␍": "", "⍽": "\u00a0"})
+
+LEGEND = "· space, → tab, ␍ carriage return, ⍽ no-break space"
+
+
+def split_lines(text: str) -> list[str]:
+    r"""The lines with their endings, where `\n`, `\r\n` and a lone `\r` end a line and nothing else does."""
+    return _LINE.findall(text)
+
+
+def body(line: str) -> str:
+    """A line without its ending."""
+    return line.rstrip("\r\n")
+
+
+def ending(line: str) -> str:
+    """The ending of a line, empty for a last line without one."""
+    return line[len(body(line)) :]
+
+
+def indent(line: str) -> str:
+    """The spaces and tabs a line begins with."""
+    match = _INDENT.match(line)
+    return match[0] if match else ""
+
+
+def unix(text: str) -> str:
+    """The text with every line ending as a newline."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def main_ending(text: str) -> str:
+    """The line ending a text uses most; a newline where it has none."""
+    crlf = text.count("\r\n")
+    lf = text.count("\n") - crlf
+    return "\r\n" if crlf > lf else "\n"
+
+
+def line_number(text: str, offset: int) -> int:
+    """The number, from 1, of the line an offset lies in, as editors and compilers count: by newlines only."""
+    return text.count("\n", 0, offset) + 1
+
+
+def visible(line: str) -> str:
+    """A line whose blanks at both ends, tabs and carriage returns can be told apart; see LEGEND."""
+    line = line.removesuffix("\n")
+    core = line.strip(" \t\r")
+    if not core:
+        return line.replace(" ", "·").translate(_VISIBLE)
+    start = line.index(core)
+    head, tail = line[:start], line[start + len(core) :]
+    return (head.replace(" ", "·") + core + tail.replace(" ", "·")).translate(_VISIBLE)
+
+
+def unmarked(text: str) -> str:
+    """The text with the marks of `visible` as the blanks they mean; the same text where it has none."""
+    if not any(mark in text for mark in "·→␍⍽"):
+        return text
+    return _MARKED.sub(
+        lambda match: match[1].translate(_UNMARK) + match[2].replace("→", "\t") + match[3].translate(_UNMARK), text
+    )
+
+
+def numbered(lines: Sequence[str], first: int, *, max_chars: int = 2_000) -> list[str]:
+    """Lines, without endings, as read_file shows them: `12|text`, numbers aligned, long lines cut with a notice."""
+    width = len(str(first + len(lines) - 1))
+    return [f"{number:>{width}}|{cut(line, max_chars)}" for number, line in enumerate(lines, first)]
+
+
+def cut(line: str, max_chars: int) -> str:
+    """The line, or its beginning and a notice of how long it is."""
+    if len(line) <= max_chars:
+        return line
+    return f"{line[:max_chars]} [cut: this line has {len(line):,} characters]"
+
 
 MAX_EDIT_BYTES = 20_000_000
 """Larger files are read by window only and never edited."""
@@ -181,3 +266,59 @@ def size_text(count: int) -> str:
             break
         value, unit = value / 1_000, larger
     return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+
+
+class Open(Struct, frozen=True, kw_only=True):
+    """A file as it would be if it were saved now. data: its bytes; text: with its own line endings."""
+
+    data: bytes
+    text: str
+    unsaved: bool
+
+
+def as_open(workspace: Workspace, path: Path, data: bytes | None = None) -> Open:
+    """The file as an editor shows it, else as it is on disk. data: its bytes on disk, where they are known.
+
+    May wait for the editor, so it is for worker threads. Raises OSError where the file cannot be read.
+    """
+    disk = path.read_bytes() if data is None else data
+    same = Open(data=disk, text="", unsaved=False)
+    if workspace.open_files is None:
+        return same
+    try:
+        file = decode(disk)
+    except NotText:
+        return same
+    text = workspace.open_files.text(path, file.text)
+    if text is None or same_text(text, file.text):
+        return same
+    text = unix(text) if main_ending(file.text) == "\n" else unix(text).replace("\n", "\r\n")
+    try:
+        return Open(data=encode(text, file, workspace.display(path)), text=text, unsaved=True)
+    except ToolRetry:  # a character its encoding cannot hold: the editor could not save it so either
+        return same
+
+
+def read_for_change(workspace: Workspace, path: Path) -> TextFile:
+    """The file a change is planned for, as it is open; errors as `read_text_file`.
+
+    Raises ToolRetry too where it is in an editor that has not saved it and cannot.
+    """
+    name = workspace.display(path)
+    file = read_text_file(path, name)
+    now = as_open(workspace, path, file.data)
+    if not now.unsaved:
+        return file
+    if workspace.open_files is not None and not workspace.open_files.can_save:
+        raise ToolRetry(f"{name!r} has unsaved changes in the editor; ask the user to save it, then try again")
+    return decode(now.data, file.mode)
+
+
+def same_text(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but line endings, the last newline and a byte order mark."""
+    return plain(one) == plain(other)
+
+
+def plain(text: str) -> str:
+    """The text without what editors leave out when they say what they show."""
+    return unix(text).removeprefix("\ufeff").removesuffix("\n")

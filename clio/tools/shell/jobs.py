@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from clio.errors import ToolRetry
 
 if TYPE_CHECKING:
-    from clio.sandbox.confinement import Confinement
-    from clio.sandbox.sandbox import Sandbox
+    from clio.sandbox.sandbox import Confinement, Sandbox
     from clio.tools.base import Unasked
     from clio.tools.shell.processes import RunningProcess
 
@@ -99,7 +98,7 @@ class JobTable:
 
         outside: no sandbox holds it. unasked: it runs without a question, and so is confined.
         """
-        from clio.tools.shell.held import explain_job_failure, start_held, start_unasked  # few ever start one
+        from clio.tools.shell.sandboxed_run import explain_job_failure, start_held, start_unasked  # few ever start one
 
         sandbox = self.sandbox if self.held and not outside else None
         explain: Callable[[], str] | None = None

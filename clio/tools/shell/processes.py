@@ -1,6 +1,7 @@
-"""Commands as processes that cannot outlive their welcome: own session, no input, bounded output, killed whole."""
+"""Commands as processes of a session of their own: no input, bounded plain-text output, ended with all they started."""
 
 import asyncio
+import codecs
 import contextlib
 import functools
 import os
@@ -15,11 +16,201 @@ from typing import cast
 from clio.children import started
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed
-from clio.security.shell.dialects import line_shell
-from clio.tools.shell.bounded_text import BoundedText
+from clio.security.shell.command_line import get_line_shell
+from clio.text.lazy_regex import LazyRegex
 from clio.tools.shell.launcher import Request, launch
-from clio.tools.shell.process_tree import descendants, end_tree_on_windows, one_ends, session_members
-from clio.tools.shell.terminal_text import TerminalText
+
+MAX_KEPT_CHARS = 2_000_000
+
+
+class BoundedText:
+    """Keeps the first and the last `max_chars` / 2 characters of everything added."""
+
+    def __init__(self, max_chars: int = MAX_KEPT_CHARS) -> None:
+        self._half = max(max_chars // 2, 1)
+        self._head: list[str] = []
+        self._head_chars = 0
+        self._tail: list[str] = []
+        self._tail_chars = 0
+        self.total_chars = 0
+
+    def add(self, text: str) -> None:
+        """Append; costs as much as the text is long, averaged over many calls."""
+        self.total_chars += len(text)
+        taken = text[: self._half - self._head_chars]
+        if taken:
+            self._head.append(taken)
+            self._head_chars += len(taken)
+        rest = text[len(taken) :]
+        if rest:
+            self._tail.append(rest)
+            self._tail_chars += len(rest)
+            if self._tail_chars > 2 * self._half:
+                self._tail = ["".join(self._tail)[-self._half :]]
+                self._tail_chars = self._half
+
+    def since(self, offset: int) -> str:
+        """Everything from this character of the whole stream on; a notice stands for what is not kept."""
+        head = "".join(self._head)
+        tail = "".join(self._tail)[-self._half :]
+        tail_start = self.total_chars - len(tail)
+        gone = tail_start - max(self._head_chars, min(offset, tail_start))
+        notice = f"\n[… {gone:,} characters are not kept …]\n" if gone else ""
+        return head[offset:] + notice + tail[max(offset - tail_start, 0) :]
+
+    def text(self) -> str:
+        """Everything that is kept."""
+        return self.since(0)
+
+
+_ESCAPE = LazyRegex(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
+    r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC, DCS, SOS, PM, APC: titles, links
+    r"|[ -/]*[0-~])"  # the two- and three-character ones
+)
+_OPEN_ESCAPE = LazyRegex(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
+_ERASED = LazyRegex(r"[^\x08\n]\x08")
+_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+_MAX_LINE = 64 * 1024
+_MAX_ESCAPE = 4096
+
+
+class TerminalText:
+    """Turns raw output into text, piece by piece; the same result however the bytes are cut.
+
+    Bytes that are not UTF-8 become U+FFFD. Of a line redrawn with carriage returns only the last drawing stays; a line
+    without an end is passed on in pieces of 64 KiB.
+    """
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._open = ""
+
+    def feed(self, data: bytes) -> str:
+        """The text that is certain so far: whole lines, and long pieces of a line that does not end."""
+        text = self._open + self._decoder.decode(data)
+        end = text.rfind("\n") + 1
+        lines, self._open = text[:end], text[end:]
+        if "\r" in self._open:
+            whole = _whole_part(self._open)
+            self._open = _last_drawing(_ESCAPE.sub("", self._open[:whole])) + self._open[whole:]
+        if len(self._open) > _MAX_LINE:
+            whole = _whole_part(self._open)
+            lines, self._open = lines + self._open[:whole], self._open[whole:]
+        return _clean(lines)
+
+    def unfinished(self) -> str:
+        """The line that has no end yet, such as a question or a bar of progress; it stays held back."""
+        return _clean(self._open).rstrip("\r")
+
+    def finish(self) -> str:
+        """What was held back, at the end of the output."""
+        text, self._open = self._open + self._decoder.decode(b"", final=True), ""
+        return _clean(text[: _whole_part(text)])
+
+
+def _whole_part(text: str) -> int:
+    """Where a control sequence begins whose end has not come yet; else the length."""
+    found = _OPEN_ESCAPE.search(text, max(0, len(text) - _MAX_ESCAPE))
+    return found.start() if found else len(text)
+
+
+def _last_drawing(line: str) -> str:
+    """A line without the drawings that later ones replaced; a final carriage return is kept, it may end the line."""
+    drawings = [part for part in line.split("\r") if part]
+    return (drawings[-1] if drawings else "") + ("\r" if line.endswith("\r") else "")
+
+
+def _clean(text: str) -> str:
+    if not _CONTROL.search(text):
+        return text
+    text = _ESCAPE.sub("", text)
+    if "\r" in text:
+        text = "\n".join(_last_drawing(line).rstrip("\r") for line in text.split("\n"))
+    while "\x08" in text:
+        text, erased = _ERASED.subn("", text)
+        if not erased:
+            break
+    return _CONTROL.sub("", text)
+
+
+_LOOK_S = 0.5  # between two looks where the system does not tell of an end
+
+
+def session_members(leader: int) -> list[int]:
+    """The living processes of the session that `leader` began; a process group is not enough.
+
+    `timeout`, and a shell with job control, put their children into groups of their own.
+    """
+    if sys.platform == "win32":
+        return []
+    proc = Path("/proc")
+    if (proc / "self").exists():
+        names = [entry.name for entry in proc.iterdir()]
+    else:
+        names = subprocess.run(["ps", "-A", "-o", "pid="], capture_output=True, text=True, check=False).stdout.split()
+    return [int(name) for name in names if name.isdigit() and _in_session(int(name), leader)]
+
+
+def descendants(top: int) -> list[int]:
+    """The processes that one started, and those that they did: on Linux; elsewhere none is told."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            parent = int((entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(entry.name))
+    found = children.get(top, [])
+    for pid in found:  # which grows meanwhile
+        found += children.get(pid, [])
+    return found
+
+
+def _in_session(pid: int, leader: int) -> bool:
+    if sys.platform == "win32":
+        return False
+    try:
+        return os.getsid(pid) == leader and not _is_zombie(pid)
+    except (ProcessLookupError, PermissionError):
+        return False
+
+
+def _is_zombie(pid: int) -> bool:
+    """A dead process whose parent has not asked for its end; it takes no signal and holds nothing."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[:1] == ["Z"]
+
+
+async def one_ends(pids: Sequence[int]) -> None:
+    """Return when one of them may have ended: at once where the system tells, so that nothing wakes meanwhile."""
+    if sys.platform != "linux":
+        await asyncio.sleep(_LOOK_S)
+        return
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    watched: list[int] = []
+    try:
+        for pid in pids:
+            watched.append(os.pidfd_open(pid))
+            loop.add_reader(watched[-1], ended.set)
+        await ended.wait()
+    except OSError:  # it has ended already, or there are too many to watch
+        await asyncio.sleep(_LOOK_S)
+    finally:
+        for one in watched:
+            loop.remove_reader(one)
+            os.close(one)
+
+
+def end_tree_on_windows(leader: int, *, gently: bool, running: bool) -> None:
+    """Ask what a process started to end with it, or end it all; elsewhere, and where it is gone, nothing is done."""
+    if sys.platform == "win32" and running:
+        if gently:
+            os.kill(leader, signal.CTRL_BREAK_EVENT)
+        else:
+            subprocess.run(["taskkill", "/T", "/F", "/PID", str(leader)], capture_output=True, check=False)
+
 
 TERM_GRACE_S = 1.0
 """What a timed-out command has for cleaning up between the request to end and the kill."""
@@ -284,4 +475,4 @@ def _news(process: RunningProcess) -> str:
 
 def shell_argv(line: str) -> list[str]:
     """The program and arguments that run one line of shell."""
-    return [*line_shell(), line]
+    return [*get_line_shell(), line]

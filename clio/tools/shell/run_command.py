@@ -8,20 +8,19 @@ from typing import Any
 
 from msgspec import structs
 
-from clio.algorithms.commit_lines import commit_lines, runs_commit
 from clio.errors import ToolFailed, ToolRetry
 from clio.git_looking import command as looking
 from clio.git_looking import environment
 from clio.messages import Commit, Deeds
-from clio.sandbox.own_tmp import TOLD, WARNING
-from clio.security.actions import Internal, RunCommand
-from clio.security.path_policy import Workspace
+from clio.sandbox.fence import TOLD, WARNING
+from clio.security.actions import Internal, RunCommand, Workspace
+from clio.text.commit_lines import commit_lines, runs_commit
 from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
-from clio.tools.shell.held import put_back_by_jobs, run_held, run_unasked
+from clio.tools.schemas import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import RunningProcess, run
-from clio.tools.work_args import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
+from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held, run_unasked
 
 _FIRST_LOOK_S = 0.5
 _TITLE_CHARS = 200

@@ -1,11 +1,7 @@
-"""The screen of somebody who hears it: every line is printed once, in order, and nothing is drawn again.
-
-What runs for long is said when it begins, at most every ten seconds, and when it ends. While a line is typed nothing is
-printed between its characters: it waits until the line is sent, or no key has come for a while.
-"""
+"""The screen for a screen reader: every line is printed once, in order, and nothing is drawn again."""
 
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, assert_never
 
@@ -29,30 +25,162 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.commands.result import CommandResult
+from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
-from clio.ui.footer.status_line import Activity
-from clio.ui.line.echo import EchoedLine
-from clio.ui.markup.markdown import preload
-from clio.ui.notify import Notifier
-from clio.ui.output import Output
+from clio.ui.footer import Activity
+from clio.ui.markdown import preload
 from clio.ui.painter import Size
-from clio.ui.pipe_screen import RESTARTED
-from clio.ui.plain import Cleaner, clean, clean_line
-from clio.ui.reader.markdown import SpokenMarkdown, spoken_text
-from clio.ui.reader.results import spoken_call, spoken_result
-from clio.ui.reader.spoken import broken, spoken, spoken_footer, spoken_retry, spoken_seconds
-from clio.ui.reader.thoughts import SpokenThoughts
-from clio.ui.ticker import Ticker, in_background
+from clio.ui.pipe_screen import RESTARTED, TerminalOutput
+from clio.ui.plain_line import EchoedLine
+from clio.ui.reader.spoken_text import (
+    Exact,
+    SpokenMarkdown,
+    broken,
+    spoken,
+    spoken_bar,
+    spoken_diff,
+    spoken_footer,
+    spoken_retry,
+    spoken_seconds,
+    spoken_table,
+    spoken_text,
+    undrawn,
+    worded,
+)
+from clio.ui.safe_text import Cleaner, clean, clean_line, in_full
+from clio.ui.theme import Theme
+from clio.ui.todo_view import count_words, plain_rows
+from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, in_background
 
 if TYPE_CHECKING:
-    from clio.ui.typing.typed_state import Typing, Waiting
+    from clio.ui.typing import Typing, Waiting
+
+
+_TOLD_S = 1.0
+
+
+class SpokenThoughts:
+    """`ReasoningStream` in words. show: as the setting `reasoning`."""
+
+    def __init__(self, show: ShowReasoning) -> None:
+        self._stream = ReasoningStream(Theme(colour=False, escapes=False), show)
+        self._begun = False
+
+    @property
+    def shows(self) -> bool:
+        """Whether the words are read out."""
+        return self._stream.show == "show"
+
+    def toggle(self) -> list[str]:
+        """Read out from the beginning of what is kept back, or keep back what comes from now on."""
+        return self._lines([str(part.body) for part in self._stream.toggle()])
+
+    def feed(self, text: str) -> list[str]:
+        """The lines that this text has finished."""
+        return self._lines([str(part.body) for part in self._stream.feed(text)])
+
+    def finish(self, seconds: float) -> list[str]:
+        """The last line; where the words were kept back, how long they took."""
+        folded = self._stream.show == "fold"
+        lines = [str(part.body) for part in self._stream.finish(0.0)]
+        said = self._lines(lines)
+        self._begun = False
+        return [*said, f"thought for {spoken_seconds(seconds)}"] if folded and seconds >= _TOLD_S else said
+
+    def _lines(self, lines: list[str]) -> list[str]:
+        said = [f"{'' if self._begun or number else 'thinking: '}{undrawn(line)}" for number, line in enumerate(lines)]
+        self._begun = self._begun or bool(lines)
+        return said
+
+
+_MAX_DIFF_LINES = 20
+_FAILED_LINES = 3
+
+
+def spoken_call(event: ToolFinished) -> Iterator[str]:
+    """How a call ended; below it the change, where nobody has heard it, or the first lines of a failure."""
+    lines = [undrawn(line).strip() for line in clean(event.preview).splitlines()]
+    summary = in_full(clean_line(event.summary), () if event.ok else lines)
+    yield spoken(f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else ""))
+    if event.diff and not event.asked:
+        yield from spoken_diff(event.diff, max_lines=_MAX_DIFF_LINES, hint=", slash diff reads all")
+    elif not event.ok:
+        told = [line for line in lines if line and clean_line(line) != summary]
+        yield from (f"output: {line}" for line in told[:_FAILED_LINES])
+
+
+def spoken_result(result: CommandResult) -> Iterator[str]:
+    """The result's fields in their order; one that failed is said as an error."""
+    if result.bar is not None:
+        yield from spoken_bar(result.bar)
+    if result.text and not result.ok:
+        yield f"error: {spoken(' '.join(clean(result.text).split()))}"
+    elif result.text:
+        yield from (line if isinstance(line, Exact) else worded(line) for line in spoken_text(clean(result.text)))
+    if result.verbatim:
+        lines = clean(result.verbatim).rstrip("\n").split("\n")
+        yield from (Exact(undrawn(line.expandtabs(4)).rstrip()) for line in lines)
+    if result.diff:
+        yield from spoken_diff(result.diff, names=True)
+    if result.table is not None:
+        yield from spoken_table(result.table)
+    if result.todos:
+        yield count_words(result.todos)
+        yield from map(spoken, plain_rows(result.todos, fold=not result.todos_whole))
+
+
+_AGAIN_S = 10.0
+
+
+class SpokenProgress:
+    """Says that work goes on, and at most every ten seconds how far it is. May be told from any thread.
+
+    hint: what a key does. after_s: work that is over sooner is not spoken of. clock: seconds.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        stream: TextIO,
+        *,
+        hint: str = "",
+        after_s: float = LONG_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._label = label
+        self._stream = stream
+        self._hint = hint
+        self._after_s = after_s
+        self._clock = clock
+        self._next: float | None = None
+        self._word = ""
+
+    def at(self, done: int, total: int) -> None:
+        """So much of `total` is done."""
+        now = self._clock()
+        if self._next is None:
+            self._next = now + self._after_s
+        if done >= total or now < self._next:
+            return
+        self._next = now + _AGAIN_S
+        self._write(f"{self._word}{self._label}, {round(100 * done / total)} percent, {done:,} of {total:,}")
+        if not self._word and self._hint:
+            self._write(self._hint)
+        self._word = "still "
+
+    def say(self, hint: str) -> None:
+        """Say this at once."""
+        self._write(hint)
+
+    def _write(self, line: str) -> None:
+        self._stream.write(f"{spoken(line)}\n")
+        self._stream.flush()
+
 
 YOU, CLIO = "you: ", "clio: "
 _BEAT_S = 0.25
 _LONG_S = 1.0
 """A call that takes longer is said to have begun."""
-_AGAIN_S = 10.0
 _TYPING_S = 5.0
 """So long after the last key what waits is printed, though the line is not sent."""
 
@@ -83,7 +211,7 @@ class ReaderScreen:
         self._size = size
         self._notifier = notifier
         self._clock = clock
-        self._output = Output(stream, on_broken)
+        self._output = TerminalOutput(stream, on_broken)
         self._echo = EchoedLine(self._output.write, lambda: size()[0])
         self._ticker = Ticker(self.tick, _BEAT_S)
         self._cleaner = Cleaner()

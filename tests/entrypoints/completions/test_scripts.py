@@ -9,11 +9,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from clio.config.doors import DOORS
-from clio.config.flags import COMMANDS, FLAGS
-from clio.entrypoints.completions.places import door_command, places, switches, valued
-from clio.entrypoints.completions.scripts import SHELLS, script
-from clio.entrypoints.completions.words import LISTED
+from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
+from clio.entrypoints.completions.scripts import LISTED, SHELLS, door_command, places, script, switches, valued
 
 # A command line up to the cursor, and what is offered there: all of it, or with "…" first, among other things.
 LINES: dict[str, str] = {
@@ -173,8 +170,8 @@ def test_every_flag_and_every_verb_is_offered() -> None:
     known = places()
     offered = {row.word for place in known.values() for row in place.rows}
     assert {flag.long_name for flag in FLAGS} <= offered
-    assert {words[-1] for words in COMMANDS} | {door.name for door in DOORS} <= offered
-    for door in DOORS:
+    assert {words[-1] for words in COMMANDS} | {door.name for door in SUBCOMMANDS} <= offered
+    for door in SUBCOMMANDS:
         verbs = known.get(f"verbs {door.name}")
         rows = verbs.rows if verbs else ()
         assert [row.word for row in rows] == [sub.name for sub in door_command(door.name).subcommands]

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.brain_math import brain_budget
 from clio.memory.brain.brain import ABOUT, LEAD, MAX_ENTRY_CHARS, SOURCE, Brain, BrainEntry, envelope, plain_lines
 from clio.memory.brain.ranker import Candidate, Scored
+from clio.text.ranking import brain_budget
 from tests.support.recalled import recalled_lines
 
 

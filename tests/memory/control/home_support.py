@@ -4,7 +4,6 @@ from pathlib import Path
 
 import msgspec
 
-from clio.algorithms.bandit import DIMENSIONS
 from clio.memory.control.places import Places
 from clio.memory.feedback.trajectories import Rating, Trajectories, Trajectory
 from clio.memory.long_term import LongTermMemory
@@ -15,7 +14,8 @@ from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.records import Entry, Provenance
 from clio.memory.styles.state import StyleFile
 from clio.memory.undo import UndoLog
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder
+from clio.text.bandit import DIMENSIONS
 
 BY_USER = Provenance(asserted_by="user")
 BY_MODEL = Provenance(asserted_by="model")

@@ -24,8 +24,8 @@ from clio.memory.vectors.files import VectorItem
 from clio.memory.vectors.store import VectorStore
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
-from clio.storage.filelock import FileLock
-from clio.storage.folders import make_folder
+from clio.storage.files import make_folder
+from clio.storage.locks import FileLock
 from tests.memory.control.home_support import BY_USER, House, holding, tree
 
 MARK = "quokka"

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from clio.algorithms.decay import DAY_S
 from clio.errors import UserError
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import Scenario, ScenarioBook
 from clio.memory.typed.store import Edit, TypedStore
+from clio.text.decay import DAY_S
 from tests.support.clock import Clock
 
 HOUR_S = 3_600.0

@@ -1,6 +1,6 @@
 """Preferences as a model reads them."""
 
-from clio.context.fragments import render_fragment
+from clio.context.request_builder import render_fragment
 from clio.memory.preferences.book import Weighed
 from clio.memory.preferences.fragment import context_block, hard_limits_fragment, tastes_fragment
 from clio.memory.preferences.stance import as_order, stance_of, thing

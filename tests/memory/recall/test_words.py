@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.algorithms.porter import porter
 from clio.memory.recall.passages import MAX_PASSAGES, PASSAGE_CHARS, passages
 from clio.memory.recall.word_forms import other_forms
 from clio.memory.recall.words import MAX_TERMS, folded_words, indexable, parse, stems
+from clio.text.porter import porter
 
 
 def terms(text: str) -> list[str]:

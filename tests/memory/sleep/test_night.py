@@ -17,7 +17,7 @@ from clio.memory.system import MemorySystem
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import TypedStore
 from clio.messages import AssistantMessage, Message, UserMessage
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 from tests.memory.sleep.night_support import DAY, FACTS, NOW, Place, edited, noted, ran, said
 
 MENDED: list[Message] = [
@@ -242,7 +242,7 @@ def test_never_two_at_once(place: Place) -> None:
     script = """
 import sys, time
 from pathlib import Path
-from clio.storage.filelock import FileLock
+from clio.storage.locks import FileLock
 lock = FileLock(Path(sys.argv[1]))
 assert lock.acquire()
 print("held", flush=True)

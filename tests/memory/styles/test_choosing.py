@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from clio.algorithms.bandit import LEAST_CONFIDENCE
-from clio.algorithms.decay import DAY_S
 from clio.errors import UserError
 from clio.memory.styles.chooser import choose_style
 from clio.memory.styles.situation import Situation
@@ -17,6 +15,8 @@ from clio.memory.styles.skill import DIMENSIONS, NEUTRAL, StyleSkill, Trigger, p
 from clio.memory.styles.skill_files import built_in
 from clio.memory.styles.state import Earned, StyleState
 from clio.memory.styles.styles import Styles
+from clio.text.bandit import LEAST_CONFIDENCE
+from clio.text.decay import DAY_S
 
 NOW = 1_780_000_000.0
 HERE = "explain/neutral/morning"

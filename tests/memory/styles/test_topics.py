@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from clio.algorithms.embedding import DIMENSIONS
 from clio.memory.styles.topics import topic_similarity
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
+from clio.text.embedding import DIMENSIONS
 
 
 class Meaning:

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clio.config.team_folder import trust_team
+from clio.config.project_links import trust_team
 from clio.memory.long_term import LongTermMemory
 from clio.memory.records import Entry, Kind, Provenance
 from clio.memory.team.ignoring import add_lines

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from clio.config.team_folder import trust_team
+from clio.config.project_links import trust_team
 from clio.memory.long_term import LongTermMemory
 from clio.memory.ltm.kinds import Json
 from clio.memory.records import Entry, Kind

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clio.config.team_folder import trust_team
+from clio.config.project_links import trust_team
 from clio.errors import UserError
 from clio.memory.ltm.file import LtmDocument
 from clio.memory.ltm.store import LtmStore, open_store

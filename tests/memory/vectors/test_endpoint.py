@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from clio.algorithms.embedding import DIMENSIONS, embed
 from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.memory.opening import make_embedder
@@ -18,6 +17,7 @@ from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
 from clio.memory.vectors.endpoint import fitted
 from clio.memory.vectors.meaning import Meaning
 from clio.providers.embeddings import embedding_server
+from clio.text.embedding import DIMENSIONS, embed
 from tests.memory.vectors.support import a_session, said
 
 Answer = tuple[int, Any]

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy
 import pytest
 
-from clio.algorithms.embedding import embed
 from clio.memory.vectors.graph import load_graph
 from clio.memory.vectors.index import VectorIndex
+from clio.text.embedding import embed
 
 WORDS = "parser token window session lock journal prompt cache redact config yaml retry stream diff index port".split()
 

@@ -3,8 +3,8 @@
 import math
 from pathlib import Path
 
-from clio.algorithms.embedding import embed
 from clio.memory.vectors.embedders import HashedEmbedder
+from clio.text.embedding import embed
 
 PAIRS = Path(__file__).parent / "pairs.txt"
 

@@ -1,0 +1,409 @@
+"""What checkpoints keep on disk: file contents under their SHA-256, the log of changes, and intents."""
+
+import hashlib
+import os
+import secrets
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from clio.checkpoints.timeline import NOT_KEPT, FileState, Record, TurnRef
+from clio.storage.documents import refuse_newer
+from clio.storage.files import make_folder, open_regular, read_regular, sync_folder, write_atomic
+from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines, split_lines
+from clio.storage.locks import FileLock, holder
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
+
+_RAW, _PACKED = b"r", b"z"
+_PAYS_BYTES = 128
+"""Shorter ones are kept as they are: a file takes a block of the disk anyway."""
+_PROBE_BYTES = 65_536
+_ID_CHARS = 64
+
+
+def compute_object_id(data: bytes) -> str:
+    """The name of these bytes."""
+    return hashlib.sha256(data).hexdigest()
+
+
+class Objects(Protocol):
+    """Where bytes are kept."""
+
+    def put(self, data: bytes) -> str:
+        """Keep these bytes and return their id; one that begins with NOT_KEPT where there is no room."""
+        ...
+
+    def get(self, object_id: str) -> bytes | None:
+        """The bytes of that id; None where they are not there, or damaged."""
+        ...
+
+    def has(self, object_id: str) -> bool:
+        """Whether they are there."""
+        ...
+
+    def make_durable(self, ids: Iterable[str]) -> None:
+        """Make these survive a power failure."""
+        ...
+
+
+class DiskObjects:
+    """Objects as files in a folder of their own; several clios may use it at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def put(self, data: bytes) -> str:
+        """Raises OSError. The object survives a killed process; `make_durable` is for the power failing."""
+        name = compute_object_id(data)
+        path = self.path(name)
+        if self.has(name):
+            with suppress(OSError):  # young files are spared when room is made
+                os.utime(path)
+            return name
+        make_folder(path.parent)
+        write_atomic(path, _packed(data), durable=False)
+        return name
+
+    def get(self, object_id: str) -> bytes | None:
+        """Raises OSErrors but the one of a missing file."""
+        try:
+            stored = self.path(object_id).read_bytes()
+        except FileNotFoundError:
+            return None
+        return _unpacked(stored, object_id)
+
+    def has(self, object_id: str) -> bool:
+        """A file the power failing left empty does not count."""
+        try:
+            return self.path(object_id).stat().st_size > 0
+        except OSError:
+            return False
+
+    def make_durable(self, ids: Iterable[str]) -> None:
+        """Raises OSError."""
+        folders: set[Path] = set()
+        for name in {one for one in ids if one and not one.startswith(NOT_KEPT)}:
+            path = self.path(name)
+            try:
+                fd = os.open(path, os.O_RDWR)
+            except FileNotFoundError:
+                continue
+            try:
+                os.fsync(fd)
+            finally:
+                os.close(fd)
+            folders |= {path.parent, self.folder}
+        for folder in sorted(folders, reverse=True):
+            sync_folder(folder)
+
+    def path(self, object_id: str) -> Path:
+        """Where that object is, or would be."""
+        return self.folder / object_id[:2] / object_id[2:]
+
+    def all(self) -> Iterator[tuple[str, int, float]]:
+        """Every object: id, bytes on disk, when it was last put (seconds since the epoch)."""
+        for folder in sorted(self.folder.glob("??")):
+            for entry in os.scandir(folder):
+                if len(folder.name + entry.name) == _ID_CHARS:
+                    with suppress(FileNotFoundError):  # another clio is making room too
+                        status = entry.stat()
+                        yield folder.name + entry.name, status.st_size, status.st_mtime
+
+    def sweep(self, live: set[str], *, older_than_s: float) -> None:
+        """Delete what is not `live`, but nothing young: its line may be about to be written. Leftovers go too."""
+        limit = time.time() - older_than_s
+        for folder in sorted(self.folder.glob("??")):
+            for entry in os.scandir(folder):
+                with suppress(OSError):  # it stays until the next time
+                    if folder.name + entry.name not in live and entry.stat().st_mtime < limit:
+                        os.unlink(entry.path)  # noqa: PTH108 - an entry of scandir
+
+
+class MemoryObjects:
+    """Objects that are never on disk, up to `max_bytes`; beyond that the oldest go."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._kept: dict[str, bytes] = {}
+        self._size = 0
+
+    def put(self, data: bytes) -> str:
+        """See Objects."""
+        name = compute_object_id(data)
+        if name in self._kept:
+            self._kept[name] = self._kept.pop(name)
+            return name
+        packed = _packed(data)
+        if len(packed) > self._max_bytes:
+            return f"{NOT_KEPT}{name}"
+        self._kept[name] = packed
+        self._size += len(packed)
+        while self._size > self._max_bytes:
+            self._size -= len(self._kept.pop(next(iter(self._kept))))
+        return name
+
+    def get(self, object_id: str) -> bytes | None:
+        """See Objects."""
+        stored = self._kept.get(object_id)
+        return None if stored is None else _unpacked(stored, object_id)
+
+    def has(self, object_id: str) -> bool:
+        """See Objects."""
+        return object_id in self._kept
+
+    def make_durable(self, ids: Iterable[str]) -> None:
+        """Nothing in memory is."""
+
+
+def _packed(data: bytes) -> bytes:
+    """The bytes with a letter that says how they are kept. A probe spares what is packed already, such as pictures."""
+    if len(data) > _PAYS_BYTES:
+        probe = data[:_PROBE_BYTES]
+        if len(zlib.compress(probe, 1)) < 0.9 * len(probe):
+            return _PACKED + zlib.compress(data, 1)
+    return _RAW + data
+
+
+def _unpacked(stored: bytes, name: str) -> bytes | None:
+    kind, body = stored[:1], stored[1:]
+    try:
+        data = zlib.decompress(body) if kind == _PACKED else body
+    except zlib.error:
+        return None
+    return data if compute_object_id(data) == name else None
+
+
+VERSION = 1
+SCHEMA = "clio.checkpoints"
+_NOT_IN_NAMES = LazyRegex(r"[^\w.-]+")
+
+
+class _Head(Struct, kw_only=True):
+    schema: str = SCHEMA
+    version: int = VERSION
+    root: str = ""
+
+
+class Log(Protocol):
+    """What was done to the files of one workspace, oldest first."""
+
+    def read(self) -> list[Record]:
+        """Everything that is still known."""
+        ...
+
+    def append(self, record: Record) -> None:
+        """Add what was done last."""
+        ...
+
+
+class _Known(Struct):
+    """What was read of a log: its whole lines up to `end`, the last of which is `last`. inode: of the file."""
+
+    inode: int = 0
+    end: int = 0
+    last: bytes = b""
+    records: list[Record] = []
+
+
+class DiskLog:
+    """A file of lines that several clios append to; `folder` is the workspace's own in the store."""
+
+    def __init__(self, folder: Path, root: Path) -> None:
+        self.path = folder / "log.jsonl"
+        self._root = str(root)
+        self._known = _Known()
+
+    def read(self) -> list[Record]:
+        """What was read before is not read again. Lines that cannot be read are passed over.
+
+        Raises NewerDocument, OSError.
+        """
+        try:
+            with open_regular(self.path) as file:
+                inode = os.fstat(file.fileno()).st_ino
+                known = self._known = self._known if _goes_on(file, inode, self._known) else _Known(inode)
+                file.seek(known.end)
+                data = file.read()
+        except FileNotFoundError:
+            self._known = _Known()
+            return []
+        whole = split_lines(data[: data.rfind(b"\n") + 1]).lines
+        known.records += _records(self.path, whole, from_start=known.end == 0)
+        known.end += data.rfind(b"\n") + 1
+        known.last = whole[-1] if whole else known.last
+        rest = split_lines(data[data.rfind(b"\n") + 1 :]).lines  # a last line may lack no more than its line end
+        return [*known.records, *_records(self.path, rest, from_start=known.end == 0)]
+
+    def append(self, record: Record) -> None:
+        """On disk when this returns. Raises OSError, TimeoutError."""
+        make_folder(self.path.parent)
+        with lock_log(self.path):
+            writer = LineWriter(self.path, msgspec.json.encode(_Head(root=self._root)))
+            try:
+                writer.add(msgspec.json.encode(record))
+                writer.flush()
+                writer.sync()
+            finally:
+                writer.close()
+
+
+class MemoryLog:
+    """A log that is never on disk."""
+
+    def __init__(self) -> None:
+        self._records: list[Record] = []
+
+    def read(self) -> list[Record]:
+        """See Log."""
+        return list(self._records)
+
+    def append(self, record: Record) -> None:
+        """See Log."""
+        self._records.append(record)
+
+
+def project_folder(store: Path, root: Path) -> Path:
+    """Where the store keeps what belongs to one workspace: its name, and enough of a hash to tell it from others."""
+    name = _NOT_IN_NAMES.sub("-", root.name)[:40] or "root"
+    return store / "projects" / f"{name}-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"
+
+
+def lock_log(path: Path) -> FileLock:
+    """The lock of a log, to be entered."""
+    return FileLock(path.with_name(path.name + ".lock"))
+
+
+def read_log(path: Path) -> list[Record]:
+    """The records of a log. Raises NewerDocument, OSError."""
+    return _records(path, read_lines(path).lines, from_start=True)
+
+
+def _goes_on(file: BinaryIO, inode: int, known: _Known) -> bool:
+    """Whether it is still the file that was read, grown at most: its last known line stands where it stood."""
+    file.seek(max(known.end - len(known.last) - 1, 0))
+    return known.end > 0 and inode == known.inode and file.read(len(known.last) + 1) == known.last + b"\n"
+
+
+def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Record]:
+    records: list[Record] = []
+    for number, line in enumerate(lines):
+        try:
+            if from_start and number == 0:
+                head = decode_json(line, type=_Head)
+                refuse_newer(path, head.version, VERSION)
+                continue
+            records.append(decode_json(line, type=Record))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # what this line was about cannot be taken back; all else can
+    return records
+
+
+def rewrite_log(path: Path, records: Sequence[Record]) -> None:
+    """Replace the records of a log, whose lock is held. Raises OSError."""
+    keep_damaged_lines(path)
+    head = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_Head())
+    write_atomic(path, b"".join(line + b"\n" for line in (head, *map(msgspec.json.encode, records))))
+
+
+class Intent(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A call that may change files, before it ran.
+
+    files: those it names, as they were. seen: the id of what was seen of the whole workspace, for a command.
+    made: folders that were not there.
+    """
+
+    turn: TurnRef
+    at: float
+    files: dict[str, FileState | None] = {}
+    seen: str = ""
+    made: tuple[str, ...] = ()
+
+
+class Intents(Protocol):
+    """Where one clio notes what it is about to do."""
+
+    def begin(self, intent: Intent) -> None:
+        """Note it; it replaces the one before."""
+        ...
+
+    def end(self) -> None:
+        """It was done and is in the log."""
+        ...
+
+    def abandoned(self) -> list[Intent]:
+        """Those of clios that were killed; each is handed out once."""
+        ...
+
+    def close(self) -> None:
+        """Nothing more will be noted."""
+        ...
+
+
+class DiskIntents:
+    """One small file for each clio, beside a lock that it holds while it lives."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "intents"
+        self._path = self._folder / f"{secrets.token_hex(8)}.json"
+        self._lock = FileLock(_lock_of(self._path))
+
+    def begin(self, intent: Intent) -> None:
+        """Raises OSError."""
+        make_folder(self._folder)
+        if not self._lock.held:
+            self._lock.acquire()
+        write_atomic(self._path, msgspec.json.encode(intent), durable=False)
+
+    def end(self) -> None:
+        """Raises OSError."""
+        self._path.unlink(missing_ok=True)
+
+    def abandoned(self) -> list[Intent]:
+        """Raises OSError."""
+        found: list[Intent] = []
+        for path in sorted(self._folder.glob("*.json")):
+            lock = FileLock(_lock_of(path))
+            if path == self._path or holder(lock.path) is not None or not lock.acquire():
+                continue
+            try:
+                found.append(decode_json(read_regular(path), type=Intent))
+            except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+                continue  # another clio was faster, or the power failed in the middle
+            finally:
+                path.unlink(missing_ok=True)
+                lock.release()
+        return sorted(found, key=lambda intent: intent.at)
+
+    def close(self) -> None:
+        """See Intents."""
+        with suppress(OSError):  # the next clio finds it, and nothing changed
+            self.end()
+        self._lock.release()
+
+
+class NoIntents:
+    """For a clio that writes nothing."""
+
+    def begin(self, intent: Intent) -> None:
+        """See Intents."""
+
+    def end(self) -> None:
+        """See Intents."""
+
+    def abandoned(self) -> list[Intent]:
+        """See Intents."""
+        return []
+
+    def close(self) -> None:
+        """See Intents."""
+
+
+def _lock_of(path: Path) -> Path:
+    return path.with_suffix(".lock")

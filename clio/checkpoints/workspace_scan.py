@@ -1,0 +1,576 @@
+"""Scan a workspace for changed files, with git's index and a cache of the last scan to avoid reading files again."""
+
+import hashlib
+import os
+import stat
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Struct
+
+from clio.checkpoints.checkpoint_store import Objects, compute_object_id
+from clio.checkpoints.timeline import NOT_KEPT, FileState
+from clio.errors import StorageError
+from clio.git_looking import command, environment
+from clio.ids import new_id
+from clio.storage.files import make_folder, read_regular, write_atomic
+
+
+class Row(NamedTuple):
+    """One file that was looked at. A tuple, for there are many.
+
+    seen: what the file system said of it, to tell whether it was touched since; empty where that cannot be told.
+    blob: what git calls its bytes; "" outside of git. id: see FileState; "" where git has the bytes.
+    """
+
+    seen: tuple[int, ...]
+    mode: int
+    size: int
+    id: str
+    blob: str = ""
+    link: str | None = None
+
+
+class Clean(NamedTuple):
+    """One tracked file whose bytes are those of a blob."""
+
+    blob: str
+    mode: int
+    size: int
+
+
+class Snapshot(NamedTuple):
+    """All files of a workspace that are covered.
+
+    clean: what git has, but for what stands in `rows` or `gone`; snapshots of one index share it.
+    repositories: folders of other repositories, which are not covered. beyond: files left out since there are too many.
+    """
+
+    clean: Mapping[str, Clean]
+    rows: Mapping[str, Row]
+    gone: frozenset[str] = frozenset()
+    repositories: tuple[str, ...] = ()
+    beyond: int = 0
+
+    def of(self, path: str) -> Row | Clean | None:
+        """The file at that path; None where there is none."""
+        row = self.rows.get(path)
+        if row is not None or path in self.gone:
+            return row
+        return self.clean.get(path)
+
+    def folders(self) -> set[str]:
+        """Every folder that holds a file, at any depth."""
+        found: set[str] = set()
+        for paths in (self.rows, self.clean):
+            for path in paths:
+                folder = path.rpartition("/")[0]
+                while folder and folder not in found:
+                    found.add(folder)
+                    folder = folder.rpartition("/")[0]
+        return found
+
+
+def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
+    """The paths whose file is not the same in both, sorted."""
+    doubtful = before.rows.keys() | after.rows.keys() | before.gone | after.gone
+    if before.clean is not after.clean:
+        doubtful |= {path for path, _ in before.clean.items() ^ after.clean.items()}
+    return sorted(path for path in doubtful if not _same(before.of(path), after.of(path)))
+
+
+def make_signature(status: os.stat_result) -> tuple[int, ...]:
+    """What changes whenever a file is written, replaced or given other permissions."""
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
+
+
+def _same(one: Row | Clean | None, other: Row | Clean | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    if (one.mode, one.size) != (other.mode, other.size):
+        return False
+    if one.blob and other.blob:
+        return one.blob == other.blob
+    return isinstance(one, Row) and isinstance(other, Row) and (one.id, one.link) == (other.id, other.link)
+
+
+_TIMEOUT_S = 8.0
+_REGULAR = (b"100644", b"100755")
+
+
+class Tracked(Struct, frozen=True, kw_only=True):
+    """What the index says.
+
+    blobs: the object name of every regular file git would notice a change of. special: what else is tracked and has to
+    be looked at: links, files with a filter, files in a merge, files git was told not to look at.
+    submodules: folders of other repositories.
+    """
+
+    blobs: dict[str, str]
+    special: frozenset[str]
+    submodules: tuple[str, ...]
+
+
+class Changed(Struct, frozen=True, kw_only=True):
+    """Tracked files that may differ from the index, those that are gone, and files git does not know."""
+
+    touched: frozenset[str]
+    gone: frozenset[str]
+    others: frozenset[str]
+    repositories: tuple[str, ...]
+
+
+class GitTree:
+    """One folder in a git working tree; paths are relative to it, with forward slashes."""
+
+    def __init__(self, folder: Path, index: Path) -> None:
+        self.folder = folder
+        self._index = index
+
+    def index_key(self) -> tuple[int, ...]:
+        """Changes whenever the index does."""
+        try:
+            status = self._index.stat()
+        except OSError:
+            return ()
+        return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
+
+    def tracked(self) -> Tracked:
+        """Read the index. Raises StorageError where git fails."""
+        listing = self._start("ls-files", "--stage", "-v", "-z")
+        # Asked the other way round: "attr:filter" is a filter that is set, and not one that has a name, as all have.
+        unfiltered = self._start("ls-files", "-z", ":(attr:!filter)")
+        blobs: dict[str, str] = {}
+        special: set[str] = set()
+        plain = set(self._finish(unfiltered).split(b"\0"))
+        submodules: list[str] = []
+        for entry in self._finish(listing).split(b"\0"):
+            if not entry:
+                continue
+            head, _, raw = entry.partition(b"\t")
+            tag, mode, sha, stage = head.split(b" ")
+            path = os.fsdecode(raw)
+            if mode == b"160000":
+                submodules.append(path)
+            elif mode in _REGULAR and tag == b"H" and stage == b"0" and raw in plain:
+                blobs[path] = sha.decode("ascii")
+            else:
+                special.add(path)
+        for path in special:
+            blobs.pop(path, None)
+        return Tracked(blobs=blobs, special=frozenset(special), submodules=tuple(submodules))
+
+    def changed(self) -> Changed:
+        """Compare working tree and index by what the file system says of each file; no file is read.
+
+        Raises StorageError where git fails.
+        """
+        differing = self._start("diff-files", "--name-status", "--ignore-submodules=all", "-z")
+        unknown = self._start("ls-files", "--others", "--exclude-standard", "-z")
+        words = [os.fsdecode(word) for word in self._finish(differing).split(b"\0")]
+        rows = list(zip(words[::2], words[1::2], strict=False))
+        others = {os.fsdecode(path) for path in self._finish(unknown).split(b"\0") if path}
+        return Changed(
+            touched=frozenset(path for status, path in rows if status != "D"),
+            gone=frozenset(path for status, path in rows if status == "D"),
+            others=frozenset(path for path in others if not path.endswith("/")),
+            repositories=tuple(sorted(path for path in others if path.endswith("/"))),
+        )
+
+    def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
+        """The size in bytes of each object that is there."""
+        lines = self._ask("cat-file", "--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
+        rows = [line.split(b" ") for line in lines]
+        return {name.decode("ascii"): int(size) for name, size in rows if size.isdigit()}
+
+    def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of each object that is there, unfiltered."""
+        wanted = sorted(set(blobs))
+        if not wanted:
+            return {}
+        output = self._ask("cat-file", "--batch", wanted)
+        found: dict[str, bytes] = {}
+        at = 0
+        while (end := output.find(b"\n", at)) >= 0:
+            words = output[at:end].split(b" ")
+            at = end + 1
+            if len(words) == 3 and words[1] == b"blob":
+                size = int(words[2])
+                found[words[0].decode("ascii")] = output[at : at + size]
+                at += size + 1
+        return found
+
+    def _ask(self, command: str, option: str, blobs: Sequence[str]) -> bytes:
+        process = self._start(command, option, stdin=subprocess.PIPE)
+        return self._finish(process, "".join(f"{name}\n" for name in blobs).encode("ascii"))
+
+    def _start(self, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+        try:
+            return start_git(self.folder, *words, stdin=stdin)
+        except OSError as error:
+            raise StorageError(f"git cannot be run ({error.strerror}), so changes of commands are not kept") from error
+
+    def _finish(self, process: "subprocess.Popen[bytes]", given: bytes | None = None) -> bytes:
+        output, said = _communicate(process, given)
+        if process.returncode != 0:
+            cause = said.decode("utf-8", "replace").strip().splitlines()[:1] or ["it took too long"]
+            raise StorageError(f"git cannot say what changed in {str(self.folder)!r}: {cause[0]}")
+        return output
+
+
+def find_git_tree(folder: Path) -> GitTree | None:
+    """The working tree the folder lies in; None outside of git, without git, and where git ignores the folder."""
+    try:
+        asked = start_git(folder, "rev-parse", "--is-inside-work-tree", "--git-path", "index")
+        answer, _ = _communicate(asked, None)
+        lines = os.fsdecode(answer).splitlines()
+        if asked.returncode != 0 or lines[:1] != ["true"]:
+            return None
+        ignored = start_git(folder, "check-ignore", "--quiet", ".")
+        _communicate(ignored, None)
+    except OSError:
+        return None
+    return None if ignored.returncode == 0 else GitTree(folder, folder / lines[1])
+
+
+def compute_blob_name(data: bytes, like: str) -> str:
+    """What git calls these bytes, in the repository whose names look like `like`."""
+    hashed = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
+    hashed.update(b"blob %d\0" % len(data))
+    hashed.update(data)
+    return hashed.hexdigest()
+
+
+def start_git(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
+    """Start a reading git command. Raises OSError where it cannot be started."""
+    return subprocess.Popen(
+        command(folder, *words),
+        cwd=folder,
+        env=environment(),
+        stdin=stdin,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+
+
+def _communicate(process: "subprocess.Popen[bytes]", given: bytes | None) -> tuple[bytes, bytes]:
+    try:
+        return process.communicate(given, timeout=_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()
+
+
+MAX_FILE_BYTES = 20_000_000
+"""Larger files are not covered."""
+MAX_COPIED_BYTES = 200_000_000
+"""What one look copies at most; the rest is covered as far as later looks get."""
+COPYING_S = 3.0
+"""How long a command waits at most for copies to be made; what is left then is copied by later looks."""
+MAX_FILES = 100_000
+"""Files beyond are not looked at."""
+_RACY_NS = 50_000_000
+"""A file written this shortly before it was read may be written again within the same tick of the clock."""
+_OWN_FOLDER = ".clio"
+
+Lister = Callable[[Path], Sequence[str]]
+"""The files of a folder outside of git, links among them, without what ignore rules leave out."""
+
+
+class Seen(Struct, frozen=True, kw_only=True):
+    """What was known of a workspace when it was last looked at; a cache that may be lost."""
+
+    key: tuple[int, ...] = ()
+    blobs: dict[str, str] = {}
+    special: frozenset[str] = frozenset()
+    submodules: tuple[str, ...] = ()
+    clean: dict[str, Clean] = {}
+    rows: dict[str, Row] = {}
+    gone: frozenset[str] = frozenset()
+
+
+class Scanner:
+    """Looks at one workspace again and again.
+
+    root: absolute, links resolved. apart: folders in it that are left out, such as clio's own. max_kept: bytes that
+    copies of the files as they are may come to, so that there is room for those as they were.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        objects: Objects,
+        lister: Lister,
+        apart: Sequence[Path] = (),
+        *,
+        max_kept: int = MAX_COPIED_BYTES,
+    ) -> None:
+        self._root = root
+        self._prefix = str(root).rstrip(os.sep) + os.sep
+        self._objects = objects
+        self._lister = lister
+        self._max_kept = max_kept
+        self._apart = (_OWN_FOLDER + "/", *_inside(root, apart))
+        self._git: GitTree | None = None
+        self._probed = False
+        self.seen = Seen()
+
+    def probe(self) -> None:
+        """Ask git once whether the workspace is a tree of its own."""
+        if not self._probed:
+            self._git, self._probed = find_git_tree(self._root), True
+
+    def look(self, copying_s: float = COPYING_S) -> Snapshot:
+        """The workspace as it is now; bytes nobody else has are copied, for so long. Raises StorageError, OSError."""
+        if self._git is not None and not self._git.index_key():
+            self._probed = False
+        self.probe()
+        kept = sum(row.size for row in self.seen.rows.values() if row.id and not row.id.startswith(NOT_KEPT))
+        budget = _Budget(min(MAX_COPIED_BYTES, self._max_kept - kept), copying_s)
+        return self._with_git(self._git, budget) if self._git else self._without_git(budget)
+
+    def forget_copies(self) -> None:
+        """Copies were deleted to make room: what there is of them has to be found out anew."""
+        self.seen = _with_rows(self.seen, {}, self.seen.gone)
+
+    def is_too_large(self, size: int) -> bool:
+        """Whether a file of so many bytes is never kept."""
+        return size > MAX_FILE_BYTES
+
+    def states(self, found: Sequence[Row | Clean | None]) -> list[FileState | None]:
+        """Files of a snapshot, their bytes in the object store; git is asked for those it has.
+
+        Raises StorageError, OSError.
+        """
+        blobs = {one.blob for one in found if one is not None and _is_in_git(one)}
+        data = self._git.contents(blobs) if self._git and blobs else {}
+        return [None if one is None else self._state(one, data.get(one.blob)) for one in found]
+
+    def _state(self, found: Row | Clean, data: bytes | None) -> FileState:
+        if not _is_in_git(found):
+            return FileState(mode=found.mode, size=found.size, id=found.id, link=found.link)  # pyright: ignore
+        if data is None or len(data) != found.size:
+            return FileState(mode=found.mode, size=found.size, id=f"{NOT_KEPT}{found.blob}")
+        return FileState(mode=found.mode, size=found.size, id=self._objects.put(data))
+
+    def _with_git(self, git: GitTree, budget: "_Budget") -> Snapshot:
+        self._read_index(git)
+        changed = git.changed()
+        seen = self.seen
+        special = {path for path in seen.special if path not in changed.gone}
+        wanted = sorted(path for path in changed.touched | special | changed.others if self._is_ours(path))
+        like = next(iter(seen.blobs.values()), "0" * 40)
+        rows = self._rows(wanted[:MAX_FILES], budget, like)
+        gone = changed.gone | {path for path in wanted if path not in rows}
+        self.seen = _with_rows(seen, rows, gone)
+        beyond = max(0, len(wanted) - MAX_FILES)
+        return Snapshot(seen.clean, rows, gone, (*seen.submodules, *changed.repositories), beyond)
+
+    def _read_index(self, git: GitTree) -> None:
+        """Follow the index; a file counts as clean where it is as long as its blob, so that no filter was between."""
+        key = git.index_key()
+        if key == self.seen.key:
+            return
+        tracked = git.tracked()
+        clean = {path: one for path, one in self.seen.clean.items() if tracked.blobs.get(path) == one.blob}
+        new = {path: blob for path, blob in tracked.blobs.items() if path not in clean and self._is_ours(path)}
+        sizes = git.sizes(list(dict.fromkeys(new.values()))) if new else {}
+        for path, blob in new.items():
+            try:
+                status = os.lstat(self._prefix + path)
+            except OSError:  # gone from the working tree, or a folder closed to us
+                continue
+            # Git may compare times by the second: what changed in the second of the index is looked at each time.
+            settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
+            if settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
+                clean[path] = Clean(blob, stat.S_IMODE(status.st_mode), status.st_size)
+        unlike = frozenset(path for path in tracked.blobs if path not in clean and self._is_ours(path))
+        self.seen = Seen(
+            key=key,
+            blobs=tracked.blobs,
+            special=tracked.special | unlike,
+            submodules=tracked.submodules,
+            clean=clean,
+            rows=self.seen.rows,
+        )
+
+    def _without_git(self, budget: "_Budget") -> Snapshot:
+        listed = [path for path in self._lister(self._root) if self._is_ours(path)]
+        rows = self._rows(listed[:MAX_FILES], budget, "")
+        self.seen = Seen(rows=rows)
+        return Snapshot({}, rows, beyond=max(0, len(listed) - MAX_FILES))
+
+    def _rows(self, paths: Sequence[str], budget: "_Budget", like: str) -> dict[str, Row]:
+        rows: dict[str, Row] = {}
+        before, prefix, lstat = self.seen.rows, self._prefix, os.lstat
+        for path in paths:
+            known = before.get(path)
+            if known is not None and known.seen and not known.id.startswith(NOT_KEPT):
+                # Nearly all of many files: what was not touched costs a look at the file system and no more.
+                try:
+                    untouched = known.seen == make_signature(lstat(prefix + path))
+                except OSError:  # gone meanwhile
+                    continue
+                if untouched:
+                    rows[path] = known
+                    continue
+            row = self._row(path, known, budget, like)
+            if row is not None:
+                rows[path] = row
+        return rows
+
+    def _row(self, path: str, known: Row | None, budget: "_Budget", like: str) -> Row | None:
+        """What is at a path; None where it is nothing that is kept, such as a pipe."""
+        full = self._prefix + path
+        now = time.time_ns()
+        try:
+            status = os.lstat(full)
+            if stat.S_ISLNK(status.st_mode):
+                target = os.readlink(full)  # noqa: PTH115 - speed
+                return Row((), 0o777, 0, "", "", target) if _is_unicode(target) else None
+            if not stat.S_ISREG(status.st_mode):
+                return None
+            seen = make_signature(status)
+            fits = budget.fits(status.st_size)
+            if known is not None and known.seen == seen and (not fits or not known.id.startswith(NOT_KEPT)):
+                return known
+            mode = stat.S_IMODE(status.st_mode)
+            if not fits:
+                return Row(seen, mode, status.st_size, f"{NOT_KEPT}{status.st_size}-{status.st_mtime_ns}")
+            with open(full, "rb") as file:  # noqa: PTH123 - speed
+                data = file.read(MAX_FILE_BYTES + 1)
+        except OSError:  # gone meanwhile, or not ours to read
+            return None
+        if max(status.st_mtime_ns, status.st_ctime_ns) > now - _RACY_NS:
+            seen = ()
+        blob = compute_blob_name(data, like) if like else ""
+        if blob and blob == self.seen.blobs.get(path):
+            return Row(seen, mode, len(data), "", blob)
+        budget.left -= len(data)
+        return Row(seen, mode, len(data), self._objects.put(data), blob)
+
+    def _is_ours(self, path: str) -> bool:
+        """Names that are no valid Unicode cannot be written into the log."""
+        return not path.startswith(self._apart) and (path.isascii() or _is_unicode(path))
+
+
+class _Budget:
+    """How many bytes may still be copied, and for how long."""
+
+    def __init__(self, left: int, seconds: float) -> None:
+        self.left = left
+        self._until = time.monotonic() + seconds
+
+    def fits(self, size: int) -> bool:
+        return size <= min(self.left, MAX_FILE_BYTES) and time.monotonic() < self._until
+
+
+def read_file_state(path: Path, objects: Objects, *, keep: bool) -> FileState | None:
+    """The file at an absolute path as it is now; None where there is no file or link.
+
+    keep: its bytes are put into the store. Raises OSError where it cannot be read.
+    """
+    try:
+        status = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISLNK(status.st_mode):
+        return FileState(mode=0o777, link=str(path.readlink()))
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    mode = stat.S_IMODE(status.st_mode)
+    if status.st_size > MAX_FILE_BYTES:
+        return FileState(mode=mode, size=status.st_size, id=f"{NOT_KEPT}{status.st_size}-{status.st_mtime_ns}")
+    data = path.read_bytes()
+    return FileState(mode=mode, size=len(data), id=objects.put(data) if keep else compute_object_id(data))
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_in_git(found: Row | Clean) -> bool:
+    return isinstance(found, Clean) or (not found.id and found.link is None)
+
+
+def _with_rows(seen: Seen, rows: dict[str, Row], gone: frozenset[str]) -> Seen:
+    return Seen(
+        key=seen.key,
+        blobs=seen.blobs,
+        special=seen.special,
+        submodules=seen.submodules,
+        clean=seen.clean,
+        rows=rows,
+        gone=gone,
+    )
+
+
+def _inside(root: Path, folders: Sequence[Path]) -> list[str]:
+    """Folders of the workspace, relative and with a slash at their end."""
+    return [folder.relative_to(root).as_posix() + "/" for folder in folders if root in folder.parents]
+
+
+SEEN_NAME = "seen.msgpack"
+_VERSION = 1
+
+
+class _Stored(Struct, kw_only=True):
+    version: int
+    id: str
+    seen: Seen
+
+
+class SeenFile:
+    """The file of one workspace; whoever writes last wins, for it can be made anew. folder: None keeps nothing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = folder / SEEN_NAME if folder else None
+        self._stored: _Stored | None = None
+
+    def load(self) -> tuple[str, Seen]:
+        """Its id and what was seen; an empty id where there is none that can be read."""
+        stored = _read(self.path) if self.path else None
+        if stored is None:
+            return "", Seen()
+        self._stored = stored
+        return stored.id, stored.seen
+
+    def vanished(self) -> bool:
+        """Whether somebody deleted it since it was read or written, and with it perhaps copies it names; said once."""
+        if self._stored is None or self.path is None or self.path.exists():
+            return False
+        self._stored = None
+        return True
+
+    def save(self, seen: Seen) -> str:
+        """The id of the file that holds `seen`, which is written only where it differs. Raises OSError."""
+        stored = self._stored
+        if stored is None or stored.seen != seen:
+            stored = self._stored = _Stored(version=_VERSION, id=new_id(), seen=seen)
+            if self.path is not None:
+                make_folder(self.path.parent)
+                write_atomic(self.path, msgspec.msgpack.encode(stored), durable=False)
+        return stored.id
+
+
+def list_seen_ids(path: Path) -> Iterable[str]:
+    """The objects that what was seen needs."""
+    stored = _read(path)
+    rows = stored.seen.rows.values() if stored else ()
+    return (row.id for row in rows if row.id and not row.id.startswith(NOT_KEPT))
+
+
+def _read(path: Path) -> _Stored | None:
+    try:
+        stored = msgspec.msgpack.decode(read_regular(path), type=_Stored)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None  # it is a cache
+    return stored if stored.version == _VERSION else None

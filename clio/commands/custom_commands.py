@@ -1,0 +1,359 @@
+"""Commands that are not built in: Markdown files of the user and the project, and what waits for trust."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.commands.command import Command, CommandResult, Shell, code, refuse
+from clio.commands.typed_line import MakePrompt, Meaning
+from clio.config.loaded import Widening
+from clio.config.paths import display, user_home
+from clio.config.trust import Trust
+from clio.context.message_parts import find_mentions
+from clio.skills.front_matter import FrontMatter, Unreadable, read_text, split_front_matter, words_of
+from clio.skills.places import places_of
+from clio.skills.skill import line_of
+from clio.text.lazy_regex import LazyRegex
+
+MAX_BYTES = 64_000
+MAX_FILES = 300
+"""In one place."""
+_MAX_DEPTH = 4
+_MAX_SUMMARY = 120
+_NAME = LazyRegex(r"[A-Za-z][\w-]*(:[\w.-]+)*")
+_OTHER = ".claude/commands"
+_READERS = (
+    "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
+)
+_TOOLS: dict[str, tuple[str, ...]] = dict.fromkeys(_READERS, ()) | {
+    "bash": ("run_command",),
+    "edit": ("edit_file", "apply_patch"),
+    "multiedit": ("edit_file", "apply_patch"),
+    "write": ("write_file", "apply_patch"),
+    "webfetch": ("web_fetch",),
+}
+"""What other agents call clio's tools that change or reach something; those that only read are never taken away."""
+
+
+class CustomFile(Struct, frozen=True, kw_only=True):
+    """One of them. name: "folder:name". shown: the path as a person would write it. own: the person's.
+
+    model: "" where the file names none, or is written for another agent, whose names for models mean nothing here.
+    tools: see `Meaning.tools`. problem: what of its properties was not understood.
+    """
+
+    name: str
+    shown: str
+    own: bool
+    template: str
+    description: str = ""
+    hint: str = ""
+    model: str = ""
+    tools: tuple[str, ...] | None = None
+    problem: str = ""
+
+
+class CustomFolders:
+    """Reads the folders; a file is read again only where it has changed. home: clio's own folder."""
+
+    def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
+        self._project = project
+        self._person = user_home(env)
+        self._places = places_of((".clio/commands", _OTHER), project=project, home=home, person=self._person)
+        self._known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
+
+    def read(self) -> tuple[tuple[CustomFile, ...], tuple[str, ...]]:
+        """The commands there are, and sentences on files that are none."""
+        found: dict[str, CustomFile] = {}
+        problems: list[str] = []
+        known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
+        for place in self._places:
+            for path, name, stamp in _files(place.folder):
+                before = self._known.get(path)
+                one = before[1] if before and before[0] == stamp else self._read(path, name, place.root)
+                known[path] = (stamp, one)
+                if isinstance(one, str):
+                    problems.append(one)
+                else:
+                    found.setdefault(one.name.lower(), one)
+        self._known = known
+        return tuple(found.values()), tuple(problems)
+
+    def _read(self, path: Path, name: str, root: Path | None) -> CustomFile | str:
+        shown = display(path, project=self._project, user_home=self._person)
+        try:
+            if not _NAME.fullmatch(name):
+                raise Unreadable(f"{name!r} cannot be typed; use letters, digits and dashes, a letter first")
+            front = split_front_matter(read_text(path, inside=root, max_bytes=MAX_BYTES), shown)
+        except Unreadable as error:
+            return f"{shown} is not used: {error}"
+        return _custom(front, name=name, shown=shown, own=root is None)
+
+
+def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFile:
+    values = front.values
+    first = next((line.lstrip("# ") for line in front.body.split("\n") if line.strip()), "")
+    return CustomFile(
+        name=name,
+        shown=shown,
+        own=own,
+        template=front.body,
+        description=line_of(values.get("description", "") or first)[:_MAX_SUMMARY] or "an empty command",
+        hint=line_of(values.get("argument-hint", ""))[:_MAX_SUMMARY],
+        model="" if _OTHER in shown else line_of(values.get("model", "")),
+        tools=_tools(words_of(line_of(values["allowed-tools"]))) if "allowed-tools" in values else None,
+        problem=front.problem,
+    )
+
+
+def _tools(given: Sequence[str]) -> tuple[str, ...]:
+    """clio's names for the tools: "Bash(git add:*)" is `run_command(git add *)`."""
+    found: list[str] = []
+    for entry in given:
+        name, bracket, rule = entry.partition("(")
+        for tool in _TOOLS.get(name.lower(), (name.replace("mcp__", "mcp_").replace("__", "_"),)):
+            found.append(f"{tool}({rule.removesuffix(')').replace(':*', ' *')})" if bracket else tool)
+    return tuple(dict.fromkeys(found))
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
+    """The Markdown files below a folder with the names of their commands and what shows that they changed."""
+    count = 0
+    for path, name in _walk(folder, "", _MAX_DEPTH, set()):
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        count += 1
+        if count > MAX_FILES:
+            return
+        yield path, name, (status.st_mtime_ns, status.st_size)
+
+
+def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
+    """seen: the folders that were looked into, since a link may lead back to one."""
+    try:
+        status = folder.stat()
+        if (status.st_dev, status.st_ino) in seen:
+            return
+        seen.add((status.st_dev, status.st_ino))
+        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    except OSError:
+        return  # no such folder, or none that may be read: it holds no commands
+    for entry in entries:
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir() and depth:
+            yield from _walk(Path(entry.path), f"{above}{entry.name}:", depth - 1, seen)
+        elif entry.name.endswith(".md") and entry.name != "README.md":
+            yield Path(entry.path), above + entry.name.removesuffix(".md")
+
+
+_FENCED = LazyRegex(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_SHELL = LazyRegex(r"(?<![\w`!\\])!`([^`\n]+)`")
+_PLACE = LazyRegex(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
+_INLINE_CHARS = 200
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """A part of a template: text, or a command to run. The words are not put in yet."""
+
+    text: str
+    is_command: bool = False
+
+
+def pieces(template: str) -> Iterator[Piece]:
+    """The template taken apart, in order."""
+    fences = [found.span() for found in _FENCED.finditer(template)]
+    end = 0
+    for found in _SHELL.finditer(template):
+        if any(start <= found.start() < stop for start, stop in fences):
+            continue
+        yield Piece(text=template[end : found.start()])
+        yield Piece(text=found[1].strip(), is_command=True)
+        end = found.end()
+    yield Piece(text=template[end:])
+
+
+def commands_of(template: str) -> tuple[str, ...]:
+    """The commands it runs, as they are written."""
+    return tuple(piece.text for piece in pieces(template) if piece.is_command)
+
+
+def fill(text: str, argument: str) -> str:
+    """A text with the words in their places; a place nobody wrote a word for becomes empty."""
+    words = split_words(argument)
+    return _PLACE.sub(lambda found: found[1] or _value(found[2], argument, words), text)
+
+
+def fill_command(command: str, argument: str) -> str:
+    """A command with the words in their places, quoted so that none of them becomes a part of the command."""
+    words = split_words(argument)
+
+    def value(found: re.Match[str]) -> str:
+        if found[1]:
+            return found[0]
+        quote = _open_quote(command[: found.start()])
+        if quote == "'":
+            return _value(found[2], argument, words).replace("'", "'\"'\"'")
+        if quote == '"':
+            return re.sub(r'([\\"$`])', r"\\\1", _value(found[2], argument, words))
+        if found[2] == "ARGUMENTS":
+            return shlex.join(words)
+        return shlex.quote(_value(found[2], argument, words))
+
+    return _PLACE.sub(value, command)
+
+
+def put_output(output: str) -> str:
+    """A command's output as it stands in the text: one line as it is, more in a fence.
+
+    Nothing in it names a file with "@": it is what a program printed, not what the person wrote.
+    """
+    text = output.strip("\n")
+    if "\n" not in text and len(text) <= _INLINE_CHARS and not find_mentions(text):
+        return text
+    inert = "\n".join(f" {line}" if line.startswith("```") else line for line in text.split("\n"))
+    return f"\n```\n{inert}\n```\n"
+
+
+def split_words(argument: str) -> tuple[str, ...]:
+    """The words, quoted as in a shell; a quote that is never closed is a letter like any."""
+    try:
+        return tuple(shlex.split(argument))
+    except ValueError:
+        return tuple(argument.split())
+
+
+def join(parts: Iterable[str]) -> str:
+    """The parts as one text, without blank lines at its ends."""
+    return "".join(parts).strip("\n")
+
+
+def _value(place: str, argument: str, words: tuple[str, ...]) -> str:
+    if place == "ARGUMENTS":
+        return argument
+    number = int(place) - 1
+    return words[number] if number < len(words) else ""
+
+
+def _open_quote(text: str) -> str:
+    """The quotation mark that is open at the end of a beginning of a command; "" where none is."""
+    quote, escaped = "", False
+    for char in text:
+        if escaped:
+            escaped = False
+        elif char == "\\" and quote != "'":
+            escaped = True
+        elif quote:
+            quote = "" if char == quote else quote
+        elif char in "\"'":
+            quote = char
+    return quote
+
+
+class CustomCommands:
+    """A `CommandSource`. home: clio's own folder."""
+
+    def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
+        self._folders = CustomFolders(project, home, env)
+        self._project = project
+        self._trust = Trust(home)
+
+    def __call__(self) -> tuple[Command, ...]:
+        """The commands there are now."""
+        return tuple(self._command(file) for file in self._folders.read()[0])
+
+    def problems(self) -> tuple[str, ...]:
+        """Sentences on files that are no commands, or not understood whole."""
+        files, problems = self._folders.read()
+        return (*problems, *(file.problem for file in files if file.problem))
+
+    def withheld(self) -> tuple[Widening, ...]:
+        """The project's commands that run something or name a model, and that the folder is not trusted with."""
+        wanted = [as_widening(file) for file in self._folders.read()[0] if not file.own and _is_wide(file)]
+        known = self._trust.fingerprints(self._project) if wanted else frozenset[str]()
+        return tuple(value for value in wanted if value.fingerprint not in known)
+
+    def _command(self, file: CustomFile) -> Command:
+        return Command(
+            name=file.name,
+            argument=file.hint,
+            summary=file.description,
+            handler=lambda shell, argument: self._call(shell, file, argument),
+            source=file.shown,
+            own=file.own,
+        )
+
+    def _call(self, shell: Shell, file: CustomFile, argument: str) -> CommandResult:
+        if not file.template:
+            return refuse(f"{file.shown} holds no text; write what {code('/' + file.name)} is to ask for")
+        if any(value.where == file.shown for value in self.withheld()):
+            runs = ", ".join(code(command) for command in commands_of(file.template))
+            does = [
+                *([f"runs {runs}"] if runs else []),
+                *([f"asks for the model {code(file.model)}"] if file.model else []),
+            ]
+            return refuse(
+                f"{code('/' + file.name)} is the project's and {' and '.join(does)}, and this folder is not "
+                "trusted with it; look at it and allow it with `/trust`, or outside with `clio config trust`"
+            )
+
+        async def make() -> Meaning:
+            return await _meaning(shell, file, argument)
+
+        return CommandResult(follow_up=MakePrompt(said=f"/{file.name} {argument}".rstrip(), make=make))
+
+
+def _is_wide(file: CustomFile) -> bool:
+    """Whether the command does more than put text into the conversation: a program runs, or another model answers."""
+    return bool(file.model or commands_of(file.template))
+
+
+def as_widening(file: CustomFile) -> Widening:
+    """The command as it is shown before trust is asked for: what it runs, the model it names, and where it is from."""
+    runs = (*commands_of(file.template), *([f"model: {file.model}"] if file.model else []))
+    mark = hashlib.sha256(json.dumps([file.shown, *runs]).encode("ascii")).hexdigest()
+    value = "; ".join(" ".join(command.split()) for command in runs)
+    shown = value if value.isprintable() else json.dumps(value)
+    return Widening(key=f"command /{file.name}", value=shown, where=file.shown, fingerprint=f"command:{mark}")
+
+
+async def _meaning(shell: Shell, file: CustomFile, argument: str) -> Meaning:
+    """The file's text with the words and the commands' outputs put in; the commands run one after the other."""
+    parts: list[str] = []
+    named: list[str] = []
+    for piece in pieces(file.template):
+        if piece.is_command:
+            parts.append(put_output(await shell.output_of(fill_command(piece.text, argument))))
+        else:
+            parts.append(fill(piece.text, argument))
+            named.append(parts[-1])
+    return Meaning(text=join(parts), source=file.shown, named="\n".join(named), model=file.model, tools=file.tools)
+
+
+CommandSource = Callable[[], Sequence[Command]]
+"""The commands there are now. Called at every key of a slash line, from any thread: remembers what is costly."""
+
+
+class AddedCommands:
+    """What all sources give, those added first winning. The order of each source is kept."""
+
+    def __init__(self, *sources: CommandSource, problems: Callable[[], Sequence[str]] = tuple) -> None:
+        """problems: sentences on what was meant as a command and is none."""
+        self._sources = sources
+        self.problems = problems
+
+    def all(self) -> tuple[Command, ...]:
+        """Every command once."""
+        found: dict[str, Command] = {}
+        for source in self._sources:
+            for command in source():
+                found.setdefault(command.name.lower(), command)
+        return tuple(found.values())

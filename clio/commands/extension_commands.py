@@ -1,0 +1,341 @@
+"""/agents, /skills and /hooks: what extends clio, from the user's files and the project's."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from clio.commands.arguments import nearest, read
+from clio.commands.command import Command, CommandResult, EditText, Shell, Suggestion, Table, code, refuse
+from clio.commands.dispatch import split
+from clio.commands.typed_line import MakePrompt, Meaning
+from clio.config.paths import FOLDER_NAME
+from clio.config.trust import Trust
+from clio.errors import ClioError, UserError
+from clio.prompt_files import fill_prompt
+from clio.skills.folders import SkillSet, files_beside
+from clio.skills.front_matter import Unreadable, split_front_matter
+from clio.skills.skill import FILE_NAME, Skill, make_skill, name_problem
+from clio.skills.skill import MAX_BYTES as MAX_BYTES_of_skill
+from clio.storage.files import make_folder, write_atomic
+from clio.subagents.definitions import MAX_BYTES, Definition, DefinitionFolders, as_widening, read_definition
+
+_EMPTY = (
+    "No hooks: commands that run at clio's events go into ~/.clio/hooks.yaml, a project's into .clio/hooks.yaml; "
+    "write `stop:` and below it `- run: COMMAND`."
+)
+
+
+def show_hooks(shell: Shell, argument: str) -> CommandResult:
+    """The hooks in the order in which they run."""
+    if argument:
+        return refuse(f"/hooks takes nothing, not {argument!r}; change ~/.clio/hooks.yaml or .clio/hooks.yaml")
+    loaded = shell.loaded
+    state = "runs" if shell.config.hooks else "off (--no-hooks)"
+    rows = [
+        (hook.event + (f" for {'|'.join(hook.match)}" if hook.match else ""), hook.run, hook.where, state)
+        for hook in loaded.hooks
+    ]
+    rows += [
+        (value.key.removeprefix("hooks."), value.value, value.where, "waits for clio config trust")
+        for value in loaded.withheld
+        if value.key.startswith("hooks.")
+    ]
+    if not rows:
+        return CommandResult(text=_EMPTY)
+    return CommandResult(table=Table(columns=("event", "command", "from", ""), rows=tuple(rows), wide=1))
+
+
+HOOKS: tuple[Command, ...] = (
+    Command(name="hooks", summary="commands of yours that run at clio's events", handler=show_hooks),
+)
+
+
+_OWN = "--user"
+_SHOWN_PROBLEMS = 5
+
+
+def list_agents(shell: Shell, argument: str) -> CommandResult:
+    """Every sub-agent, where it is, and whether it may be used."""
+    if argument:
+        return refuse(f"/agents list takes nothing; /agents show {argument} shows one")
+    folders = _folders(shell)
+    found, problems = folders.find()
+    usable = folders.usable()
+    told = "\n".join(f"- {problem}" for problem in problems[:_SHOWN_PROBLEMS])
+    data = [_agent_data(one, one in usable) for one in found]
+    if not found:
+        general = "No sub-agents but the general one, which has all tools; `/agents new NAME` begins one."
+        return CommandResult(text=f"{general}\n\n{told}".strip(), data=data)
+    rows = tuple((one.name, "" if one in usable else "waits for /trust", one.shown, one.description) for one in found)
+    table = Table(columns=("agent", "", "where", "when it is used"), rows=rows, wide=3, cut=True)
+    return CommandResult(text=told, table=table, data=data)
+
+
+def show_agent(shell: Shell, argument: str) -> CommandResult:
+    """One sub-agent: its properties and what it is told."""
+    name = read(argument).text.strip().lower()
+    if not name:
+        return refuse("Which agent? Write /agents show NAME; /agents list shows those there are")
+    folders = _folders(shell)
+    found, _ = folders.find()
+    one = next((one for one in found if one.name == name), None)
+    if one is None:
+        names = [one.name for one in found]
+        hint = nearest(name, names) if names else "there are none; /agents new NAME begins one"
+        raise UserError(f"There is no agent {name!r}; {hint}")
+    is_usable = one in folders.usable()
+    rows = [
+        ("agent", one.name),
+        ("when it is used", one.description),
+        ("where", one.shown + ("" if is_usable else " (waits for /trust)")),
+        ("tools", ", ".join(one.tools) if one.tools else "all but those of a conversation"),
+        ("model", one.model or "that of the session"),
+        ("most steps", str(one.max_steps)),
+        *([("problem", one.problem)] if one.problem else []),
+    ]
+    table = Table(columns=("what", "value"), rows=tuple(rows), wide=1)
+    return CommandResult(table=table, verbatim=one.text, data=_agent_data(one, is_usable) | {"text": one.text})
+
+
+def new_agent(shell: Shell, argument: str) -> CommandResult:
+    """Begin one from a template, in the editor."""
+    given = read(argument, switches=(_OWN,))
+    if len(given.words) != 1:
+        return refuse("Write /agents new NAME, or /agents new NAME --user for one that goes with you to every project")
+    if shell.config.incognito:
+        return refuse("An incognito clio stores nothing; start without --incognito.")
+    name, own = given.words[0].lower(), _OWN in given.options
+    home = shell.loaded.home if own else shell.loaded.project / FOLDER_NAME
+    path = home / "agents" / f"{name}.md"
+    text = fill_prompt("context/new_agent", agent=name)
+    try:
+        read_definition(text, stem=name, shown=path.name, own=own)
+    except Unreadable as error:
+        return refuse(f"No agent can be called {name[:64]!r}: {error}")
+    if path.exists():
+        return refuse(f"There is an agent {name!r} already; open {path} to change it")
+    return CommandResult(follow_up=EditText(text=text, then=lambda saved: _agent_store(shell, path, saved, own=own)))
+
+
+def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandResult:
+    """Write what the person saved, where it defines an agent, and let it be used: who wrote it trusts it."""
+    data = text.encode("utf-8", "replace")
+    if len(data) > MAX_BYTES:
+        return refuse(f"A definition has up to {MAX_BYTES:,} bytes, and this has {len(data):,}; say it in fewer words")
+    try:
+        read_definition(text, stem=path.stem, shown=path.name, own=own)
+    except Unreadable as error:
+        return refuse(f"The agent was not written: {error}")
+    make_folder(path.parent)
+    write_atomic(path, data, 0o644)
+    written = next((one for one in _folders(shell).find()[0] if one.shown.endswith(path.name)), None)
+    if written is not None and not own:
+        Trust(shell.loaded.home).add(shell.loaded.project, as_widening(written))
+    return CommandResult(text=f"Wrote {code(str(path))}. The model may send it from the next session on.")
+
+
+def _folders(shell: Shell) -> DefinitionFolders:
+    return DefinitionFolders(shell.loaded.project, shell.loaded.home, os.environ)
+
+
+def _agent_data(one: Definition, usable: bool) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "description": one.description,
+        "path": one.shown,
+        "own": one.own,
+        "usable": usable,
+        "tools": list(one.tools) if one.tools else None,
+        "model": one.model or None,
+        "max_steps": one.max_steps,
+    }
+
+
+def _suggest_agents(shell: Shell) -> Iterable[Suggestion]:
+    try:
+        return [Suggestion(text=one.name, note=one.description[:60]) for one in _folders(shell).find()[0]]
+    except (ClioError, OSError):
+        return ()
+
+
+AGENTS: tuple[Command, ...] = (
+    Command(
+        name="agents",
+        summary="sub-agents the model may send: windows and words of their own",
+        handler=list_agents,
+        subcommands=(
+            Command(name="list", summary="every one and where it is", handler=list_agents),
+            Command(
+                name="show", argument="NAME", summary="what it is told", handler=show_agent, suggest=_suggest_agents
+            ),
+            Command(
+                name="new",
+                argument="NAME [--user]",
+                summary="begin one here, or one for every project",
+                handler=new_agent,
+            ),
+        ),
+    ),
+)
+
+
+def list_skills(shell: Shell, argument: str) -> CommandResult:
+    """Every skill, where it is, and whether it may be used."""
+    if argument:
+        return refuse(f"/skills list takes nothing; /skills show {argument} shows one skill")
+    found = shell.skills.find()
+    usable = shell.skills.usable(found)
+    data = [_skill_data(skill, skill in usable) for skill in found.skills]
+    told = [f"- {problem}" for problem in found.problems[:_SHOWN_PROBLEMS]]
+    if more := len(found.problems) - len(told):
+        told.append(f"- and {more} more") if more > 0 else None
+    if not found.skills:
+        return CommandResult(text="\n".join(["No skills; `/skills new NAME` begins one.", "", *told]), data=data)
+    rows = tuple(
+        (skill.name, "" if skill in usable else "waits for /trust", skill.shown, skill.description)
+        for skill in found.skills
+    )
+    table = Table(columns=("skill", "", "where", "when it is used"), rows=rows, wide=3, cut=True)
+    return CommandResult(text="\n".join(told), table=table, data=data)
+
+
+def use(shell: Shell, argument: str) -> CommandResult:
+    """Put a skill before the words that follow its name, and let the model answer them."""
+    name, _ = split(argument)
+    if not name:
+        return refuse("Which skill? Write /skills use NAME WORDS; /skills list shows those there are")
+    found = shell.skills.find()
+    skill = _named(found, name)
+    if skill not in shell.skills.usable(found):
+        return refuse(
+            f"The skill {code(skill.name)} is the project's, and this folder is not trusted with it: `/trust`"
+        )
+    opened = shell.skills.open(skill)
+
+    async def make() -> Meaning:
+        return Meaning(text=opened.text, source=skill.shown, lead="context/skill")
+
+    return CommandResult(follow_up=MakePrompt(said=f"/skills use {argument}", make=make))
+
+
+def show_skill(shell: Shell, argument: str) -> CommandResult:
+    """One skill: its properties, the files beside it, what it says."""
+    name = read(argument).text.strip()
+    if not name:
+        return refuse("Which skill? Write /skills show NAME; /skills list shows those there are")
+    found = shell.skills.find()
+    skill = _named(found, name)
+    is_usable = skill in shell.skills.usable(found)
+    body = shell.skills.open(skill).body
+    files = files_beside(skill)
+    rows = [
+        ("skill", skill.name),
+        ("when it is used", skill.description),
+        ("where", skill.shown + ("" if is_usable else " (waits for /trust)")),
+        ("files", ", ".join(files)),
+        ("tools", f"{', '.join(skill.tools)} (each still asks as always)" if skill.tools else ""),
+        ("needs", skill.compatibility),
+        ("license", skill.license),
+        *skill.metadata.items(),
+        *(("problem", problem) for problem in skill.problems),
+    ]
+    table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide=1)
+    data = _skill_data(skill, is_usable) | {"files": list(files), "body": body}
+    return CommandResult(table=table, verbatim=body, data=data)
+
+
+def new_skill(shell: Shell, argument: str) -> CommandResult:
+    """Begin a skill from a template, in the editor."""
+    given = read(argument, switches=(_OWN,))
+    if len(given.words) != 1:
+        return refuse("Write /skills new NAME, or /skills new NAME --user for one that goes with you to every project")
+    name = given.words[0]
+    if problem := name_problem(name):
+        return refuse(f"{name!r} is no name of a skill: {problem}")
+    own = _OWN in given.options
+    folder = (shell.loaded.home if own else shell.loaded.owner / FOLDER_NAME) / "skills" / name
+    if shell.config.incognito:
+        return refuse("An incognito clio stores nothing; start without --incognito.")
+    if (folder / FILE_NAME).exists():
+        return refuse(f"There is a skill {name!r} already; open {folder / FILE_NAME} to change it")
+
+    def store(text: str) -> CommandResult:
+        return _skill_store(shell, name, folder, text)
+
+    return CommandResult(follow_up=EditText(text=fill_prompt("context/new_skill", skill=name), then=store))
+
+
+def _skill_store(shell: Shell, name: str, folder: Path, text: str) -> CommandResult:
+    """Write what the person saved, where it is a skill, and let it be used: who wrote it trusts it."""
+    data = text.encode("utf-8", "replace")
+    if len(data) > MAX_BYTES_of_skill:
+        return refuse(
+            f"A skill has up to {MAX_BYTES_of_skill:,} bytes, and this has {len(data):,}; put the rest into files"
+        )
+    try:
+        make_skill(split_front_matter(text, FILE_NAME), folder_name=name, folder=folder, shown=FILE_NAME, own=True)
+    except Unreadable as error:
+        return refuse(f"The skill was not written: {error}")
+    make_folder(folder)
+    write_atomic(folder / FILE_NAME, data, 0o644)
+    skill = next((one for one in shell.skills.find().skills if one.folder == folder.resolve()), None)
+    if skill is None:
+        return refuse(f"{folder / FILE_NAME} is written, and another skill of that name comes before it: /skills list")
+    shell.skills.trust(skill)
+    return CommandResult(
+        text=f"Wrote {code(skill.shown)}. The model knows it from the next session on; `/skills use {skill.name}` now.",
+        data=_skill_data(skill, usable=True),
+    )
+
+
+def _named(found: SkillSet, name: str) -> Skill:
+    skill = found.get(name)
+    if skill is None:
+        names = [skill.name for skill in found.skills]
+        hint = nearest(name.lower(), names) if names else "there are none; /skills new NAME begins one"
+        raise UserError(f"There is no skill {name!r}; {hint}")
+    return skill
+
+
+def _skill_data(skill: Skill, usable: bool) -> dict[str, object]:
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "path": skill.shown,
+        "own": skill.own,
+        "usable": usable,
+        "problems": list(skill.problems),
+    }
+
+
+def _suggest_skills(shell: Shell) -> Iterable[Suggestion]:
+    try:
+        return [Suggestion(text=skill.name, note=skill.description[:60]) for skill in shell.skills.find().skills]
+    except (ClioError, OSError):
+        return ()
+
+
+SKILLS = (
+    Command(
+        name="skills",
+        summary="instructions for kinds of work, which the model loads when they fit",
+        handler=list_skills,
+        subcommands=(
+            Command(name="list", summary="every skill and where it is", handler=list_skills),
+            Command(
+                name="use",
+                argument="NAME [WORDS]",
+                summary="put it before these words",
+                handler=use,
+                suggest=_suggest_skills,
+            ),
+            Command(name="show", argument="NAME", summary="what it says", handler=show_skill, suggest=_suggest_skills),
+            Command(
+                name="new",
+                argument="NAME [--user]",
+                summary="begin one here, or one for every project",
+                handler=new_skill,
+            ),
+        ),
+    ),
+)

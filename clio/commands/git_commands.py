@@ -1,0 +1,328 @@
+"""/commit, /review and /pr: changes in git described, reviewed, and committed by the user."""
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from clio.agent.git_words import pr_prompt, task_of
+from clio.agent.side_question import SideQuestion
+from clio.commands.arguments import read
+from clio.commands.command import Command, CommandResult, GitWork, Shell, Suggestion, code, refuse
+from clio.commands.typed_line import MakePrompt, Meaning
+from clio.errors import ProviderError, UsageError, UserError
+from clio.git.commits import extract_message, format_count, format_stat, read_text, truncate_subject
+from clio.git.diffs import Difference, diff_between, diff_staged, diff_unstaged, fit_diff, get_empty_tree
+from clio.git.repository import RepositoryState, read_state, run_git
+from clio.prompt_files import load_prompt
+from clio.providers.base import OFFLINE
+from clio.storage.files import write_atomic
+
+_CHARS_PER_TOKEN = 2.5  # diffs are short words and signs
+_SHARE = 4
+"""Of the window, for the change itself: the files around it are to be read, too."""
+_MOST_TOKENS = 24_000
+_MOST_FILES = 200
+
+
+def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, window_tokens: int) -> Meaning:
+    """The request a review is. Raises UserError where there is nothing to look at, or a word means nothing."""
+    state = read_state(shell.loaded.project)
+    what, difference = _difference(state, words, staged_only=staged_only)
+    if not difference.text.strip():
+        raise UserError(f"there is nothing to review: {what} changes nothing")
+    budget_tokens = min(_MOST_TOKENS, window_tokens // _SHARE)
+    listed = [f"{count.path} {format_count(count)}" for count in difference.counts[:_MOST_FILES]]
+    more = len(difference.counts) - len(listed)
+    files = "\n".join([*listed, *([f"and {more:,} more"] if more > 0 else [])])
+    head = f"To review: {what} ({format_stat(difference.counts)})\n{files}"
+    room = max(int(budget_tokens * _CHARS_PER_TOKEN) - len(head) - 600, 1_000)
+    fitted = fit_diff(shell.redactor.redact(difference.text).text, room)
+    note = (
+        f"\n\nOf the diff {fitted.left_out}, marked where they are. Look at what is missing with the git tool "
+        "(operation diff or show, with path), as far as it matters, and say what you did not look at."
+        if not fitted.whole
+        else ""
+    )
+    return Meaning(
+        text=f"{head}\n\n{fitted.text}{note}",
+        source=f"git, {what}",
+        tools=(),
+        lead="context/review",
+        cap_tokens=_MOST_TOKENS,
+    )
+
+
+def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bool) -> tuple[str, Difference]:
+    if staged_only:
+        if words:
+            raise UsageError("/review --staged takes no further words: what is staged is looked at as a whole")
+        return "what is staged", diff_staged(state)
+    revisions = [word for word in words if _is_revision(state, word)]
+    paths = [word for word in words if word not in revisions]
+    if len(revisions) > 2:
+        raise UsageError(f"/review takes one range, such as main..HEAD, not {len(revisions)} revisions")
+    for path in paths:
+        if path.startswith("-"):
+            raise UsageError(f"/review does not know {path!r}; it takes a range, --staged, or files")
+        if not os.path.lexists(state.root / state.prefix / path) and not _was_tracked(state, path):
+            raise UserError(f"{path!r} is no revision git knows and no file here; give main..HEAD, --staged, or a file")
+    if not revisions:
+        return _open_work(state, paths)
+    span = revisions if len(revisions) > 1 or ".." in revisions[0] else [f"{revisions[0]}^!"]
+    if span[0].endswith("^!") and not _has_parent(state, revisions[0]):
+        span = [get_empty_tree(state.root), revisions[0]]
+    return " ".join([*revisions, *paths]), diff_between(
+        state.root, *span, paths=[state.prefix + path for path in paths]
+    )
+
+
+def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, Difference]:
+    """All that is not committed below the project's folder, staged or not; where paths are given, only theirs."""
+    folders = [f"{state.prefix}{path}".rstrip("/") for path in paths]
+    files = [
+        file
+        for file in state.files
+        if not file.inside
+        and file.path.startswith(state.prefix)
+        and (not folders or any(file.path == one or file.path.startswith(f"{one}/") for one in folders))
+    ]
+    what = ", ".join(paths) or "what is not committed"
+    return what, diff_unstaged(state, files) if files else Difference(text="", counts=())
+
+
+def _is_revision(state: RepositoryState, word: str) -> bool:
+    """Whether git takes the word for commits: a branch, a hash, a range; a file of that name goes before."""
+    if word.startswith("-") or (".." not in word and os.path.lexists(state.root / state.prefix / word)):
+        return False
+    try:
+        run_git(state.root, "rev-parse", "--quiet", "--verify", "--end-of-options", f"{word}^{{commit}}")
+    except UserError:
+        ends = word.replace("...", "..").split("..")
+        return len(ends) == 2 and all(not end or _is_revision(state, end) for end in ends)
+    return True
+
+
+def _was_tracked(state: RepositoryState, path: str) -> bool:
+    return any(file.path == f"{state.prefix}{path}" for file in state.files)
+
+
+def _has_parent(state: RepositoryState, revision: str) -> bool:
+    try:
+        run_git(state.root, "rev-parse", "--quiet", "--verify", f"{revision}^")
+    except UserError:
+        return False
+    return True
+
+
+MOST_COMMITS = 100
+_ANSWER_TOKENS = 2_000
+_USUAL = ("main", "master", "trunk", "develop")
+_TEMPLATES = (".github/pull_request_template.md", ".github/PULL_REQUEST_TEMPLATE.md", "docs/pull_request_template.md")
+
+
+async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
+    """The text, shown or written. base: "" for the branch this one most likely goes into. file: "" shows it.
+
+    Raises UserError where there is nothing to describe, or the file is there already.
+    """
+    project = shell.loaded.project
+    target = _target(project, file) if file else None
+    found = await asyncio.to_thread(_collect, project, base)
+    text, note, notices = await _text(shell, found)
+    text = shell.redactor.redact(text).text
+    number = len(found.commits)
+    since = f"{number} commit{'s' * (number != 1)} since {found.base}"
+    told = " ".join([f"{since}, {format_stat(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
+    if target is None:
+        return CommandResult(text=told, verbatim=text, copy=text, data={"base": found.base, "text": text})
+    await asyncio.to_thread(write_atomic, target, f"{text}\n".encode(), 0o644)
+    return CommandResult(text=f"{told} Written to {code(file)}.", data={"base": found.base, "file": str(target)})
+
+
+class _Found:
+    """What a branch holds. commits: their messages, oldest first."""
+
+    def __init__(self, base: str, commits: Sequence[str], difference: Difference, template: str) -> None:
+        self.base = base
+        self.commits = commits
+        self.difference = difference
+        self.template = template
+
+
+def _collect(project: Path, wanted: str) -> _Found:
+    state = read_state(project)
+    if state.unborn:
+        raise UserError("there is no commit yet, so there is nothing to describe; /commit makes one")
+    base = wanted or _base_of(state.root, state.branch)
+    start = _merge_base(state.root, base)
+    messages = run_git(state.root, "log", "--reverse", "--no-merges", "--no-show-signature", "--format=%B%x00",
+                   f"--max-count={MOST_COMMITS}", f"{start}..HEAD", "--")  # fmt: skip
+    commits = [one.strip() for one in messages.split("\0") if one.strip()]
+    if not commits:
+        here = state.branch or "HEAD"
+        raise UserError(
+            f"{here} has no commit that {base} does not have; commit first, or name another base: /pr BRANCH"
+        )
+    template = next(filter(None, (read_text(state.root / name, state.root) for name in _TEMPLATES)), "")
+    return _Found(base, commits, diff_between(state.root, start, "HEAD"), template)
+
+
+def _base_of(root: Path, branch: str) -> str:
+    """The remote's own branch, else the usual name that is not this branch. Raises UserError where there is none."""
+    named = run_git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", wrong=(1,))
+    candidates = [*([named] if named else []), *(f"origin/{name}" for name in _USUAL), *_USUAL]
+    for name in candidates:
+        if name != branch and run_git(root, "rev-parse", "--quiet", "--verify", f"{name}^{{commit}}", wrong=(1,)):
+            return name
+    raise UserError("which branch this one goes into is not clear; name it: /pr BRANCH")
+
+
+def _merge_base(root: Path, base: str) -> str:
+    if base.startswith("-") or not run_git(
+        root, "rev-parse", "--quiet", "--verify", f"{base}^{{commit}}", wrong=(1, 128)
+    ):
+        raise UserError(f"{base!r} is no branch and no commit git knows here; `git branch -a` lists what there is")
+    start = run_git(root, "merge-base", base, "HEAD", wrong=(1,))
+    if not start:
+        raise UserError(f"{base} and this branch have no commit in common; name another base: /pr BRANCH")
+    return start.splitlines()[0]
+
+
+async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
+    """The text, a remark on how it came about, and how the request was changed so that the server took it."""
+    if shell.provider.name == OFFLINE:
+        return _by_rule(found), ", by rule: no model is there", []
+    prompt = pr_prompt(
+        found.difference,
+        found.commits,
+        task=task_of(shell.session.messages[shell.session.own_from :]),
+        clean=lambda text: shell.redactor.redact(text).text,
+    )
+    if found.template:
+        prompt += f"\n\nThe repository's template for the description; keep its headings:\n{found.template[:4_000]}"
+    notices: list[str] = []
+    side = SideQuestion(
+        lambda: shell.light_provider,
+        asyncio.get_running_loop(),
+        shell.spending,
+        shell.efforts.effort_of,
+        tell=notices.append,
+    )
+    try:
+        answer = await side.answer(prompt, system=load_prompt("git/pr"), max_tokens=_ANSWER_TOKENS)
+    except ProviderError as error:
+        return _by_rule(found), f", by rule: {error}", notices
+    text = extract_message(answer)
+    if not text:
+        return _by_rule(found), ", by rule: the model gave no answer", notices
+    return text, "", notices
+
+
+def _by_rule(found: _Found) -> str:
+    """The commits' first lines and the files."""
+    subjects = [message.partition("\n")[0] for message in found.commits]
+    title = subjects[0] if len(subjects) == 1 else f"{subjects[-1]}"
+    body = found.commits[0].partition("\n")[2].strip() if len(found.commits) == 1 else ""
+    files = [f"- `{count.path}` ({format_count(count)})" for count in found.difference.counts[:50]]
+    more = len(found.difference.counts) - len(files)
+    return "\n".join(
+        [
+            truncate_subject(title),
+            "",
+            *([body, ""] if body else []),
+            *(["Commits:", "", *(f"- {subject}" for subject in subjects), ""] if len(subjects) > 1 else []),
+            "Files:",
+            "",
+            *files,
+            *([f"- and {more:,} more"] if more > 0 else []),
+        ]
+    )
+
+
+def _target(project: Path, file: str) -> Path:
+    """Where to write. Raises UserError where something is there, or the folder is missing."""
+    path = project / Path(file).expanduser()
+    if path.exists():
+        raise UserError(f"{file!r} is there already; give another name, or delete it first")
+    if not path.parent.is_dir():
+        raise UserError(f"the folder of {file!r} does not exist; make it first, or give another name")
+    return path
+
+
+_STAGED, _FILE = "--staged", "--file"
+
+
+def commit(shell: Shell, argument: str) -> CommandResult:
+    """Commit what is staged, or what the session changed, with a message that is shown before."""
+    return CommandResult(follow_up=GitWork(kind="commit", words=argument.strip()))
+
+
+def describe(shell: Shell, argument: str) -> CommandResult:
+    """The title and text of a pull request from this branch."""
+    given = read(argument, valued=(_FILE,))
+    if len(given.words) > 1:
+        return refuse(f"/pr takes one branch to compare with, not {len(given.words)}; for example /pr main")
+    base = given.words[0] if given.words else ""
+    return CommandResult(follow_up=GitWork(kind="pr", words=base, file=given.options.get(_FILE, "")))
+
+
+def review(shell: Shell, argument: str) -> CommandResult:
+    """A turn that only reads, over a diff."""
+    given = read(argument, switches=(_STAGED,))
+
+    async def make() -> Meaning:
+        limits = await shell.provider.limits()
+        work = partial(
+            review_meaning,
+            shell,
+            tuple(given.words),
+            staged_only=_STAGED in given.options,
+            window_tokens=limits.context_window,
+        )
+        return await asyncio.to_thread(work)
+
+    return CommandResult(follow_up=MakePrompt(said=f"/review {argument}".rstrip(), make=make))
+
+
+def _branches(shell: Shell) -> Iterable[Suggestion]:
+    """The branches there are."""
+    try:
+        names = run_git(shell.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
+    except UserError:
+        return ()
+    return (Suggestion(text=name) for name in names.splitlines())
+
+
+def _review_words(shell: Shell) -> Iterable[Suggestion]:
+    yield Suggestion(text=_STAGED, note="what is staged")
+    for branch in _branches(shell):
+        yield Suggestion(text=f"{branch.text}..HEAD", note=f"what {branch.text} does not have")
+
+
+GIT = (
+    Command(
+        name="commit",
+        argument="[WORDS]",
+        summary="commit what is staged, or what this session changed; the message is shown before",
+        handler=commit,
+        yields=True,
+    ),
+    Command(
+        name="review",
+        argument="[RANGE | --staged | FILE ...]",
+        summary="have a change looked at: what is not committed, or a range of commits; nothing is changed",
+        handler=review,
+        suggest=_review_words,
+        yields=True,
+    ),
+    Command(
+        name="pr",
+        argument="[BASE] [--file PATH]",
+        summary="title and text for a pull request of this branch; nothing is pushed",
+        handler=describe,
+        yields=True,
+        suggest=_branches,
+    ),
+)

@@ -1,0 +1,339 @@
+"""/mcp and `clio mcp`: the servers clio uses; `/mcp:server:prompt`: their prompts as commands."""
+
+import re
+import time
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from clio.commands.arguments import read
+from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, WaitFor, code, refuse
+from clio.commands.typed_line import MakePrompt, Meaning
+from clio.config.mcp_files import make_server, project_file, shown_server, trust_added, user_file
+from clio.config.mcp_write import add_server, remove_server
+from clio.errors import ClioError, UsageError
+from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
+from clio.text.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from clio.mcp.servers import Servers, Standing
+
+
+_ODD = LazyRegex(r"[^\w.-]+")
+_WORD = LazyRegex(r'"([^"]*)"|(\S+)')
+
+
+class PromptCommands:
+    """A source of commands: what the servers have said they offer. Starts none of them."""
+
+    def __init__(self, servers: "Servers") -> None:
+        self._servers = servers
+
+    def __call__(self) -> Sequence[Command]:
+        """One for each prompt that is known."""
+        return [self._command(server, prompt) for server, prompt in self._servers.prompts()]
+
+    def _command(self, server: str, prompt: OfferedPrompt) -> Command:
+        name = f"mcp:{_ODD.sub('_', server)}:{_ODD.sub('_', prompt.name)}"
+
+        def run(shell: Shell, argument: str) -> CommandResult:
+            given = fill(prompt, argument)
+            if lacking := [one.name for one in prompt.arguments if one.required and not given.get(one.name)]:
+                return refuse(f"/{name} needs {', '.join(lacking)}: write /{name} {usage(prompt)}")
+
+            async def make() -> Meaning:
+                try:
+                    reply = await self._servers.prompt(server, prompt.name, given)
+                except (CallFailed, ServerDown) as error:
+                    raise ClioError(f"the MCP server {server!r} gives no prompt {prompt.name!r}: {error}") from None
+                safe = shell.redactor.redact(reply.text).text
+                return Meaning(text=safe, source=f"the MCP server {server}")
+
+            return CommandResult(follow_up=MakePrompt(said=f"/{name} {argument}".rstrip(), make=make))
+
+        about = " ".join(prompt.description.split())[:120] or "a prompt"
+        return Command(
+            name=name,
+            argument=usage(prompt),
+            summary=f"{about} (of {server})",
+            handler=run,
+            source=f"the MCP server {server}",
+        )
+
+
+def usage(prompt: OfferedPrompt) -> str:
+    """The blanks of a prompt, as help writes them."""
+    return " ".join(one.name.upper() if one.required else f"[{one.name.upper()}]" for one in prompt.arguments)
+
+
+def fill(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
+    """The blanks of a prompt from what was typed: in their order, or as `name=value`; the last one takes the rest."""
+    names = [one.name for one in prompt.arguments]
+    given: dict[str, str] = {}
+    place = 0
+    while (found := _WORD.match(typed, place)) or (place < len(typed) and typed[place].isspace()):
+        if found is None:
+            place += 1
+            continue
+        word = found[1] if found[1] is not None else found[2]
+        name, equals, value = word.partition("=")
+        if equals and name in names:
+            given[name] = value
+            if typed[place:].startswith(f'{name}="') and (end := typed.find('"', place + len(name) + 2)) > 0:
+                given[name] = typed[place + len(name) + 2 : end]
+                place = end + 1
+                continue
+        else:
+            free = [one for one in names if one not in given]
+            if len(free) == 1:
+                given[free[0]] = typed[place:].strip() if found[1] is None else word
+                return given
+            if not free:
+                return given
+            given[free[0]] = word
+        place = found.end()
+    return given
+
+
+_SCOPES = ("project", "user")
+_ADD = "/mcp add NAME -- COMMAND [ARGUMENTS], or /mcp add NAME --url URL"
+_SECRET = LazyRegex(r"key|token|secret|passw|auth", re.IGNORECASE)
+
+
+def show(shell: Shell, argument: str) -> CommandResult:
+    """Every server and what it costs; or all of one."""
+    given = read(argument, switches=("--check",))
+    if "--check" in given.options:
+        return CommandResult(follow_up=WaitFor(saying="asking the servers", work=lambda: _checked_list(shell)))
+    standings = shell.servers.standings()
+    if given.words:
+        return _whole(_named(standings, given.words[0]), shell.servers)
+    return _list(standings, shell.servers)
+
+
+def reload(shell: Shell, argument: str) -> CommandResult:
+    """Start every server anew, and let the model have what they offer now."""
+    if argument:
+        return refuse("/mcp reload takes nothing; it starts every server anew")
+
+    async def work() -> CommandResult:
+        await shell.reload_servers()
+        return _list(shell.servers.standings(), shell.servers)
+
+    return CommandResult(follow_up=WaitFor(saying="starting the MCP servers", work=work))
+
+
+def test(shell: Shell, argument: str) -> CommandResult:
+    """Start one server beside whatever runs, and list what it offers, with times."""
+    name = argument.strip()
+    server = _named(shell.servers.standings(), name).server if name else None
+    if server is None:
+        return refuse("Which server? Write /mcp test NAME; /mcp list shows those there are")
+
+    async def work() -> CommandResult:
+        servers = shell.servers.twin()
+        begun = time.monotonic()
+        try:
+            standing = await servers.start(server.name)
+            return _whole(standing, servers, took_s=time.monotonic() - begun)
+        except ServerDown as error:
+            raise ClioError(f"the MCP server {server.name!r} cannot be used: {error}") from None
+        finally:
+            await servers.close()
+
+    return CommandResult(follow_up=WaitFor(saying=f"starting {server.name}", work=work))
+
+
+def add(shell: Shell, argument: str) -> CommandResult:
+    """Write a server into the project's file or the user's."""
+    head, _, command = f" {argument} ".partition(" -- ")
+    given = read(head, valued=("--url", "--scope", "--type"), repeated=("--env", "--header"))
+    words = read(f"-- {command}").words
+    if len(given.words) != 1 or bool(words) == ("--url" in given.options):
+        return refuse(f"Write {_ADD}")
+    scope = given.options.get("--scope", "project")
+    if scope not in _SCOPES:
+        return refuse(f"--scope is project or user, not {scope!r}")
+    env, headers = _pairs(given.many, "--env", "="), _pairs(given.many, "--header", "=:")
+    fields = {
+        "command": words[0] if words else None,
+        "args": list(words[1:]) or None,
+        "url": given.options.get("--url"),
+        "type": given.options.get("--type"),
+        "env": env or None,
+        "headers": headers or None,
+    }
+    said = {key: value for key, value in fields.items() if value is not None}
+    own = scope == "user"
+    path = user_file(shell.loaded.home) if own else project_file(shell.loaded.owner)
+    checked = make_server(given.words[0], said, str(path), own=own)
+    if shell.config.incognito:
+        return refuse("An incognito clio stores nothing; start without --incognito.")
+    add_server(path, checked)
+    if not own:
+        trust_added(shell.loaded.home, shell.loaded.owner, checked.name)
+    text = (
+        f"{code(checked.name)} stands in {code(str(path))}; clio has it from its next start. "
+        f"`/mcp test {checked.name}` tries it."
+    )
+    if literal := next(
+        (key for key, value in {**env, **headers}.items() if _SECRET.search(key) and "${" not in value), ""
+    ):
+        text += f" The value of {code(literal)} is in that file now; `${{NAME}}` would take it from the environment."
+    return CommandResult(text=text, data={"name": checked.name, "file": str(path)})
+
+
+def remove(shell: Shell, argument: str) -> CommandResult:
+    """Take a server out of the file it stands in."""
+    given = read(argument, valued=("--scope",))
+    scope = given.options.get("--scope")
+    if len(given.words) != 1 or (scope is not None and scope not in _SCOPES):
+        return refuse("Write /mcp remove NAME, with --scope project or --scope user where both files have it")
+    name = given.words[0]
+    files = {"project": project_file(shell.loaded.owner), "user": user_file(shell.loaded.home)}
+    for one in (scope,) if scope else _SCOPES:
+        if remove_server(files[one], name):
+            text = f"{code(name)} is no longer in {code(str(files[one]))}; clio is without it from its next start."
+            return CommandResult(text=text, data={"name": name, "file": str(files[one])})
+    standing = next((one for one in shell.servers.standings() if one.server.name == name), None)
+    if standing is not None:
+        return refuse(f"{name!r} stands in {standing.server.where}; take it out there by hand")
+    return refuse(f"There is no MCP server {name!r}; /mcp list shows those there are")
+
+
+def suggest_servers(shell: Shell) -> Iterable[Suggestion]:
+    """The servers' names."""
+    return [Suggestion(text=one.server.name, note=shown_server(one.server)) for one in shell.servers.standings()]
+
+
+async def _checked_list(shell: Shell) -> CommandResult:
+    servers = shell.servers.twin()
+    try:
+        return _list(await servers.reload(), servers)
+    finally:
+        await servers.close()
+
+
+def _list(standings: "Sequence[Standing]", servers: "Servers") -> CommandResult:
+    told = [f"- {problem}" for problem in servers.problems]
+    told += [f"- {one.server.name}: {one.why}" for one in standings if one.state == "failed"]
+    data = [_data(one, servers) for one in standings]
+    if not standings:
+        none = f"No MCP servers; `{_ADD}` adds one."
+        return CommandResult(text="\n".join([none, *(["", *told] if told else [])]), data=data)
+    rows = tuple(
+        (
+            one.server.name,
+            one.state if one.server.enabled else "switched off",
+            f"{len(one.catalog.tools):,}" if one.catalog else "?",
+            f"{servers.tokens(one.server.name):,}" if one.catalog else "?",
+            f"{len(one.catalog.resources):,}" if one.catalog else "?",
+            f"{len(one.catalog.prompts):,}" if one.catalog else "?",
+            shown_server(one.server),
+        )
+        for one in standings
+    )
+    columns = ("server", "state", "tools", "tokens", "resources", "prompts", "what it is")
+    return CommandResult(text="\n".join(told), table=Table(columns=columns, rows=rows, wide=6, cut=True), data=data)
+
+
+def _whole(standing: "Standing", servers: "Servers", took_s: float | None = None) -> CommandResult:
+    server, catalog = standing.server, standing.catalog
+    seconds = standing.seconds if took_s is None else took_s
+    rows = [
+        ("server", f"{server.name}, from {server.where}"),
+        ("what it is", shown_server(server)),
+        ("state", _state(standing)),
+        ("calls itself", " ".join(filter(None, (catalog.server, catalog.version))) if catalog else ""),
+        ("started in", f"{seconds:.2f} s" if seconds is not None else ""),
+        ("what else it writes", str(standing.log) if standing.log and standing.log.exists() else ""),
+    ]
+    if catalog:
+        offered = set(server.tools) if server.tools is not None else None
+        names = servers.names_of(server.name)
+        for tool in catalog.tools:
+            name = names.get(tool.name, "")
+            left_out = " (left out by `tools:`)" if offered is not None and tool.name not in offered else ""
+            rows.append(("tool", f"{name or tool.name}{left_out}: {_first_line(tool.description)}"))
+        rows += [("resource", f"@{server.name}:{one.uri} {one.name}".rstrip()) for one in catalog.resources]
+        rows += [("prompt", f"/mcp:{server.name}:{one.name} {_first_line(one.description)}") for one in catalog.prompts]
+    table = Table(columns=("what", "value"), rows=tuple(row for row in rows if row[1]), wide=1)
+    return CommandResult(table=table, data=_data(standing, servers) | {"seconds": seconds})
+
+
+def _data(standing: "Standing", servers: "Servers") -> dict[str, object]:
+    catalog = standing.catalog
+    return {
+        "name": standing.server.name,
+        "where": standing.server.where,
+        "what": shown_server(standing.server),
+        "enabled": standing.server.enabled,
+        "state": standing.state,
+        "why": standing.why,
+        "tools": [tool.name for tool in catalog.tools] if catalog else None,
+        "resources": [one.uri for one in catalog.resources] if catalog else None,
+        "prompts": [one.name for one in catalog.prompts] if catalog else None,
+        "tokens": servers.tokens(standing.server.name) if catalog else None,
+    }
+
+
+def _state(standing: "Standing") -> str:
+    if not standing.server.enabled:
+        return "switched off"
+    return f"failed: {standing.why}" if standing.state == "failed" else standing.state
+
+
+def _named(standings: "Sequence[Standing]", name: str) -> "Standing":
+    found = next((one for one in standings if one.server.name == name), None)
+    if found is None:
+        raise UsageError(f"There is no MCP server {name!r}; /mcp list shows those there are")
+    return found
+
+
+def _pairs(many: dict[str, tuple[str, ...]], option: str, signs: str) -> dict[str, str]:
+    """`--env K=V`, as often as it is given. Raises UsageError."""
+    found: dict[str, str] = {}
+    for text in many.get(option, ()):
+        sign = next((char for char in text if char in signs), "")
+        name, _, value = text.partition(sign or "=")
+        if not sign or not name.strip():
+            raise UsageError(f"{option} takes a name and a value, such as {option} NAME=VALUE, not {text!r}")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def _first_line(text: str) -> str:
+    return text.strip().splitlines()[0][:160] if text.strip() else ""
+
+
+MCP = (
+    Command(
+        name="mcp",
+        summary="the servers whose tools the model has",
+        handler=show,
+        subcommands=(
+            Command(name="list", argument="[--check]", summary="every server; --check starts each", handler=show),
+            Command(name="show", argument="NAME", summary="all of one server", handler=show, suggest=suggest_servers),
+            Command(
+                name="add",
+                argument="NAME [--env K=V] [--header K=V] [--scope project|user] --url URL | -- COMMAND ...",
+                summary="use a further server",
+                handler=add,
+            ),
+            Command(
+                name="remove",
+                argument="NAME [--scope project|user]",
+                summary="use it no longer",
+                handler=remove,
+                suggest=suggest_servers,
+            ),
+            Command(
+                name="test",
+                argument="NAME",
+                summary="start it and list what it offers",
+                handler=test,
+                suggest=suggest_servers,
+            ),
+            Command(name="reload", summary="start all anew; the model has what they offer then", handler=reload),
+        ),
+    ),
+)

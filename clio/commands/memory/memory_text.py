@@ -1,0 +1,315 @@
+"""What all commands about memory share: kinds, ages and sources as text, access, completion."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from msgspec import structs
+from msgspec.structs import replace
+
+from clio.commands.arguments import nearest
+from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, refuse
+from clio.commands.session_table import title_of
+from clio.errors import ClioError, UsageError
+from clio.memory.inert import shortened
+from clio.memory.records import KINDS, Entry, Freshness, Kind, Knowledge, Note, Provenance
+from clio.memory.typed.record import MemoryRecord
+from clio.text.formatting import format_stored_time
+
+if TYPE_CHECKING:
+    from clio.sessions.state import SessionInfo
+
+
+PLURALS: dict[Kind, str] = {
+    "discovery": "discoveries",
+    "solution": "solutions",
+    "pattern": "patterns",
+    "workflow": "workflows",
+    "failure": "failures",
+    "rule": "rules",
+}
+_SECTIONS: dict[str, Kind] = {
+    "fact": "discovery",
+    "facts": "discovery",
+    "problem_solution": "solution",
+    "problem_solutions": "solution",
+    "code_pattern": "pattern",
+    "code_patterns": "pattern",
+    "context_rule": "rule",
+    "context_rules": "rule",
+}
+MARKS: dict[Freshness, str] = {"unbound": "", "fresh": "=", "drifted": "≠", "gone": "✗"}
+STATES: dict[Freshness, str] = {
+    "unbound": "",
+    "fresh": "unchanged",
+    "drifted": "changed since",
+    "gone": "gone",
+}
+WHO = {"user": "you", "model": "the model", "tool": "a tool", "unknown": "unknown"}
+_SAID = {"user": "you", "model": "the model", "tool": "a tool's result, word for word"}
+_AROUND_CHARS, _BEFORE_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_UNITS = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
+SHORT_ID = 8
+"""Characters of the end of an id, which tell one memory from another."""
+
+
+def short_id(record: MemoryRecord) -> str:
+    """The end of its id, as tables show it and commands take it."""
+    return record.id[-SHORT_ID:]
+
+
+def kind_named(word: str) -> Kind:
+    """The kind a person means: "solution", "solutions", or the file's "problem_solutions". Raises UsageError."""
+    wanted = word.strip().lower().replace("-", "_")
+    for kind in KINDS:
+        if wanted in (kind, PLURALS[kind]):
+            return kind
+    if wanted in _SECTIONS:
+        return _SECTIONS[wanted]
+    raise UsageError(f"There is no kind {word!r} of project knowledge; {nearest(wanted, KINDS)}")
+
+
+def entry_table(
+    entries: Iterable[Entry], freshness: Mapping[str, Freshness], *, now: float, with_kind: bool = True
+) -> Table:
+    """Entries as a person looks them over; `now` in seconds since the epoch. Where some are shared, with who did."""
+    listed = list(entries)
+    shared = any(entry.by for entry in listed)
+    rows = [
+        (
+            entry.id,
+            entry.kind,
+            structs.replace(entry, examples=()).line,
+            f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
+            short_age(now, entry.confirmed),
+            *([shortened(entry.by, _NAME_CHARS)] if shared else []),
+            MARKS[freshness.get(entry.id, "unbound")],
+        )
+        for entry in listed
+    ]
+    columns = ("id", "kind", "what", "sure", "age", *(["by"] if shared else []), "")
+    if with_kind:
+        return Table(columns=columns, rows=tuple(rows), wide=2, cut=True)
+    return Table(columns=columns[:1] + columns[2:], rows=tuple(row[:1] + row[2:] for row in rows), wide=1, cut=True)
+
+
+def legend(states: Iterable[Freshness]) -> str:
+    """What the marks mean that stand in a table; empty where none does."""
+    present = set(states)
+    meant = [f"{mark} {STATES[state]}" for state, mark in MARKS.items() if mark and state in present]
+    return f"Examples: {', '.join(meant)}." if meant else ""
+
+
+def bare_line(entry: Entry) -> str:
+    """An entry on one line without its examples, how often it was said standing behind it."""
+    line = structs.replace(entry, examples=()).line
+    return f"{line} (×{entry.times})" if entry.times > 1 else line
+
+
+def short_age(now: float, then: float) -> str:
+    """How long ago that was, in at most seven columns; "–" where nobody knows."""
+    if not then:
+        return "–"
+    seconds = max(now - then, 0.0)
+    if seconds < 60:
+        return "now"
+    for limit, unit_s, unit in _UNITS:
+        if seconds < limit:
+            return f"{int(seconds // unit_s)} {unit}"
+    return f"{int(seconds // (365 * 86_400))} y"
+
+
+def ago(now: float, then: float) -> str:
+    """The same in a sentence: "3 d ago", "just now"."""
+    age = short_age(now, then)
+    return "just now" if age == "now" else f"{age} ago"
+
+
+def date(then: float) -> str:
+    """A day and a time on this machine's clock; "–" where nobody knows."""
+    return format_stored_time("%Y-%m-%d %H:%M", then) if then else "–"
+
+
+def block_bar(share: float, cells: int) -> str:
+    """A share of `cells` columns drawn with block characters; what is not zero shows at least a sliver."""
+    eighths = round(min(max(share, 0.0), 1.0) * cells * 8)
+    if share > 0:
+        eighths = max(eighths, 1)
+    full, rest = divmod(eighths, 8)
+    return "█" * full + (_EIGHTHS[rest] if rest else "")
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """The number with its noun: "1 entry", "2 entries"."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def entries_of(number: int) -> str:
+    """So many entries."""
+    return count(number, "entry", "entries")
+
+
+def around(text: str, query: str) -> str:
+    """Up to 160 characters on one line, the first word of the query that stands in the text among them."""
+    flat = " ".join(text.split())
+    lower = flat.lower()
+    places = [place for word in query.lower().split() if (place := lower.find(word[: max(len(word) - 2, 3)])) >= 0]
+    start = max(min(min(places, default=0) - _BEFORE_CHARS, len(flat) - _AROUND_CHARS), 0)
+    end = start + _AROUND_CHARS
+    return f"{'… ' if start else ''}{flat[start:end].strip()}{' …' if end < len(flat) else ''}"
+
+
+def short_key(key: str) -> str:
+    """A note's key on one line, cut where it would push everything else out of a table."""
+    flat = " ".join(key.split())
+    return flat if len(flat) <= _KEY_CHARS else flat[: _KEY_CHARS - 1] + "…"
+
+
+def who_said(entry: Entry) -> str:
+    """Who asserted an entry, in words; "unknown" where the file does not say."""
+    if entry.by and (entry.provenance is None or entry.provenance.asserted_by == "user"):
+        return entry.by
+    said = _SAID[entry.provenance.asserted_by] if entry.provenance else "unknown"
+    return f"{said}, at {entry.by}'s" if entry.by else said
+
+
+def session_words(shell: Shell, session_id: str) -> str:
+    """The name and the day of the session an entry came from, as far as it is still there."""
+    if not session_id:
+        return "none: it was given on the command line or by another program"
+    if session_id == shell.session.id:
+        return "this session"
+    info: SessionInfo | None = next((info for info in shell.store.list() if info.id == session_id), None)
+    if info is None:
+        return f"{session_id}, which is no longer stored"
+    return f"{title_of(info)} ({date(info.created_at)}), {info.id}"
+
+
+def size(number: int) -> str:
+    """So many bytes, in thousands where there are many."""
+    return f"{number:,} bytes" if number < 1_000 else f"{number / 1_000:,.1f} kB"
+
+
+_MAX_SUGGESTED, _NOTE_CHARS = 60, 200
+_OFF = "Memory is off in an incognito clio: nothing is read from it and nothing stored; start clio without --incognito."
+
+
+def remembers(handler: Handler) -> Handler:
+    """The handler, which refuses in an incognito clio before it looks at anything."""
+
+    @wraps(handler)
+    def guarded(shell: Shell, argument: str) -> CommandResult:
+        return refuse(_OFF) if shell.config.incognito else handler(shell, argument)
+
+    return guarded
+
+
+def names_repository(handler: Handler) -> Handler:
+    """The handler of a command that shows the project's memory, with the label of memory that is not the user's.
+
+    The label stands before the text, and in data that is an object as `came_with_repository`.
+    """
+
+    @wraps(handler)
+    def labelled(shell: Shell, argument: str) -> CommandResult:
+        result = handler(shell, argument)
+        if not result.ok or not shell.loaded.has_foreign_memory:
+            return result
+        data = result.data
+        if isinstance(data, dict):
+            data = {**cast(dict[str, Any], data), "came_with_repository": True}
+        return replace(result, text=f"{describe_foreign_memory(shell)} {result.text}".rstrip(), data=data)
+
+    return labelled
+
+
+def describe_foreign_memory(shell: Shell) -> str:
+    """The sentence before memory that came with the project, or of which that cannot be told."""
+    if shell.loaded.memory_doubt:
+        return (
+            "clio cannot tell whether it wrote this project's memory itself: until you trust it (`/trust`), "
+            "it counts as the repository's statement, not yours."
+        )
+    return "The repository's statement, not yours until you trust it (`/trust`): this project's memory came with it."
+
+
+def by_user(shell: Shell) -> Provenance:
+    """The person at this clio said so, in the running session if it is one that is stored."""
+    session = shell.session
+    last = session.messages[-1].id if session.messages else ""
+    return Provenance(session=session.id, message=last, asserted_by="user") if session.persistent else _AT_THE_DOOR
+
+
+_AT_THE_DOOR = Provenance(asserted_by="user")
+
+
+def entry_data(entry: Entry, freshness: Freshness = "unbound") -> dict[str, Any]:
+    """An entry in JSON's own types: all its fields, its line, and how it stands to its examples."""
+    return msgspec.to_builtins(entry) | {"line": entry.line, "freshness": freshness}
+
+
+def note_data(note: Note) -> dict[str, Any]:
+    """A note in JSON's own types."""
+    return {"key": note.key, "content": note.content, "timestamp": note.timestamp}
+
+
+def newest_first(knowledge: Knowledge) -> list[Entry]:
+    """The entries kind by kind, and of each kind the last confirmed first."""
+    places = {kind: place for place, kind in enumerate(KINDS)}
+    return sorted(knowledge.entries, key=lambda entry: (places[entry.kind], -entry.confirmed, entry.id))
+
+
+def suggest_entry(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The ids of the entries, their words beside them, the last confirmed first; only for the first word."""
+    return () if " " in argument else suggest_several(shell, argument)
+
+
+def suggest_several(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The same for the last of several words, without those that are named already."""
+    *named, typed = argument.split(" ")
+    return _quietly(shell, lambda shell: _entries(shell, typed.lower(), named))
+
+
+def suggest_notes(shell: Shell) -> Iterable[Suggestion]:
+    """The keys of the notes, newest first."""
+    return _quietly(shell, _notes)
+
+
+def suggest_options(*options: tuple[str, str]) -> SuggestWord:
+    """Options with their notes, those that stand there already left out."""
+
+    def suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
+        before = argument.split(" ")[:-1]
+        return (Suggestion(text=option, note=note) for option, note in options if option not in before)
+
+    return suggest
+
+
+def suggest_words(*words: tuple[str, str]) -> Suggest:
+    """Fixed words, each with its note."""
+    return lambda shell: (Suggestion(text=word, note=note) for word, note in words)
+
+
+def _quietly(shell: Shell, find: Callable[[Shell], Iterable[Suggestion]]) -> Iterable[Suggestion]:
+    """What there is to offer; a damaged file is told by the command, not while its name is typed."""
+    if shell.config.incognito:
+        return ()
+    try:
+        return list(find(shell))[:_MAX_SUGGESTED]
+    except (ClioError, OSError):
+        return ()
+
+
+def _entries(shell: Shell, typed: str, named: Sequence[str]) -> Iterable[Suggestion]:
+    fitting = [entry for entry in shell.memory.knowledge().entries if entry.id.lower().startswith(typed)]
+    newest = sorted(fitting, key=lambda entry: -entry.confirmed)[: _MAX_SUGGESTED + len(named)]
+    return (Suggestion(text=entry.id, note=entry.line[:_NOTE_CHARS]) for entry in newest if entry.id not in named)
+
+
+def _notes(shell: Shell) -> Iterable[Suggestion]:
+    return (
+        Suggestion(text=note.key, note=" ".join(note.content[:_NOTE_CHARS].split()))
+        for note in shell.memory.list_notes()
+    )

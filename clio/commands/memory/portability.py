@@ -1,0 +1,465 @@
+"""/memory export, import and wipe: everything that was learned, to hand on, take in or delete."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from clio.commands.arguments import Given, nearest, read
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    LongWork,
+    Shell,
+    Suggestion,
+    Table,
+    Track,
+    code,
+    refuse,
+)
+from clio.commands.memory.memory_text import count, entries_of, remembers, size, suggest_options
+from clio.commands.session_table import suggest_paths
+from clio.config.paths import display
+from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError
+from clio.memory.control.bundle import SECTIONS, Bundle, KnowledgePart, Section, decode_bundle, encode_bundle, is_bundle
+from clio.memory.control.export import entries_in, knowledge_alone, make_bundle
+from clio.memory.control.hoards import WIPE_SCOPES, WipeScope, hoards_of
+from clio.memory.control.intake import take_in
+from clio.memory.control.places import Places
+from clio.memory.control.survey import Doomed, survey
+from clio.memory.control.taken import Taken
+from clio.memory.control.wipe import wipe as delete
+from clio.memory.ltm.imports import read_foreign
+from clio.memory.memories import SCOPES
+from clio.memory.records import Provenance
+from clio.memory.typed.record import MemoryRecord
+from clio.memory.typed.store import Scope
+from clio.memory.undo import UndoLog
+from clio.sessions.state import SessionInfo
+from clio.storage.files import write_atomic
+from clio.text.decay import HARD_LIMIT
+from clio.text.formatting import format_stored_time
+
+WHAT = {
+    "all": "everything that was learned",
+    "knowledge": "the project knowledge, as an ltm.json",
+    "memories": "facts, events, notes, preferences",
+    "notes": "the notes by their keys",
+    "scenarios": "your kinds of work",
+    "styles": "what was learned about styles, and your own ones",
+    "feedback": "what was said of answers",
+}
+SHOWN = "-"
+_NAMES = {
+    "knowledge": ("entry of project knowledge", "entries of project knowledge"),
+    "knowledge_archived": ("archived", "archived"),
+    "project_memories": ("memory of the project", "memories of the project"),
+    "project_replaced": ("replaced", "replaced"),
+    "project_archived": ("archived", "archived"),
+    "user_memories": ("memory of yours", "memories of yours"),
+    "user_replaced": ("replaced", "replaced"),
+    "user_archived": ("archived", "archived"),
+    "notes": ("note", "notes"),
+    "style_files": ("style of your own", "styles of your own"),
+    "feedback": ("line of feedback", "lines of feedback"),
+}
+
+
+@remembers
+def export(shell: Shell, argument: str) -> CommandResult:
+    """Everything that was learned, secrets replaced: into a file, or shown."""
+    given = read(argument, switches=("--force",), valued=("--what",))
+    if len(given.words) > 1:
+        return refuse(f"/memory export takes one path, not {given.text!r}; put quotes around one with blanks in it")
+    path = Path(given.words[0]).expanduser() if given.words and given.words[0] != SHOWN else None
+    what = _what(given.options.get("--what"), path)
+    if path is not None and (reason := _unwritable(path, force="--force" in given.options)):
+        return refuse(reason)
+    shell.memory.knowledge()  # refuses where memory is off
+    data, counts = _written(shell, what)
+    if path is None:
+        return CommandResult(verbatim=data.decode("utf-8"), data=msgspec.json.decode(data))
+    try:
+        write_atomic(path, data)
+    except OSError as error:
+        return refuse(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
+    if what == ("knowledge",):
+        number = counts.get("knowledge", 0)
+        told, more = entries_of(number), {"entries": number}
+    else:
+        told, more = in_words(counts) or "nothing, since nothing was learned yet", {"counts": counts}
+    return CommandResult(
+        text=f"Wrote {code(str(path))} ({size(len(data))}): {told}.",
+        data={"path": str(path), "bytes": len(data)} | more,
+    )
+
+
+def places_of(shell: Shell) -> Places:
+    """Where this shell's project and person keep what was learned."""
+    return Places(project=shell.loaded.owner, home=shell.loaded.home)
+
+
+def in_words(counts: dict[str, int]) -> str:
+    """What there is how much of, such as "12 entries of project knowledge, 3 notes"."""
+    return ", ".join(count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES)
+
+
+def _written(shell: Shell, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
+    def clean(text: str) -> str:
+        return shell.redactor.redact(text).text
+
+    places = places_of(shell)
+    if what == ("knowledge",):
+        data = knowledge_alone(places, clean)
+        return data, {"knowledge": entries_in(msgspec.Raw(data))}
+    bundle = make_bundle(places, clean=clean, now=time.time(), what=what)
+    return encode_bundle(bundle), bundle.head.counts
+
+
+def _what(name: str | None, path: Path | None) -> tuple[Section, ...]:
+    """The sections that are meant; a file whose name ends in ltm.json is one, unless somebody says otherwise."""
+    if name is None:
+        return ("knowledge",) if path and path.name.endswith("ltm.json") else SECTIONS
+    wanted = name.strip().lower()
+    if wanted == "all":
+        return SECTIONS
+    for section in SECTIONS:
+        if wanted == section:
+            return (section,)
+    raise UsageError(f"There is no part {name!r} to export; {nearest(wanted, WHAT)}")
+
+
+def _unwritable(path: Path, *, force: bool) -> str:
+    """Why nothing can be written there; empty where it can."""
+    if path.is_dir():
+        return f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'all.json')!r}"
+    if path.exists() and not force:
+        return f"{str(path)!r} exists; --force replaces it"
+    if not path.parent.is_dir():
+        return f"There is no folder {str(path.parent)!r} to write {path.name!r} into; make it first"
+    return ""
+
+
+MAX_IMPORT_BYTES = 500_000_000
+
+
+@remembers
+def import_(shell: Shell, argument: str) -> CommandResult:
+    """Take in everything of a bundle, or the entries of another ltm.json, also one of the Perl CLIO's.
+
+    Nobody at this clio has said them: where the file names no one, the model has.
+    """
+    given = read(argument, switches=("--dry-run",), valued=("--scope",))
+    if len(given.words) != 1:
+        return refuse("Which file? Write /memory import PATH; quotes go around a path with blanks in it")
+    path, scope, dry_run = Path(given.words[0]).expanduser(), _scope(given), "--dry-run" in given.options
+    shell.memory.knowledge()  # refuses where memory is off
+    data = _data_of(path)
+    if is_bundle(data):
+        bundle = decode_bundle(data, path)
+        return _long(lambda track: _bundle(shell, path, bundle, scope, dry_run=dry_run, track=track))
+    if scope == "user":
+        return refuse(f"{str(path)!r} is an ltm.json, and all of it is the project's; leave out --scope user")
+    return _long(lambda track: _knowledge(shell, path, data, dry_run=dry_run, track=track))
+
+
+def _long(work: Callable[[Track], CommandResult]) -> CommandResult:
+    return CommandResult(follow_up=LongWork(label="importing", work=work))
+
+
+def _bundle(
+    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: Track
+) -> CommandResult:
+    taken = _take(shell, path, bundle, scope, dry_run=dry_run, track=track)
+    data = {
+        "path": str(path),
+        "dry_run": dry_run,
+        "parts": [msgspec.to_builtins(one) for one in taken],
+    }
+    if not taken:
+        whose = "" if scope is None else f" of the {scope}'s"
+        return CommandResult(text=f"There is nothing{whose} in {code(str(path))}.", data=data)
+    changes = sum(one.changes for one in taken)
+    head = bundle.head
+    origin = f", written {format_stored_time('%Y-%m-%d', head.at)} in {code(head.project or '?')}"
+    verb = "Would change" if dry_run else "Changed"
+    text = f"{verb} {count(changes, 'thing', 'things')} from {code(str(path))}{origin if head.at else ''}."
+    if not changes:
+        nothing = "Nothing would change" if dry_run else "Nothing changed"
+        text = f"{nothing}: all of {code(str(path))} is known, or stays as it is here."
+    tastes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
+    if tastes and (rules := _rules(bundle, scope)):
+        text += (
+            f" {count(rules, 'rule or hard limit in it reaches', 'rules and hard limits in it reach')} every prompt."
+        )
+    if changes and not dry_run:
+        text += (
+            " `/memory undo` takes memories, knowledge and notes back as one change; archives, scenarios, styles "
+            "and ratings only grow."
+        )
+    return CommandResult(text=text, table=_import_table(taken), data=data)
+
+
+def _knowledge(shell: Shell, path: Path, data: bytes, *, dry_run: bool, track: Track) -> CommandResult:
+    text = data.decode("utf-8-sig", "replace")
+    read_foreign(text)
+    part = KnowledgePart(ltm=msgspec.Raw(text.encode("utf-8", "replace")))
+    taken = _take(shell, path, Bundle(knowledge=part), None, dry_run=dry_run, track=track)
+    one = taken[0] if taken else Taken(section="knowledge", scope="project", what="")
+    parts = [f"{one.new:,} new", f"{one.changed:,} confirmed", f"{one.known:,} skipped, being known already"]
+    undo = " `/memory undo` takes that back." if one.changes and not dry_run else ""
+    would = "It would be from" if dry_run else "From"
+    return CommandResult(
+        text=f"{would} {code(str(path))}: {', '.join(parts)}.{undo}",
+        data={"path": str(path), "added": one.new, "confirmed": one.changed, "skipped": one.known}
+        | ({"dry_run": True} if dry_run else {}),
+    )
+
+
+def _take(
+    shell: Shell, path: Path, bundle: Bundle, scope: Scope | None, *, dry_run: bool, track: Track
+) -> tuple[Taken, ...]:
+    places = places_of(shell)
+    return take_in(
+        places,
+        bundle,
+        by=Provenance(session=shell.session.id),
+        now=time.time(),
+        clean=lambda text: shell.redactor.redact(text).text,
+        undo=UndoLog(places.undo),
+        name=path.name,
+        scope=scope,
+        dry_run=dry_run,
+        stop=track.stop,
+        tell=track.tell,
+    )
+
+
+def _import_table(taken: tuple[Taken, ...]) -> Table:
+    """What became of each part, and only the columns that have anything to say."""
+    names = ("new", "changed", "known", "kept", "forgotten", "unusable")
+    heads = {"changed": "newer", "kept": "stays as here", "forgotten": "forgotten here", "unusable": "not readable"}
+    used = [name for name in names if any(getattr(one, name) for one in taken)]
+    rows = tuple((one.what, *(f"{getattr(one, name):,}" for name in used)) for one in taken)
+    return Table(columns=("what", *(heads.get(name, name) for name in used)), rows=rows)
+
+
+def _rules(bundle: Bundle, scope: Scope | None) -> int:
+    """How many of the preferences in it are rules or hard limits that hold."""
+    part = bundle.memories.user.records if bundle.memories and scope != "project" else ()
+    return sum(record.is_live and _is_rule(record) for record in part)
+
+
+def _is_rule(record: MemoryRecord) -> bool:
+    return record.type == "preference" and (
+        record.explicit or (record.score is not None and record.score <= HARD_LIMIT)
+    )
+
+
+def _scope(given: Given) -> Scope | None:
+    name = given.options.get("--scope")
+    if name is None:
+        return None
+    if name.lower() not in SCOPES:
+        raise UsageError(f"A bundle holds what is the project's and what is the user's: project or user, not {name!r}")
+    return cast(Scope, name.lower())
+
+
+def _data_of(path: Path) -> bytes:
+    if not path.exists():
+        raise UserError(f"There is no file {str(path)!r} to import; give the path of a bundle or an ltm.json")
+    if not path.is_file():
+        raise UserError(f"{str(path)!r} is no file; give the path of a bundle or an ltm.json")
+    if path.stat().st_size > MAX_IMPORT_BYTES:
+        large = size(path.stat().st_size)
+        raise UserError(f"{str(path)!r} has {large}, which nothing clio exports has; is it another file?")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"{str(path)!r} cannot be read ({error.strerror}); nothing was imported") from error
+
+
+WIPE_CHOICES = {
+    "project": "all that was learned in this project",
+    "user": "your memories and preferences",
+    "styles": "what was learned about styles",
+    "all": "all three",
+}
+_SESSIONS_STAY = "the sessions, which --sessions deletes too"
+_STAYS = {"user": "scenarios.yaml and config.yaml", "styles": "the style files you wrote"}
+
+
+@remembers
+def wipe(shell: Shell, argument: str) -> CommandResult:
+    """Show what would go, and delete it once the person has typed whose it is."""
+    given = read(argument, switches=("--yes", "--dry-run", "--sessions"), valued=("--scope",))
+    named = given.options.get("--scope") or (given.words[0] if given.words else None)
+    if named is None or len(given.words) > ("--scope" not in given.options):
+        return refuse(
+            f"Wipe what? Write /memory wipe --scope {'|'.join(WIPE_CHOICES)}; it shows what would go, and asks"
+        )
+    scope, scopes = _scopes(named)
+    with_sessions = "--sessions" in given.options
+    if with_sessions and "project" not in scopes:
+        return refuse("Sessions are the project's: --sessions goes with --scope project or all")
+    shell.memory.knowledge()  # refuses where memory is off
+    hoards = hoards_of(places_of(shell), scopes)
+    doomed = survey(places_of(shell), hoards)
+    sessions = shell.store.list() if with_sessions else []
+    data = {"scope": scope, "wiped": False, "parts": [_data(shell, one) for one in doomed], "sessions": len(sessions)}
+    stays = _stays(scopes, with_sessions=with_sessions)
+    if not doomed and not sessions:
+        return CommandResult(text=f"There is nothing to wipe. {stays}", data=data)
+    if "--dry-run" in given.options:
+        return CommandResult(
+            text=f"This would go for good. {stays}", table=_wipe_table(shell, doomed, sessions), data=data
+        )
+    if "--yes" not in given.options:
+        then = f"/memory wipe --scope {scope} --yes{' --sessions' if with_sessions else ''}"
+        return CommandResult(
+            text=f"This goes for good, without an undo. {stays} `/memory export all.json` keeps a copy.",
+            table=_wipe_table(shell, doomed, sessions),
+            data=data,
+            follow_up=Confirm(question="Delete all of it for good?", then=then, word=scope),
+        )
+    table = _wipe_table(shell, doomed, sessions)
+    gone, left = _delete_sessions(shell, sessions)
+    delete(places_of(shell), hoards)
+    shell.memory.wiped()
+    return CommandResult(
+        text=f"Deleted for good. {stays}{_still_running(shell, left)}",
+        table=table,
+        data=data | {"wiped": True, "sessions": gone},
+    )
+
+
+def _scopes(name: str) -> tuple[str, tuple[WipeScope, ...]]:
+    wanted = name.strip().lower()
+    if wanted == "all":
+        return wanted, WIPE_SCOPES
+    for scope in WIPE_SCOPES:
+        if wanted == scope:
+            return wanted, (scope,)
+    raise UsageError(f"There is no scope {name!r} to wipe; {nearest(wanted, WIPE_CHOICES)}")
+
+
+def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
+    """What is no part of it, and what would take the sessions along."""
+    kept = [_SESSIONS_STAY] if "project" in scopes and not with_sessions else []
+    kept += [_STAYS[scope] for scope in scopes if scope in _STAYS]
+    return f"What stays: {'; '.join(kept)}." if kept else ""
+
+
+def _wipe_table(shell: Shell, doomed: Sequence[Doomed], sessions: Sequence[SessionInfo]) -> Table:
+    rows = [
+        (one.hoard.what, "" if one.records is None else f"{one.records:,}", size(one.bytes), _where(shell, one))
+        for one in doomed
+    ]
+    if sessions:
+        rows.append(("sessions", f"{len(sessions):,}", "", ".clio/sessions"))
+    return Table(columns=("what", "how many", "size", "where"), rows=tuple(rows))
+
+
+def _where(shell: Shell, one: Doomed) -> str:
+    hoard = one.hoard
+    files = hoard.files()
+    place = files[0] if len(files) == 1 else hoard.folder / hoard.names[0]
+    shown = hoard.folder if hoard.names == ("*",) else place
+    return display(shown, project=shell.loaded.project, user_home=shell.loaded.home.parent)
+
+
+def _data(shell: Shell, one: Doomed) -> dict[str, object]:
+    return {
+        "what": one.hoard.kind,
+        "records": one.records,
+        "bytes": one.bytes,
+        "files": [str(path) for path in one.hoard.files()],
+    }
+
+
+def _delete_sessions(shell: Shell, sessions: Sequence[SessionInfo]) -> tuple[int, int]:
+    """How many were deleted, and how many are open somewhere and stay."""
+    gone = left = 0
+    for info in sessions:
+        try:
+            shell.store.delete(info.id)
+            gone += 1
+        except SessionLocked:
+            left += 1
+        except SessionNotFound:
+            gone += 1  # somebody else was faster
+    return gone, left
+
+
+def _still_running(shell: Shell, left: int) -> str:
+    """What a wipe cannot reach: conversations that go on."""
+    others = sum(info.running for info in shell.store.list() if info.id != shell.session.id)
+    parts = [f" {count(left, 'session is', 'sessions are')} open and stay."] if left else []
+    if shell.session.messages:
+        parts.append(f" This conversation keeps what it was given; {code('/session new')} starts without it.")
+    if others:
+        parts.append(f" {count(others, 'other conversation is', 'other conversations are')} open here and keep theirs.")
+    return "".join(parts)
+
+
+_OPTIONS = suggest_options(
+    ("--what", "all, or only one part, such as knowledge"), ("--force", "replace the file that is there")
+)
+_IMPORT_OPTIONS = suggest_options(
+    ("--scope", "only what is the project's, or the user's"), ("--dry-run", "only count what would change")
+)
+
+_WIPE_OPTIONS = suggest_options(
+    ("--scope", "whose: the project's, the user's, styles, or all"),
+    ("--sessions", "the project's conversations, too"),
+    ("--dry-run", "only show what would go"),
+)
+
+
+def _suggest_export(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    before, _, word = argument.rpartition(" ")
+    if before.endswith("--what"):
+        return (Suggestion(text=name, note=note) for name, note in WHAT.items())
+    return _OPTIONS(shell, argument) if word.startswith("-") else suggest_paths(word)
+
+
+def _suggest_import(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    before, _, word = argument.rpartition(" ")
+    if before.endswith("--scope"):
+        return (Suggestion(text=name) for name in SCOPES)
+    return _IMPORT_OPTIONS(shell, argument) if word.startswith("-") else suggest_paths(word)
+
+
+def _suggest_wipe(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    before, _, word = argument.rpartition(" ")
+    if before.endswith("--scope"):
+        return (Suggestion(text=name, note=note) for name, note in WIPE_CHOICES.items())
+    return _WIPE_OPTIONS(shell, argument) if not word or word.startswith("-") else ()
+
+
+CONTROL_ROWS: tuple[Command, ...] = (
+    Command(
+        name="export",
+        argument="[PATH] [--what PART] [--force]",
+        summary="write everything that was learned into one file",
+        handler=export,
+        suggest_word=_suggest_export,
+    ),
+    Command(
+        name="import",
+        argument="PATH [--scope S] [--dry-run]",
+        summary="take in what another clio exported, or an ltm.json",
+        handler=import_,
+        suggest_word=_suggest_import,
+    ),
+    Command(
+        name="wipe",
+        argument="--scope S [--sessions] [--dry-run] [--yes]",
+        summary="delete for good what was learned, once you agreed",
+        handler=wipe,
+        suggest_word=_suggest_wipe,
+    ),
+)

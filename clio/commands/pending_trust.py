@@ -1,0 +1,32 @@
+"""What a project brings beside its settings that waits for trust: skills, sub-agents, commands, checks of its code."""
+
+import os
+from collections.abc import Mapping
+
+from clio.checks.checkers import waiting_programs as waiting_checks
+from clio.checks.trust import describe_trust
+from clio.commands.custom_commands import CustomCommands
+from clio.config.loaded import Loaded, Widening
+from clio.config.trust import Trust
+from clio.errors import UserError
+from clio.git.repository import find_root, list_untrusted_programs
+from clio.skills.shelf import SkillShelf
+from clio.subagents.definitions import DefinitionFolders
+
+
+def list_waiting_for_trust(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Widening, ...]:
+    """All of it that the folder is not trusted with, as it is shown before trust is asked for."""
+    shelf = SkillShelf(loaded.owner, loaded.home, env)
+    commands = CustomCommands(loaded.owner, loaded.home, env)
+    agents = DefinitionFolders(loaded.owner, loaded.home, env)
+    checks = waiting_checks(loaded.config.checks, loaded.project, loaded.owner, loaded.home)
+    asked = (describe_trust(checks),) if checks else ()
+    return (*shelf.withheld(shelf.find()), *agents.withheld(), *commands.withheld(), *asked)
+
+
+def list_waiting_programs(loaded: Loaded) -> tuple[Widening, ...]:
+    """What git would start of the repository's own and the folder is not trusted with; asks git."""
+    try:
+        return list_untrusted_programs(find_root(loaded.project), Trust(loaded.home), loaded.owner)
+    except UserError:
+        return ()

@@ -1,0 +1,284 @@
+"""/plan and /todo: plan mode, and the session's task list as a Markdown checklist."""
+
+import difflib
+import re
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    EditText,
+    ReviewPlan,
+    RunPrompt,
+    Shell,
+    Suggestion,
+    code,
+    refuse,
+)
+from clio.errors import UsageError
+from clio.sessions.state import Todo, TodoStatus
+from clio.text.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from clio.sessions.session import Session
+
+
+_MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed": "x", "blocked": "!"}
+_STATUSES: dict[str, TodoStatus] = {**{mark: status for status, mark in _MARKS.items()}, "X": "completed"}
+_ITEM = LazyRegex(r"(?:(?:[-*+]|\d+[.)])\s+)?(?:\[(.?)\](?:\s+|$))?(.*)")
+_COMMENT = LazyRegex(r"^<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+HELP = """
+<!--
+One line is one item: [ ] open, [>] in work, [x] done, [!] blocked. Lines set in below it are its note.
+Move, reword, delete and add lines as you like; nothing left means no list.
+-->
+"""
+
+
+def to_markdown(todos: tuple[Todo, ...]) -> str:
+    """One line an item, its note set in below it."""
+    lines: list[str] = []
+    for todo in todos:
+        lines.append(f"- [{_MARKS[todo.status]}] {todo.title}")
+        lines += [f"  {line}" for line in todo.note.splitlines()]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def from_markdown(text: str, old: tuple[Todo, ...]) -> tuple[Todo, ...]:
+    """The list in an edited checklist. Items keep their numbers from `old`, reworded ones too; new ones get others.
+
+    Headings and comments are left out. Raises UsageError for a mark that means nothing, and for two items in work.
+    """
+    items: list[tuple[TodoStatus, str, list[str]]] = []
+    for line in _COMMENT.sub("", text).splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line[0].isspace() and items and not re.match(r"\s*[-*+]\s+\[.?\]", line):
+            items[-1][2].append(line.strip())
+        elif item := _item(line.strip()):
+            items.append((*item, []))
+    active = [title for status, title, _ in items if status == "in_progress"]
+    if len(active) > 1:
+        raise UsageError(f"Only one item can be in work, these would be: {', '.join(active)}; leave [>] at one of them")
+    numbers = _numbers([todo.title for todo in old], [title for _, title, _ in items], [todo.id for todo in old])
+    return tuple(
+        Todo(id=number, title=title, status=status, note="\n".join(notes))
+        for number, (status, title, notes) in zip(numbers, items, strict=True)
+    )
+
+
+def _item(line: str) -> tuple[TodoStatus, str] | None:
+    """Status and title of one line; None where it has no words."""
+    found = _ITEM.fullmatch(line)
+    assert found is not None  # every part of it may be missing
+    mark, title = found[1], " ".join(found[2].split())
+    if not title:
+        return None
+    if mark is not None and (mark or " ") not in _STATUSES:
+        raise UsageError(f"The mark [{mark}] of {title!r} means nothing here; write [ ], [>], [x] or [!]")
+    return _STATUSES[mark or " "], title
+
+
+def _numbers(before: list[str], after: list[str], ids: list[int]) -> list[int]:
+    """A number for each title: its own from before, wherever it stands; that of the line it replaced; a new one."""
+    left = dict(zip(ids, before, strict=True))
+    numbers: list[int | None] = []
+    for title in after:
+        same = next((number for number, known in left.items() if known == title), None)
+        if same is not None:
+            del left[same]
+        numbers.append(same)
+    for kind, start, end, first, last in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind == "replace":
+            for place, number in zip(range(first, last), ids[start:end], strict=False):
+                if numbers[place] is None and number in left:
+                    numbers[place] = number
+                    del left[number]
+    following = max(ids, default=0)
+    made: list[int] = []
+    for number in numbers:
+        following += number is None
+        made.append(following if number is None else number)
+    return made
+
+
+def show(shell: Shell, argument: str) -> CommandResult:
+    """The list, or how to fill it."""
+    return listed(shell)
+
+
+def show_all(shell: Shell, argument: str) -> CommandResult:
+    """The list with nothing folded."""
+    return listed(shell, whole=True)
+
+
+def add(shell: Shell, argument: str) -> CommandResult:
+    """One more todo at the end of the list."""
+    if not argument:
+        return refuse("A todo needs words: write /todo add TEXT")
+    title = " ".join(shell.redactor.redact(argument).text.split())
+    number = max((todo.id for todo in shell.session.todos), default=0) + 1
+    todo = Todo(id=number, title=title, status="pending")
+    shell.session.set_todos((*shell.session.todos, todo))
+    return CommandResult(text=f"Todo {number}: {code(title)}", data=msgspec.to_builtins(todo))
+
+
+def done(shell: Shell, argument: str) -> CommandResult:
+    """Tick one off by its number."""
+    todo = _find(shell.session, argument)
+    if todo is None:
+        numbers = ", ".join(str(todo.id) for todo in shell.session.todos) or "none, the list is empty"
+        return refuse(f"There is no todo {argument!r}; the numbers are {numbers}")
+    ticked = msgspec.structs.replace(todo, status="completed")
+    shell.session.set_todos(tuple(ticked if other.id == todo.id else other for other in shell.session.todos))
+    return CommandResult(text=f"Done: {code(todo.title)}", data=msgspec.to_builtins(ticked))
+
+
+def edit(shell: Shell, argument: str) -> CommandResult:
+    """The whole list in the person's editor."""
+    text = to_markdown(shell.session.todos) + HELP
+    return CommandResult(follow_up=EditText(text=text, then=partial(store_edited, shell)))
+
+
+def store_edited(shell: Shell, text: str) -> CommandResult:
+    """Make an edited checklist the list, and show it."""
+    try:
+        todos = from_markdown(shell.redactor.redact(text).text, shell.session.todos)
+    except UsageError as error:
+        return refuse(f"{error}; the list stays as it was")
+    shell.session.set_todos(todos)
+    return listed(shell, whole=True)
+
+
+def clear(shell: Shell, argument: str) -> CommandResult:
+    """Empty the list."""
+    count = len(shell.session.todos)
+    shell.session.set_todos(())
+    return CommandResult(text=f"{count} {'todo' if count == 1 else 'todos'} removed.", data={"removed": count})
+
+
+def listed(shell: Shell, *, whole: bool = False) -> CommandResult:
+    """The list as a result, drawn by the screen. whole: nothing is folded."""
+    todos = shell.session.todos
+    if not todos:
+        return CommandResult(text="No todos. `/todo add TEXT` adds one.", data=[])
+    return CommandResult(todos=todos, todos_whole=whole, data=msgspec.to_builtins(todos))
+
+
+def open_todos(shell: Shell) -> Iterable[Suggestion]:
+    """The numbers of what is still to be done."""
+    for todo in shell.session.todos:
+        if todo.status != "completed":
+            yield Suggestion(text=str(todo.id), note=todo.title)
+
+
+def _find(session: "Session", number: str) -> Todo | None:
+    return next((todo for todo in session.todos if str(todo.id) == number), None)
+
+
+TODO = (
+    Command(
+        name="todo",
+        summary="the session's list of work",
+        handler=show,
+        subcommands=(
+            Command(name="add", argument="TEXT", summary="add a todo", handler=add),
+            Command(name="done", argument="N", summary="tick one off", handler=done, suggest=open_todos),
+            Command(name="edit", summary="change the list in your editor, as a checklist", handler=edit),
+            Command(name="all", summary="the list with nothing folded", handler=show_all),
+            Command(name="clear", summary="empty the list", handler=clear),
+        ),
+    ),
+)
+
+
+NO_PLAN = "There is no plan yet; say what is to be planned"
+_WORDS = {
+    "go": "carry the plan out",
+    "edit": "change the plan in your editor",
+    "off": "leave plan mode; the list stays",
+}
+
+
+def plan(shell: Shell, argument: str) -> CommandResult:
+    """Enter plan mode, with words for the model or without; in plan mode, decide about the plan."""
+    match argument.lower():
+        case "":
+            return _enter_or_review(shell)
+        case "off":
+            return _leave(shell)
+        case "edit":
+            return _edit(shell)
+        case "go":
+            return _go(shell)
+        case _:
+            shell.planning.set_mode("plan")
+            return CommandResult(follow_up=RunPrompt(text=argument), data={"mode": "plan"})
+
+
+def edit_plan(shell: Shell) -> EditText:
+    """The step that opens the plan in the editor and keeps what comes of it."""
+    return EditText(text=to_markdown(shell.session.todos) + HELP, then=partial(store_edited, shell))
+
+
+def _enter_or_review(shell: Shell) -> CommandResult:
+    if shell.planning.is_on and shell.session.todos:
+        return CommandResult(follow_up=ReviewPlan(), data={"mode": "plan"})
+    was_on = shell.planning.is_on
+    shell.planning.set_mode("plan")
+    text = f"{NO_PLAN}." if was_on else "Plan mode: only reads run. Say what is to be planned; `/plan off` leaves it."
+    return CommandResult(text=text, data={"mode": "plan"})
+
+
+def _leave(shell: Shell) -> CommandResult:
+    if not shell.planning.is_on:
+        return refuse(f"Plan mode is not on; the approval mode is {code(shell.policy.mode)}")
+    shell.planning.set_mode(shell.planning.before)
+    stays = " The list stays; `/todo` shows it." if shell.session.todos else ""
+    mode = shell.policy.mode
+    return CommandResult(text=f"Plan mode is off, approval mode {code(mode)}.{stays}", data={"mode": mode})
+
+
+def _edit(shell: Shell) -> CommandResult:
+    """What was edited is put before the person again where plan mode is on."""
+    if not shell.session.todos:
+        return refuse(f"{NO_PLAN}, or write one with /todo edit")
+    step = edit_plan(shell)
+
+    def then(text: str) -> CommandResult:
+        result = step.then(text)
+        if not result.ok or not result.todos or not shell.planning.is_on:
+            return result
+        return CommandResult(follow_up=ReviewPlan(), data=result.data)
+
+    return CommandResult(follow_up=msgspec.structs.replace(step, then=then))
+
+
+def _go(shell: Shell) -> CommandResult:
+    from_mode = shell.planning.before if shell.planning.is_on else shell.policy.mode
+    if all(todo.status == "completed" for todo in shell.session.todos):
+        return refuse(f"{NO_PLAN}" if not shell.session.todos else "Everything in the plan is done")
+    return CommandResult(
+        text=f"Carrying out the plan, approval mode {code(from_mode)}.",
+        follow_up=RunPrompt(text=shell.planning.approve(from_mode)),
+        data={"mode": from_mode},
+    )
+
+
+def _suggest(shell: Shell) -> Iterable[Suggestion]:
+    return (Suggestion(text=word, note=note) for word, note in _WORDS.items())
+
+
+PLAN = (
+    Command(
+        name="plan",
+        argument="[TEXT | go | edit | off]",
+        summary="look and propose first: only reads run until you approve a plan",
+        handler=plan,
+        suggest=_suggest,
+    ),
+)

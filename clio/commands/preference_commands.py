@@ -1,0 +1,688 @@
+"""/prefs and /scenario: what the user likes, dislikes and forbids, how that fades, and the task type."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from clio.commands.arguments import Given, as_number, count_of, nearest, read
+from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, SuggestWord, Table, code, refuse
+from clio.commands.memory.memory_text import ago, by_user, count, date, remembers, short_age, short_id
+from clio.config.paths import home_config
+from clio.config.yaml_edit import set_value
+from clio.errors import ClioError, UsageError
+from clio.memory.preferences.book import DEFAULT_TOP, Fading, Preferences, Touch, Weighed
+from clio.memory.preferences.fragment import context_block
+from clio.memory.preferences.stance import stance_of, thing
+from clio.memory.typed.record import Remembered
+from clio.text.decay import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
+
+_MAX_SUGGESTED = 60
+
+
+def pref_table(preferences: Iterable[Weighed], now: float) -> Table:
+    """Preferences as a person looks them over, in the order given; `now` in seconds since the epoch."""
+    rows = tuple(
+        (
+            short_id(one.record),
+            one.record.content,
+            f"{one.score:g}",
+            f"{one.weight:.1f}",
+            standing(one),
+            ", ".join(one.record.scenarios),
+            short_age(now, one.record.seen),
+        )
+        for one in preferences
+    )
+    return Table(columns=("id", "what", "score", "weight", "is", "for", "age"), rows=rows, wide=1)
+
+
+def standing(one: Weighed) -> str:
+    """What a person calls it: hard limit; rule, where said as one; else liked, neutral or disliked, by its score."""
+    if one.score <= HARD_LIMIT:
+        return "hard limit"
+    return "rule" if one.record.explicit else label_of(one.score)
+
+
+def pref_data(one: Weighed) -> dict[str, Any]:
+    """A preference in JSON's own types; times in seconds since the epoch."""
+    record = one.record
+    return {
+        "id": record.id,
+        "item": record.content,
+        "reason": record.reason,
+        "keywords": list(record.keywords),
+        "scenarios": list(record.scenarios),
+        "score": one.score,
+        "bands": list(one.bands),
+        "explicit": record.explicit,
+        "added_at": record.created,
+        "last_seen": record.seen,
+        "touch_count": record.touch_count,
+        "score_exponent": round(score_exponent(one.score), 6),
+        "decay_coefficient": round(one.coefficient, 6),
+        "effective_weight": round(one.weight, 6),
+    }
+
+
+def weighed(preferences: Preferences, id: str) -> Weighed:
+    """The preference of that id with its weight. It exists."""
+    return next(one for one in preferences.all() if one.record.id == id)
+
+
+def bands_named(text: str) -> tuple[str, ...]:
+    """The bands a person means by "taboo,like". Raises UsageError with the names there are."""
+    try:
+        return tuple(dict.fromkeys(band_name(name) for name in parted(text)))
+    except ValueError as error:
+        raise UsageError(f"{error}; also {', '.join(ALIASES)}") from error
+
+
+def parted(text: str) -> list[str]:
+    """The parts of a list written with commas, none empty."""
+    return [part for raw in text.split(",") if (part := " ".join(raw.split()))]
+
+
+def score_of(given: Given, option: str) -> float | None:
+    """The score an option gives, if it is there. Raises UsageError outside 0 to 10."""
+    raw = given.options.get(option)
+    return None if raw is None else as_number(raw.replace("%", "?"), option, low=0, high=10)
+
+
+def suggest_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The ends of ids for the first word, what they stand for beside them, the heaviest first."""
+    return () if " " in argument else suggest_several_prefs(shell, argument)
+
+
+def suggest_several_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The same for each word, without those that are named already."""
+    named = argument.split(" ")[:-1]
+    shown = (one.record for one in _known(shell) if short_id(one.record) not in named)
+    return [Suggestion(text=short_id(record), note=record.content[:120]) for record in shown][:_MAX_SUGGESTED]
+
+
+def suggest_items(shell: Shell) -> Iterable[Suggestion]:
+    """The items themselves, the heaviest first."""
+    return [Suggestion(text=one.record.content, note=standing(one)) for one in _known(shell)][:_MAX_SUGGESTED]
+
+
+def suggest_filters(*options: str) -> SuggestWord:
+    """Options of a filter, and behind one of them the names it takes."""
+
+    def suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
+        before = argument.split(" ")[:-1]
+        match before[-1] if before else "":
+            case "--scenario":
+                return [Suggestion(text=name) for name in _scenarios(shell)]
+            case "--type":
+                return [Suggestion(text=name, note=f"{low:g} to {high:g}") for name, (low, high) in BANDS.items()]
+            case "--format":
+                return [Suggestion(text="context", note="as text for another program"), Suggestion(text="table")]
+            case _:
+                return [Suggestion(text=name, note=_NOTES[name]) for name in options if name not in before]
+
+    return suggest
+
+
+def scenario_names(shell: Shell) -> Sequence[str]:
+    """The scenarios there are; none where memory is off."""
+    return _scenarios(shell)
+
+
+_NOTES = {
+    "--type": "bands of scores, commas between",
+    "--scenario": "only for this kind of work",
+    "--min-score": "from 0 to 10",
+    "--limit": "so many at most",
+    "--touch": "what is found counts as confirmed",
+    "--format": "context: as text for another program",
+    "--yes": "do not ask",
+    "--score": "from 0, never, to 10, always",
+    "--reason": "why, in a few words",
+    "--keywords": "other words for it, commas between",
+    "--scenarios": "the kinds of work it is for, commas between",
+    "--item": "its words",
+    "--rule": "said as a rule: set, not averaged",
+}
+
+
+def _known(shell: Shell) -> list[Weighed]:
+    """All preferences; a damaged file is told by the command, not while its name is typed."""
+    try:
+        return [] if shell.config.incognito else shell.memory.preferences.all()
+    except (ClioError, OSError):
+        return []
+
+
+def _scenarios(shell: Shell) -> Sequence[str]:
+    try:
+        return () if shell.config.incognito else shell.memory.preferences.book.names
+    except (ClioError, OSError):
+        return ()
+
+
+_FORMATS = ("table", "context")
+_NOTHING = "No preference is known yet; `/prefs add ITEM` adds one, and clio notices what you say plainly."
+
+
+@remembers
+def top(shell: Shell, argument: str) -> CommandResult:
+    """The heaviest; changes nothing."""
+    given = read(argument, valued=("--type", "--scenario"))
+    if len(given.words) > 1:
+        return refuse(f"/prefs top takes a number, not {given.text!r}; /prefs recall looks for words")
+    number = count_of(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
+    found = shell.memory.preferences.recall("", types=_types(given), scenario=given.options.get("--scenario"))
+    return _listed(shell, found[:number], given, of=len(found))
+
+
+@remembers
+def recall(shell: Shell, argument: str) -> CommandResult:
+    """What answers a query, as one stretch of text in item, reason or keywords; the heaviest first."""
+    given = read(
+        argument, switches=("--touch", "--no-touch"), valued=("--type", "--scenario", "--min-score", "--limit")
+    )
+    limit = given.options.get("--limit")
+    found = shell.memory.preferences.recall(
+        given.text,
+        types=_types(given),
+        scenario=given.options.get("--scenario"),
+        min_score=score_of(given, "--min-score"),
+        limit=None if limit is None else count_of(limit, "--limit"),
+        touch="--touch" in given.options,
+    )
+    return _listed(shell, found, given)
+
+
+@remembers
+def show(shell: Shell, argument: str) -> CommandResult:
+    """All of them, as a table or as text for another program; or one whole."""
+    given = read(argument, valued=("--format",))
+    form = given.options.get("--format", "table").lower()
+    if form not in _FORMATS:
+        return refuse(f"--format takes {' or '.join(_FORMATS)}, not {form!r}; --json prints JSON")
+    if given.text:
+        return _one(shell, given.text)
+    everything = shell.memory.preferences.all()
+    if form == "context":
+        block = context_block(everything)
+        return CommandResult(verbatim=block, data={"context": block})
+    return _listed(shell, everything, given)
+
+
+@remembers
+def keywords(shell: Shell, argument: str) -> CommandResult:
+    """Every keyword with how many preferences have it."""
+    if argument:
+        return refuse("/prefs keywords takes nothing; /prefs recall WORD looks for one")
+    found = shell.memory.preferences.keywords()
+    if not found:
+        return CommandResult(text="No preference has keywords; `/prefs update ID --keywords a,b` gives some.", data={})
+    rows = tuple((word, str(number)) for word, number in found.items())
+    return CommandResult(table=Table(columns=("keyword", "preferences"), rows=rows), data=found)
+
+
+@remembers
+def scenarios(shell: Shell, argument: str) -> CommandResult:
+    """The kinds of work there are, with how many preferences are for each."""
+    if argument:
+        return refuse("/prefs scenarios takes nothing; /scenario NAME says what the work at hand is")
+    preferences = shell.memory.preferences
+    book, used = preferences.book, preferences.scenarios()
+    rows = tuple(
+        (name, str(number), ", ".join(book.aliases(name)), ", ".join(book.keywords(name)))
+        for name, number in used.items()
+    )
+    data = {
+        "scenarios": {
+            name: {"preferences": number, "aliases": list(book.aliases(name)), "keywords": list(book.keywords(name))}
+            for name, number in used.items()
+        },
+        "problem": book.problem,
+    }
+    table = Table(columns=("scenario", "preferences", "also called", "words"), rows=rows, wide=3)
+    return CommandResult(text=f"{book.problem}." if book.problem else "", table=table, data=data)
+
+
+@remembers
+def info(shell: Shell, argument: str) -> CommandResult:
+    """Where they are, how many of which kind, how they fade."""
+    if argument:
+        return refuse("/prefs info takes nothing")
+    preferences = shell.memory.preferences
+    everything = preferences.all()
+    bands = dict.fromkeys(BANDS, 0)
+    for one in everything:
+        for name in bands_of(one.score):
+            bands[name] += 1
+    limits = sum(one.score <= HARD_LIMIT for one in everything)
+    rules = sum(one.record.explicit for one in everything)
+    rows = (
+        ("file", str(preferences.path)),
+        ("preferences", f"{len(everything)}, of them {count(limits, 'hard limit')}, {count(rules, 'explicit rule')}"),
+        ("by band", ", ".join(f"{name} {number}" for name, number in bands.items())),
+        ("fading", f"half-life {preferences.fading.half_life_days:g} days, floor {preferences.fading.floor:g}"),
+        ("scenario", shell.memory.scenario or "told from each request"),
+    )
+    data = {
+        "file": str(preferences.path),
+        "count": len(everything),
+        "hard_limits": limits,
+        "explicit": rules,
+        "bands": bands,
+        "half_life_days": preferences.fading.half_life_days,
+        "floor": preferences.fading.floor,
+    }
+    return CommandResult(
+        text="Bands overlap, so one preference may count twice.",
+        table=Table(columns=("", ""), rows=rows, wide=1),
+        data=data,
+    )
+
+
+def _one(shell: Shell, wanted: str) -> CommandResult:
+    preferences = shell.memory.preferences
+    one = weighed(preferences, preferences.find(wanted).id)
+    record = one.record
+    said = {"user": "you", "model": "the model", "tool": "a tool"}
+    by = said[record.provenance.asserted_by] if record.provenance else "unknown"
+    rows = [
+        ("what", record.content),
+        ("score", f"{one.score:g}, {standing(one)} ({', '.join(one.bands)})"),
+        ("weight", f"{one.weight:.2f} now, fading {one.coefficient:.2f}"),
+        ("reason", record.reason),
+        ("keywords", ", ".join(record.keywords)),
+        ("for", ", ".join(record.scenarios)),
+        ("said", f"as a rule, by {by}" if record.explicit else f"not as a rule, by {by}"),
+        ("first", date(record.created)),
+        ("confirmed", f"{date(record.seen)} ({ago(time.time(), record.seen)}), {count(record.touch_count, 'use')}"),
+    ]
+    table = Table(columns=("id", record.id), rows=tuple(row for row in rows if row[1]), wide=1)
+    return CommandResult(table=table, data=pref_data(one))
+
+
+def _listed(shell: Shell, found: Sequence[Weighed], given: Given, of: int | None = None) -> CommandResult:
+    preferences = shell.memory.preferences
+    data = [pref_data(one) for one in found]
+    hint = _scenario_hint(shell, given)
+    if not found:
+        nothing = f"No preference fits. {hint}".strip() if preferences.all() else _NOTHING
+        return CommandResult(text=nothing, data=data)
+    shown = f"{count(of, 'preference')}, {len(found)} shown." if of and of > len(found) else ""
+    text = " ".join(part for part in (shown or f"{count(len(found), 'preference')}.", hint) if part)
+    return CommandResult(text=text, table=pref_table(found, time.time()), data=data)
+
+
+def _scenario_hint(shell: Shell, given: Given) -> str:
+    """Who asks for a scenario nobody knows is told which there are."""
+    name = given.options.get("--scenario")
+    book = shell.memory.preferences.book
+    if name is None or book.knows(name) or name.lower() in shell.memory.preferences.scenarios():
+        return ""
+    return f"There is no scenario {code(name)}; {nearest(name, book.names)}"
+
+
+def _types(given: Given) -> tuple[str, ...]:
+    raw = given.options.get("--type")
+    return () if raw is None or not parted(raw) else bands_named(raw)
+
+
+ALWAYS_SCORE, NEVER_SCORE = 10.0, 0.5
+_TOUCHES: dict[Touch, str] = {
+    "touched": "confirmed",
+    "cooldown": "confirmed already within the last 12 hours",
+    "not_found": "there is none",
+}
+
+
+@remembers
+def add(shell: Shell, argument: str) -> CommandResult:
+    """Note a preference, or reinforce the one of that name."""
+    given = read(argument, switches=("--rule",), valued=("--score", "--reason", "--keywords", "--scenarios"))
+    item, reason = _item_and_reason(shell, given)
+    stance = stance_of(item)
+    by_words = {"never": NEVER_SCORE, "always": ALWAYS_SCORE}.get(stance or "", DEFAULT_SCORE)
+    given_score = score_of(given, "--score")
+    score = by_words if given_score is None else given_score
+    explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT
+    preferences = shell.memory.preferences
+    done = preferences.add(
+        item,
+        reason,
+        score,
+        keywords=_list(shell, given, "--keywords") or (),
+        scenarios=_list(shell, given, "--scenarios") or (),
+        explicit=explicit,
+        provenance=by_user(shell),
+    )
+    one = weighed(preferences, done.record.id)
+    data = {"action": done.action, "preference": pref_data(one)}
+    return CommandResult(
+        text=f"{_added(done, score)}: {code(done.record.content)}, score {one.score:g}, {standing(one)}, id "
+        f"{short_id(one.record)}.{_kept(done, score)}{_against(shell, done)} `/memory undo` takes that back.",
+        data=data,
+    )
+
+
+@remembers
+def update(shell: Shell, argument: str) -> CommandResult:
+    """Set what is given of one preference."""
+    given = read(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"))
+    if not given.text:
+        return refuse("Which preference? Write /prefs update ID --score 8; /prefs shows the ids")
+    preferences = shell.memory.preferences
+    before = preferences.find(given.text)
+    fields: dict[str, Any] = {
+        "item": _clean(shell, given.options.get("--item")),
+        "reason": _clean(shell, given.options.get("--reason")),
+        "score": score_of(given, "--score"),
+        "keywords": _list(shell, given, "--keywords"),
+        "scenarios": _list(shell, given, "--scenarios"),
+    }
+    if all(value is None for value in fields.values()):
+        return refuse("Nothing to change was given; name one of --item, --reason, --score, --keywords, --scenarios")
+    after = preferences.update(before.id, **fields)
+    one = weighed(preferences, after.id)
+    return CommandResult(
+        text=f"Changed: {code(after.content)}, score {one.score:g}, {standing(one)}. `/memory undo` takes that back.",
+        data=pref_data(one),
+    )
+
+
+@remembers
+def apply(shell: Shell, argument: str) -> CommandResult:
+    """Say which were used; each is confirmed twelve hours after the last time, or later."""
+    words = read(argument).words
+    if not words:
+        return refuse("Which were used? Write /prefs apply ID, or several ids; /prefs shows them")
+    preferences = shell.memory.preferences
+    ids = {word: _id(shell, word) for word in dict.fromkeys(words)}
+    results = dict(preferences.apply(list(ids.values())))
+    rows = tuple((word, _TOUCHES[results[id]]) for word, id in ids.items())
+    data = [{"id": id, "status": status} for id, status in results.items()]
+    touched = sum(status == "touched" for status in results.values())
+    table = Table(columns=("id", ""), rows=rows, wide=1)
+    return CommandResult(text=f"{count(touched, 'preference')} confirmed.", table=table, data=data)
+
+
+@remembers
+def touch(shell: Shell, argument: str) -> CommandResult:
+    """The same for one, by its words."""
+    item = read(argument).text
+    if not item:
+        return refuse("Which preference? Write /prefs touch ITEM; /prefs apply takes ids")
+    status = shell.memory.preferences.touch(item)
+    if status == "not_found":
+        return refuse(f"There is no preference {item!r}; /prefs recall looks for words, /prefs apply takes ids")
+    return CommandResult(text=f"{code(item)}: {_TOUCHES[status]}.", data={"item": item, "status": status})
+
+
+@remembers
+def remove(shell: Shell, argument: str) -> CommandResult:
+    """Put one into the archive."""
+    wanted = read(argument).text
+    if not wanted:
+        return refuse("Which preference? Write /prefs remove ID, or its words; /prefs shows them")
+    preferences = shell.memory.preferences
+    one = weighed(preferences, preferences.find(wanted).id)
+    preferences.remove(one.record.id)
+    return CommandResult(
+        text=f"Removed: {code(one.record.content)}. `/memory undo` brings it back.", data={"removed": pref_data(one)}
+    )
+
+
+@remembers
+def clear(shell: Shell, argument: str) -> CommandResult:
+    """Put all of them into the archive; asks first."""
+    given = read(argument, switches=("--yes",))
+    if given.words:
+        return refuse("/prefs clear takes only --yes; /prefs remove takes one out")
+    preferences = shell.memory.preferences
+    everything = preferences.all()
+    if not everything:
+        return CommandResult(text="There was no preference.", data={"cleared": 0})
+    if "--yes" not in given.options:
+        limits = sum(one.score <= HARD_LIMIT for one in everything)
+        question = f"Clear {count(len(everything), 'preference')}, {count(limits, 'hard limit')} among them?"
+        return CommandResult(follow_up=Confirm(question=question, then="/prefs clear --yes"))
+    number = preferences.clear()
+    return CommandResult(
+        text=f"Cleared {count(number, 'preference')}. `/memory undo` brings them back.", data={"cleared": number}
+    )
+
+
+def _item_and_reason(shell: Shell, given: Given) -> tuple[str, str]:
+    """Words without quotes are all the item; of words in quotes, the first is the item and the second the reason."""
+    quoted = given.typed.split() != list(given.words)
+    reason = given.options.get("--reason", "")
+    item = given.text
+    if quoted and len(given.words) == 2:
+        item = given.words[0]
+        reason = reason or given.words[1]
+    elif quoted and len(given.words) > 2:
+        raise UsageError("/prefs add takes an item and a reason; put quotes round each, or give --reason")
+    if not item.strip():
+        raise UsageError("What do you like, or not? Write /prefs add ITEM, such as /prefs add never use tabs")
+    return shell.redactor.redact(item).text, shell.redactor.redact(reason).text
+
+
+def _added(done: Remembered, score: float) -> str:
+    if done.action == "new":
+        return "Remembered"
+    return "Set" if done.record.score == score else "Reinforced"
+
+
+def _kept(done: Remembered, score: float) -> str:
+    """What a person may not expect: scores are averaged, and rules stay."""
+    if done.old is None or done.record.score == score:
+        return ""
+    if done.record.score == done.old.score and done.old.explicit:
+        return " It was set as a rule, so its score stays; `/prefs update ID --score X` sets another."
+    return f" It had {done.old.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
+
+
+def _against(shell: Shell, done: Remembered) -> str:
+    """A hard limit on the same thing is not lifted by liking it."""
+    about = thing(done.record.content)
+    limits = [limit for limit in shell.memory.preferences.hard_limits() if thing(limit.content) == about]
+    others = [limit.content for limit in limits if limit.id != done.record.id]
+    return f" The hard limit {code(others[0])} stands all the same." if others else ""
+
+
+def _id(shell: Shell, word: str) -> str:
+    """The id a word stands for; the word itself where there is none."""
+    known = [record.record.id for record in shell.memory.preferences.all()]
+    wanted = word.lower()
+    fitting = [id for id in known if id == wanted or (len(wanted) >= 4 and id.endswith(wanted))]
+    return fitting[0] if len(fitting) == 1 else word
+
+
+def _clean(shell: Shell, text: str | None) -> str | None:
+    return None if text is None else shell.redactor.redact(text).text
+
+
+def _list(shell: Shell, given: Given, option: str) -> list[str] | None:
+    raw = given.options.get(option)
+    return None if raw is None else [shell.redactor.redact(part).text for part in parted(raw)]
+
+
+_SETTINGS = {"set-half-life": "preference_half_life_days", "set-floor": "preference_floor"}
+
+
+@remembers
+def config(shell: Shell, argument: str) -> CommandResult:
+    """Show how preferences fade, or set it."""
+    words = read(argument).words
+    match [words[0].lower(), *words[1:]] if words else ["show"]:
+        case ["show"]:
+            return _shown(shell, "")
+        case [("set-half-life" | "set-floor") as verb, value]:
+            return _set(shell, _SETTINGS[verb], value)
+        case _:
+            return refuse("/prefs config takes show, set-half-life DAYS or set-floor SHARE")
+
+
+def suggest_config(shell: Shell) -> list[Suggestion]:
+    """The forms of the argument."""
+    return [
+        Suggestion(text="show", note="how preferences fade"),
+        Suggestion(text="set-half-life ", note="days, above 0"),
+        Suggestion(text="set-floor ", note="from 0 to below 1"),
+    ]
+
+
+def _set(shell: Shell, name: str, value: str) -> CommandResult:
+    path = home_config(shell.loaded.home)
+    set_value(path, name, value)
+    origin = _origin(shell, name)
+    elsewhere = origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path
+    preferences = shell.memory.preferences
+    before = preferences.fading
+    days = float(value) if name == "preference_half_life_days" else before.half_life_days
+    floor = float(value) if name == "preference_floor" else before.floor
+    if elsewhere:
+        return _shown(shell, f"Written to {path}, but {origin} says otherwise and counts.")
+    preferences.fading = Fading(half_life_days=days, floor=floor)
+    return _shown(shell, f"Written to {path}.", {name: str(path)})
+
+
+def _shown(shell: Shell, text: str, said_by: Mapping[str, str] | None = None) -> CommandResult:
+    fading = shell.memory.preferences.fading
+    said = {name: _origin(shell, name) for name in _SETTINGS.values()} | dict(said_by or {})
+    rows = (
+        ("half-life", f"{fading.half_life_days:g} days", said["preference_half_life_days"]),
+        ("floor", f"{fading.floor:g}", said["preference_floor"]),
+    )
+    data = {"half_life_days": fading.half_life_days, "floor": fading.floor}
+    return CommandResult(text=text, table=Table(columns=("", "value", "said by"), rows=rows, wide=2), data=data)
+
+
+def _origin(shell: Shell, name: str) -> str:
+    return shell.loaded.origins.get(name, "default")
+
+
+AUTO = "auto"
+
+
+@remembers
+def scenario(shell: Shell, argument: str) -> CommandResult:
+    """Show the scenario, name one, or leave it to be told from the words of each turn."""
+    book = shell.memory.preferences.book
+    wanted = argument.strip().lower()
+    if wanted and wanted != AUTO:
+        if not book.knows(wanted):
+            return refuse(f"There is no scenario {argument.strip()!r}; {nearest(wanted, [*book.names, AUTO])}")
+        shell.memory.scenario = book.resolve(wanted)
+    elif wanted == AUTO:
+        shell.memory.scenario = None
+    named = shell.memory.scenario
+    told = f"The scenario is {code(named)} until `/scenario auto`." if named else "The scenario is told from each turn."
+    problem = f" {book.problem}." if book.problem else ""
+    choice = "" if wanted else f" There are {', '.join(map(code, book.names))}; `/scenario NAME` names one."
+    data = {"scenario": named, "names": list(book.names), "problem": book.problem}
+    return CommandResult(text=f"{told}{choice}{problem}", data=data)
+
+
+def _suggest(shell: Shell) -> Iterable[Suggestion]:
+    yield from (Suggestion(text=name) for name in scenario_names(shell))
+    yield Suggestion(text=AUTO, note="told from the words of each turn")
+
+
+SCENARIO = (
+    Command(
+        name="scenario",
+        argument="[NAME|auto]",
+        summary="which kind of work is at hand, for the tastes that fit it",
+        handler=scenario,
+        suggest=_suggest,
+    ),
+)
+
+
+_FIELDS = ("--score", "--reason", "--keywords", "--scenarios")
+_FIELDS_FORM = "[--score X] [--reason TEXT] [--keywords a,b] [--scenarios a,b]"
+
+PREFS = (
+    Command(
+        name="prefs",
+        aliases=("preferences", "pref"),
+        summary="what you like, dislike and forbid, in every project",
+        handler=show,
+        subcommands=(
+            Command(
+                name="add",
+                argument=f"ITEM {_FIELDS_FORM} [--rule]",
+                summary="note a preference; never … and always … are rules",
+                handler=add,
+                suggest_word=suggest_filters(*_FIELDS, "--rule"),
+            ),
+            Command(
+                name="top",
+                argument="[N] [--type BANDS] [--scenario NAME]",
+                summary="the heaviest",
+                handler=top,
+                suggest_word=suggest_filters("--type", "--scenario"),
+            ),
+            Command(
+                name="show",
+                argument="[ID] [--format context]",
+                summary="all of them, or one whole",
+                handler=show,
+                suggest=suggest_items,
+                suggest_word=suggest_filters("--format"),
+            ),
+            Command(
+                name="recall",
+                argument="[QUERY] [--type BANDS] [--scenario NAME] [--min-score X] [--limit N] [--touch]",
+                summary="look for words in them",
+                handler=recall,
+                suggest_word=suggest_filters("--type", "--scenario", "--min-score", "--limit", "--touch"),
+            ),
+            Command(
+                name="update",
+                argument=f"ID [--item TEXT] {_FIELDS_FORM}",
+                summary="set what is given of one",
+                handler=update,
+                suggest_word=lambda shell, argument: (
+                    *suggest_prefs(shell, argument),
+                    *(suggest_filters("--item", *_FIELDS)(shell, argument) if " " in argument else ()),
+                ),
+            ),
+            Command(
+                name="apply",
+                argument="ID…",
+                summary="confirm those that were used",
+                handler=apply,
+                suggest_word=suggest_several_prefs,
+            ),
+            Command(
+                name="touch", argument="ITEM", summary="confirm one by its words", handler=touch, suggest=suggest_items
+            ),
+            Command(
+                name="remove",
+                argument="ID",
+                summary="put one into the archive",
+                handler=remove,
+                suggest=suggest_items,
+                suggest_word=suggest_prefs,
+            ),
+            Command(name="keywords", summary="all keywords, how often each is used", handler=keywords),
+            Command(name="scenarios", summary="the kinds of work, how many are for each", handler=scenarios),
+            Command(name="info", summary="how many there are, where, how they fade", handler=info),
+            Command(
+                name="config",
+                argument="[show|set-half-life DAYS|set-floor SHARE]",
+                summary="how they fade",
+                handler=config,
+                suggest=suggest_config,
+            ),
+            Command(
+                name="clear",
+                argument="[--yes]",
+                summary="put all of them into the archive",
+                handler=clear,
+                suggest_word=suggest_filters("--yes"),
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,507 @@
+"""/session and `clio sessions`: listing, searching, naming, copying and deleting sessions."""
+
+import re
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from msgspec import to_builtins
+
+from clio.commands.arguments import read
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    NewSession,
+    Prefill,
+    Shell,
+    Suggestion,
+    SwitchSession,
+    Table,
+    code,
+    refuse,
+)
+from clio.commands.context_commands import trim_now
+from clio.commands.session_table import (
+    OPTIONS,
+    count_messages,
+    export_running,
+    export_stored,
+    id_length,
+    last_used,
+    session_table,
+    short_title,
+    shortened,
+    suggest_export,
+    suggest_sessions,
+    title_of,
+)
+from clio.text.formatting import format_stored_time
+from clio.text.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from clio.memory.recall.docs import Recall, Recalled
+    from clio.sessions.session import Session
+    from clio.sessions.state import SessionInfo
+
+
+_CHANGES_NOTHING = "An incognito clio changes nothing on disk; start without --incognito to {}."
+
+
+def name_running(shell: Shell, argument: str) -> CommandResult:
+    """Call the running session something a person remembers."""
+    title = _title(shell, read(argument).text)
+    if not title:
+        return refuse("A name needs words: write /session name TEXT")
+    shell.session.rename(title)
+    return CommandResult(text=f"This session is now {code(title)}.")
+
+
+def name_stored(shell: Shell, argument: str) -> CommandResult:
+    """Give a stored session a name, or another one. Raises SessionLocked where a clio has it open."""
+    words = read(argument).words
+    if len(words) < 2:
+        return refuse("Which session, and what is it called? Write clio sessions name ID TEXT")
+    if shell.config.incognito:
+        return refuse(_CHANGES_NOTHING.format("name a session"))
+    title = _title(shell, " ".join(words[1:]))
+    session_id = shell.store.find(words[0])
+    if unsaved := shell.store.rename(session_id, title):
+        return refuse(f"The name is not saved: {unsaved}")
+    return CommandResult(text=f"The session is now {code(title)}.", data={"id": session_id, "name": title})
+
+
+def fork_running(shell: Shell, argument: str) -> CommandResult:
+    """Copy the running session as it is now, and go on in the copy."""
+    session = shell.session
+    if not session.persistent:
+        return refuse(_CHANGES_NOTHING.format("copy a session"))
+    if not session.messages:
+        return refuse("Nothing has been said in this session yet, so there is nothing to copy; it is a new one already")
+    copied = _fork(shell, session.id, read(argument).text)
+    known = [info.id for info in shell.store.list()]
+    stays = f"The session before stays as it is: /session switch {session.id[: id_length(known)]} goes back."
+    return CommandResult(text=stays, follow_up=SwitchSession(session_id=copied), data=_copied(session.id, copied))
+
+
+def fork_stored(shell: Shell, argument: str) -> CommandResult:
+    """Copy a stored session, running or not."""
+    words = read(argument).words
+    if not words:
+        return refuse("Which session? Write clio sessions fork ID [NAME]; clio sessions list shows them")
+    if shell.config.incognito:
+        return refuse(_CHANGES_NOTHING.format("copy a session"))
+    session_id = shell.store.find(words[0])
+    copied = _fork(shell, session_id, " ".join(words[1:]))
+    return CommandResult(text=f"Copied; clio -r {copied} goes on in the copy.", data=_copied(session_id, copied))
+
+
+def delete(shell: Shell, argument: str) -> CommandResult:
+    """Remove a stored session for good; asks unless `--yes` is given."""
+    given = read(argument, switches=("--yes",))
+    if not given.words:
+        return refuse("Which session? Write /session delete with a number, an id or a name; /session list shows them")
+    if shell.config.incognito:
+        return refuse(_CHANGES_NOTHING.format("delete a session"))
+    session_id = shell.store.find(given.text)
+    if session_id == shell.session.id:
+        return refuse("The running session cannot be deleted; start another one with /session new first")
+    info = _info(shell, session_id)
+    called = f"{short_title(info, 60)!r} ({count_messages(info.messages)})" if info else repr(session_id)
+    if "--yes" not in given.options:
+        question = f"Delete the session {called} for good?"
+        return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))
+    shell.store.delete(session_id)
+    return CommandResult(text=f"Deleted {code(called)}.", data={"deleted": session_id})
+
+
+def _fork(shell: Shell, session_id: str, name: str) -> str:
+    info = _info(shell, session_id)
+    title = f"{title_of(info)} (copy)" if info else None
+    return shell.store.fork(session_id, upto=None, name=_title(shell, name) or title)
+
+
+def _copied(source: str, copy: str) -> dict[str, str]:
+    return {"id": copy, "parent": source}
+
+
+def _info(shell: Shell, session_id: str) -> "SessionInfo | None":
+    """What the list says; None where the session was deleted this instant."""
+    return next((info for info in shell.store.list() if info.id == session_id), None)
+
+
+def _title(shell: Shell, text: str) -> str:
+    return " ".join(shell.redactor.redact(text).text.split())
+
+
+NEWEST = 30
+"""How many sessions a list shows if nobody asks for all."""
+
+
+def show(shell: Shell, argument: str) -> CommandResult:
+    """One session, the running one unless another is named: what it is called, how long it is, where it lies."""
+    given = read(argument)
+    session_id = shell.store.find(given.text) if given.words else shell.session.id
+    if session_id == shell.session.id:
+        return _shown(shell, shell.session, None)
+    info = next((info for info in shell.store.list() if info.id == session_id), None)
+    return _shown(shell, shell.store.open(session_id, persist=False), info)
+
+
+def show_list(shell: Shell, argument: str) -> CommandResult:
+    """The sessions of this project, newest first; the numbers serve `switch`, `delete` and `-r`."""
+    given = read(argument, switches=("--all",))
+    if given.words:
+        return refuse(f"A list takes no words, and {given.words[0]!r} is one; to find a session write /session search")
+    infos = shell.store.list()
+    if not infos:
+        return CommandResult(text="No sessions yet in this project; one is kept from its first message.", data=[])
+    newest = None if "--all" in given.options or len(infos) <= NEWEST else NEWEST
+    table = session_table(infos, running=shell.session.id, now=time.time(), newest=newest)
+    text = (
+        f"The {newest} newest of {len(infos):,} sessions; /session list --all shows the others too." if newest else ""
+    )
+    return CommandResult(text=text, table=table, data=[_info_data(info, shell) for info in infos])
+
+
+def show_stored(shell: Shell, argument: str) -> CommandResult:
+    """One stored session."""
+    if not read(argument).words:
+        return refuse("Which session? Write clio sessions show ID; clio sessions list shows them")
+    return show(shell, argument)
+
+
+def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
+    """The option of the list."""
+    return (Suggestion(text="--all", note=f"not only the newest {NEWEST}"),)
+
+
+def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> CommandResult:
+    """info: what the list knows of it; None for the running one."""
+    used = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
+    open_todos = sum(todo.status != "completed" for todo in session.todos)
+    rows = [
+        ("id", session.id),
+        ("name", session.name or "–"),
+        ("started", _moment(session.created_at)),
+        *([("last used", _moment(info.updated_at))] if info else []),
+        ("messages", str(len(session.messages))),
+        ("tokens billed", f"{used:,}"),
+        *([("model", model)] if (model := session.model if info else shell.provider.model) else []),
+        *([("effort", shell.efforts.effort_of(shell.provider.model))] if info is None else []),
+        *([("open todos", str(open_todos))] if open_todos else []),
+        *([("trims", str(len(session.trims)))] if session.trims else []),
+        *([("copied from", session.parent)] if session.parent and not session.delegated else []),
+        *([("work of", f"the sub-agent {session.delegated}, for {session.parent}")] if session.delegated else []),
+        *_imported_rows(session),
+        *([("from", "the repository: your clio did not write it")] if session.is_foreign else []),
+        ("folder", str(session.working_directory)),
+        ("on disk", _on_disk(shell) if info is None else "yes, in use" if info.running else "yes"),
+    ]
+    return CommandResult(
+        table=Table(columns=("session", ""), rows=tuple(rows), wide=1),
+        data={
+            "id": session.id,
+            "name": session.name,
+            "created_at": session.created_at,
+            "updated_at": info.updated_at if info else None,
+            "messages": len(session.messages),
+            "tokens_billed": used,
+            "model": session.model,
+            "open_todos": open_todos,
+            "trims": len(session.trims),
+            "parent": session.parent,
+            "delegated": session.delegated,
+            "came_with_repository": session.is_foreign,
+            "imported": to_builtins(session.imported),
+            "working_directory": str(session.working_directory),
+            "running": info.running if info else True,
+        },
+    )
+
+
+def _imported_rows(session: "Session") -> list[tuple[str, str]]:
+    imported = session.imported
+    if imported is None:
+        return []
+    within = [("part of", imported.within)] if imported.within else []
+    return [("imported", f"{_moment(imported.at)} from {imported.agent}: {imported.source}"), *within]
+
+
+def _info_data(info: "SessionInfo", shell: Shell) -> dict[str, object]:
+    return {
+        "id": info.id,
+        "name": info.name,
+        "first_words": info.first_words,
+        "created_at": info.created_at,
+        "updated_at": info.updated_at,
+        "messages": info.messages,
+        "working_directory": info.working_directory,
+        "running": info.running or info.id == shell.session.id,
+        "came_with_repository": info.came_with_project,
+        "imported_from": info.imported.agent if info.imported else None,
+    }
+
+
+def _on_disk(shell: Shell) -> str:
+    session = shell.session
+    if not session.persistent:
+        return "no, incognito"
+    if session.unsaved:
+        return f"NOT SAVED: {session.unsaved}"
+    return "yes" if session.messages else "from its first message on"
+
+
+def _moment(seconds: float) -> str:
+    return format_stored_time("%Y-%m-%d %H:%M", seconds) if seconds else "–"
+
+
+MAX_SESSIONS = 10
+_TITLE_CHARS = 26
+_SNIPPET_CHARS = 120
+_WORD = LazyRegex(r"\w+")
+_SCOPES = LazyRegex(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
+
+
+def search(shell: Shell, argument: str) -> CommandResult:
+    """The sessions that answer a query, the best first; the next line then holds the command that resumes it."""
+    given = read(argument, switches=("--all",))
+    query = (
+        given.typed if given.typed.startswith('"') else given.text
+    )  # double quotes mean that the words stand together
+    if not query.strip():
+        return refuse("What was said? Write /session search with a few words of it; in:output looks at tools' output")
+    if shell.config.incognito:
+        return refuse("An incognito clio reads no earlier session; start without --incognito to search.")
+    recall = shell.memory.recall_sessions(
+        query,
+        current=shell.session.id or None,
+        include_current="--all" in given.options,
+        max_sessions=MAX_SESSIONS,
+        max_results=MAX_SESSIONS,
+    )
+    best = [session.passages[0] for session in recall.sessions if session.passages]
+    data = _data(query, recall)
+    if not best:
+        return CommandResult(text=f"No session says {code(query)}.{_missed(recall)}", data=data)
+    infos = shell.store.list()
+    places = {info.id: place for place, info in enumerate(infos)}
+    first = next((hit for hit in best if hit.session_id != shell.session.id), None)
+    # Without a running session nothing holds a next line.
+    resume = f"Enter resumes “{code(_found_title(first))}”." if first and shell.session.id else ""
+    return CommandResult(
+        text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
+        table=Table(
+            columns=("#", "session", "last used", "said", "id"),
+            rows=tuple(_row(hit, infos, places, query, shell.session.id) for hit in best),
+            wide=3,
+        ),
+        follow_up=Prefill(text=f"/session switch {first.session_id[: id_length(places)]}") if first else None,
+        data=data,
+    )
+
+
+def suggest_scope(shell: Shell, argument: str) -> "Iterable[Suggestion]":
+    """What may stand beside the words of a query."""
+    yield Suggestion(text="in:output", note="look at whole outputs of tools")
+    yield Suggestion(text="in:title", note="look at the sessions' titles")
+    yield Suggestion(text="--all", note="look at the running session too")
+
+
+def _row(
+    hit: "Recalled", infos: "list[SessionInfo]", places: dict[str, int], query: str, running: str
+) -> tuple[str, str, str, str, str]:
+    place = places.get(hit.session_id)
+    length = id_length(places)
+    said = around(hit.snippet, query, _SNIPPET_CHARS)
+    if place is None:  # deleted since it was indexed
+        return ("–", shortened(_found_title(hit), _TITLE_CHARS), "–", said, hit.session_id[:length])
+    info = infos[place]
+    used = last_used(info, running, time.time())
+    return (str(place + 1), short_title(info, _TITLE_CHARS), used, said, info.id[:length])
+
+
+def around(text: str, query: str, chars: int) -> str:
+    """At most about `chars` characters of a text, with the query's words among them where it has them."""
+    text = " ".join(text.split())
+    if len(text) <= chars:
+        return text
+    centre = _place_of(query, text.casefold())
+    start = max(0, min(centre - chars // 3, len(text) - chars))
+    if start:
+        start = text.find(" ", start - 1, centre) + 1 or start
+    end = start + chars
+    if end < len(text) and " " in text[centre + 1 : end]:
+        end = text.rfind(" ", centre + 1, end)
+    before = "… " if start and not text[start:].startswith("…") else ""
+    return before + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def _place_of(query: str, folded: str) -> int:
+    """Where the whole query stands, else its longest word, which may stand there with another ending."""
+    words = _WORD.findall(_SCOPES.sub(" ", query).casefold())
+    wanted = [" ".join(words), *(word[: max(4, len(word) - 3)] for word in sorted(words, key=len, reverse=True))]
+    return next((place for text in wanted if text and (place := folded.find(text)) >= 0), 0)
+
+
+def _points(hit: "Recalled") -> str:
+    """Why the best one is first."""
+    signals = hit.signals
+    named = {
+        "exact words": signals.exact,
+        "words": signals.keywords,
+        "density": signals.density,
+        "title": signals.title,
+    }
+    parts = ", ".join(f"{what} {round(points, 1):g}" for what, points in named.items() if round(points, 1))
+    return f"Best first; the first one's points: {parts}." if parts else "Best first."
+
+
+def _missed(recall: "Recall") -> str:
+    parts: list[str] = []
+    if recall.unreadable:
+        parts.append(f"{_sessions(len(recall.unreadable))} cannot be read")
+    if recall.unsearched:
+        parts.append(f"{_sessions(recall.unsearched)} not looked at yet, search again in a moment")
+    return f" ({'; '.join(parts)})" if parts else ""
+
+
+def _sessions(count: int) -> str:
+    return f"{count:,} session{'s' * (count != 1)}"
+
+
+def _found_title(hit: "Recalled") -> str:
+    return " ".join(hit.session_name.split()) or "(no words yet)"
+
+
+def _data(query: str, recall: "Recall") -> dict[str, object]:
+    return {
+        "query": query,
+        "sessions": [
+            {
+                "id": session.session_id,
+                "name": session.session_name,
+                "updated_at": session.updated,
+                "score": session.score,
+                "passages": [_passage_data(passage) for passage in session.passages],
+            }
+            for session in recall.sessions
+        ],
+        "unreadable": list(recall.unreadable),
+        "unsearched": recall.unsearched,
+    }
+
+
+def _passage_data(passage: "Recalled") -> dict[str, object]:
+    return {
+        "message_id": passage.message_id,
+        "role": passage.role,
+        "created": passage.created,
+        "score": passage.score,
+        "exact": passage.signals.exact,
+        "keywords": passage.signals.keywords,
+        "density": passage.signals.density,
+        "title": passage.signals.title,
+        "snippet": passage.snippet,
+    }
+
+
+def switch(shell: Shell, argument: str) -> CommandResult:
+    """Go on with another session."""
+    given = read(argument)
+    if not given.words:
+        return refuse("Which session? Write /session switch with a number, an id or a name; /session list shows them")
+    session_id = shell.store.find(given.text)
+    if session_id == shell.session.id:
+        return CommandResult(text="That is the running session.")
+    return CommandResult(follow_up=SwitchSession(session_id=session_id))
+
+
+def new(shell: Shell, argument: str) -> CommandResult:
+    """Start an empty session; the one before stays on disk."""
+    return CommandResult(follow_up=NewSession(name=read(argument).text or None))
+
+
+SESSION = (
+    Command(
+        name="session",
+        summary="the running session and those before it",
+        handler=show,
+        subcommands=(
+            Command(
+                name="show",
+                argument="[SESSION]",
+                summary="the running session, or another one",
+                handler=show,
+                suggest=suggest_sessions,
+            ),
+            Command(
+                name="list",
+                argument="[--all]",
+                summary="the sessions of this project, newest first",
+                handler=show_list,
+                suggest_word=suggest_all,
+            ),
+            Command(
+                name="search",
+                argument="WORDS [in:output] [--all]",
+                summary="what was said in other sessions; Enter then resumes the best",
+                handler=search,
+                suggest_word=suggest_scope,
+            ),
+            Command(
+                name="switch",
+                argument="SESSION",
+                summary="go on with another one: number, id, start of an id or name",
+                handler=switch,
+                suggest=suggest_sessions,
+            ),
+            Command(name="name", argument="TEXT", summary="name the running session", handler=name_running),
+            Command(name="new", argument="[NAME]", summary="start an empty one", handler=new),
+            Command(name="fork", argument="[NAME]", summary="go on in a copy of the running one", handler=fork_running),
+            Command(name="trim", summary="make room in the model's window now", handler=trim_now),
+            Command(
+                name="delete",
+                argument="SESSION [--yes]",
+                summary="remove one for good",
+                handler=delete,
+                suggest=suggest_sessions,
+            ),
+            Command(
+                name="export",
+                argument=f"PATH {OPTIONS}",
+                summary="write the running one to a file to hand on",
+                handler=export_running,
+                suggest_word=suggest_export,
+            ),
+        ),
+    ),
+)
+
+
+SESSIONS = Command(
+    name="sessions",
+    summary="the sessions of this project, newest first",
+    handler=show_list,
+    subcommands=(
+        Command(
+            name="list", argument="[--all]", summary="the sessions of this project, newest first", handler=show_list
+        ),
+        Command(
+            name="search",
+            argument="WORDS [in:output]",
+            summary="what was said; on a terminal Enter then resumes the best",
+            handler=search,
+        ),
+        Command(name="show", argument="ID", summary="one session: length, model, tokens, todos", handler=show_stored),
+        Command(name="name", argument="ID TEXT", summary="give a session a name", handler=name_stored),
+        Command(name="fork", argument="ID [NAME]", summary="copy a session", handler=fork_stored),
+        Command(
+            name="export",
+            argument=f"ID PATH {OPTIONS}",
+            summary="write a session to a file to hand on",
+            handler=export_stored,
+        ),
+        Command(name="delete", argument="ID [--yes]", summary="remove a session for good", handler=delete),
+    ),
+)

@@ -1,0 +1,462 @@
+"""/style: how answers are worded, why, what was learned about that, and changing it."""
+
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from clio.commands.arguments import read
+from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, Table, code, refuse
+from clio.commands.feedback_commands import earned
+from clio.commands.memory.memory_text import ago, count, remembers, short_age, size, suggest_options
+from clio.errors import ClioError
+from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
+from clio.storage.files import write_atomic
+from clio.text.decay import DAY_S
+
+if TYPE_CHECKING:
+    from clio.memory.styles.chooser import ArmAccount, Choice
+    from clio.memory.styles.state import Earned
+    from clio.memory.styles.styles import Styles, StyleView
+
+
+OFF = (
+    "Styles are off: answers are worded as the model words them. `/style on` lets clio choose, and learn from `+` "
+    "and `-`."
+)
+_LEAST_TASTE = 0.05
+"""How far from the middle a dimension must be to be told as something the person likes."""
+_TASTES = 4
+
+
+@remembers
+def state(shell: Shell, argument: str) -> CommandResult:
+    """Whether styles are on, what the last answer had, and what was learned."""
+    if argument:
+        return refuse(f"/style does not know {argument!r}; /style use NAME gives every answer one style")
+    styles = shell.memory.styles
+    views = styles.views()
+    data = {"on": styles.is_on, "pinned": styles.pinned, "last": _last_data(styles), "styles": _views_data(views)}
+    if not styles.is_on:
+        rated = sum(one.ratings for view in views for one in view.earned.values())
+        kept = f" What {count(round(rated), 'rating')} taught is kept." if rated >= 1 else ""
+        return CommandResult(text=OFF + kept, data=data)
+    lines = [_how(styles), _last(styles), *_favourites(views), *_problems(styles)]
+    return CommandResult(text="\n\n".join(line for line in lines if line), data=data)
+
+
+@remembers
+def list_styles(shell: Shell, argument: str) -> CommandResult:
+    """Every style, with what it earned."""
+    if argument:
+        return refuse("/style list takes nothing; /style show NAME shows one whole")
+    styles = shell.memory.styles
+    views = styles.views()
+    last = styles.current.skill.id if styles.current else None
+    now = time.time()
+    rows = tuple(
+        (
+            "●" if view.skill.id == (styles.pinned or last) else "",
+            _name_with_owner(view.skill, is_projects=styles.is_projects(view.skill)),
+            view.skill.summary or view.skill.name,
+            _totals(view.earned.values()),
+            _confidences(view.earned.values()),
+            f"{view.use.count:,} · {short_age(now, view.use.last)}" if view.use.count else "",
+        )
+        for view in views
+    )
+    own = sum(not view.skill.built_in and not styles.is_projects(view.skill) for view in views)
+    mark = "● every answer has it" if styles.pinned else "● the last answer had it" if last else ""
+    notes = [note for note in (mark, "* your own" if own else "") if note]
+    text = f"{count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
+    return CommandResult(
+        text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_problems(styles)]),
+        table=Table(columns=("", "style", "what it is", "rated", "sure", "used"), rows=rows, wide=2, cut=True),
+        data=_views_data(views),
+    )
+
+
+@remembers
+def why(shell: Shell, argument: str) -> CommandResult:
+    """How the style of the last answer was chosen: every style, how it was weighed, and what was learned there."""
+    if argument:
+        return refuse("/style why takes nothing; it tells of the last answer")
+    styles = shell.memory.styles
+    choice = styles.why()
+    if choice is None:
+        return CommandResult(text=OFF if not styles.is_on else "No answer had a style yet.", data=None)
+    bucket = choice.situation.bucket
+    tastes = styles.vector(bucket)
+    data = msgspec.to_builtins(choice) | {
+        "bucket": bucket,
+        "likes": dict(zip(DIMENSIONS, (round(value, 3) for value in tastes), strict=True)),
+    }
+    off = "" if styles.is_on else "Styles are off now. "
+    told = [off + _chosen_line(choice), _chance_line(choice), _tastes_line(tastes), _left_out_line(choice.arms)]
+    rows = tuple(_arm_row(arm, choice) for arm in choice.arms if not arm.left_out)
+    columns = ("", "style", "intent+time+mood+topic", "earned", "sure", "draw", "taste", "score")
+    return CommandResult(
+        text="\n\n".join(line for line in told if line),
+        table=Table(columns=columns, rows=rows, wide=1) if rows else None,
+        data=data,
+    )
+
+
+@remembers
+def show(shell: Shell, argument: str) -> CommandResult:
+    """One style whole: when it fits, how it sounds, what the model reads, what it earned."""
+    styles = shell.memory.styles
+    if not argument:
+        return refuse("Which style? Write /style show NAME; /style list has the names")
+    wanted = styles.find(argument).id
+    view = next(one for one in styles.views() if one.skill.id == wanted)
+    skill = view.skill
+    sound = [f"{name} {value:.2f}" for name, value in _marked(skill.dimensions)]
+    rows = [
+        ("name", skill.name),
+        ("fits", _fits(skill.trigger)),
+        ("sounds", ", ".join(sound) or "like nothing in particular: every dimension is 0.5"),
+        ("model reads", skill.text),
+        *(
+            (f"with {intent}", f"{earned(one.ups, one.downs)}, confidence {one.confidence:.2f}")
+            for intent, one in view.earned.items()
+        ),
+        ("used", f"{count(view.use.count, 'time')}, last {ago(time.time(), view.use.last)}" if view.use.count else ""),
+        ("from", "built in" if skill.built_in else skill.source),
+    ]
+    table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide=1)
+    return CommandResult(table=table, data=_view_data(view))
+
+
+def style_word(shell: Shell) -> str:
+    """The last answer's style for the status line: "concise", "concise?" where it was tried out, "" without one."""
+    if shell.config.incognito or shell.memory.is_off:
+        return ""
+    chosen = shell.memory.styles.current
+    return f"{chosen.skill.id}{'?' if chosen.explored else ''}" if chosen else ""
+
+
+def suggest_styles(shell: Shell) -> Iterable[Suggestion]:
+    """The styles by their ids."""
+    if shell.config.incognito:
+        return ()
+    try:
+        return [Suggestion(text=one.id, note=one.summary) for one in shell.memory.styles.skills().skills]
+    except (ClioError, OSError):
+        return ()  # a damaged file is told by the command, not while its name is typed
+
+
+def suggest_own_styles(shell: Shell) -> Iterable[Suggestion]:
+    """Those that are not built in."""
+    if shell.config.incognito:
+        return ()
+    try:
+        own = (one for one in shell.memory.styles.skills().skills if not one.built_in)
+        return [Suggestion(text=one.id, note=one.summary) for one in own]
+    except (ClioError, OSError):
+        return ()
+
+
+def _how(styles: "Styles") -> str:
+    pinned = styles.pinned
+    if pinned:
+        return f"Every answer is {code(pinned)}, as you said; `/style auto` lets clio choose again."
+    return "Styles are on: clio chooses how each answer is worded, and learns from `+` and `-`."
+
+
+def _last(styles: "Styles") -> str:
+    choice = styles.why()
+    if choice is None or choice.chosen is None:
+        return "" if choice is None else "No style fitted the last answer."
+    tried = ", tried out" if choice.explored else ""
+    return f"The last answer: {code(choice.chosen)}{tried}, for {choice.situation.bucket}; `/style why` tells more."
+
+
+def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
+    """What earned most with each intent, as far as anything was rated."""
+    best: dict[str, tuple[float, str, Earned]] = {}
+    for view in views:
+        for intent, one in view.earned.items():
+            mean = (1 + one.ups) / (2 + one.ups + one.downs)
+            if mean > best.get(intent, (0.5,))[0]:
+                best[intent] = (mean, view.skill.id, one)
+    parts = [f"{intent} {code(id)} {earned(one.ups, one.downs)}" for intent, (_, id, one) in sorted(best.items())]
+    if parts:
+        yield f"Liked best: {', '.join(parts)}."
+
+
+def _problems(styles: "Styles") -> Iterable[str]:
+    return (f"Not read: {problem}." for problem in styles.skills().problems)
+
+
+def _chosen_line(choice: "Choice") -> str:
+    situation = choice.situation
+    kind = f"{situation.intent} · {situation.sentiment} · {situation.time_of_day}"
+    if choice.chosen is None:
+        return f"No style fitted the last answer ({kind})."
+    how = "you named it" if choice.pinned else "tried out" if choice.explored else "it scored best"
+    when = time.time() - choice.at
+    age = f", {ago(time.time(), choice.at)}" if choice.at and when > DAY_S else ""
+    return f"{code(choice.chosen)} for the last answer{age}: {how}. Taken for {kind}."
+
+
+def _chance_line(choice: "Choice") -> str:
+    if choice.pinned:
+        return ""
+    known = (
+        f"{count(round(choice.ratings), 'answer')} with this intent rated" if choice.ratings >= 0.5 else "None rated"
+    )
+    rolled = "this one did" if choice.explored else "this one did not"
+    return f"{known}; {choice.epsilon:.0%} of the answers try any style that fits, and {rolled}."
+
+
+def _tastes_line(vector: Sequence[float]) -> str:
+    marked = [f"{name.replace('_', ' ')} {value:.2f}" for name, value in _marked(vector)][:_TASTES]
+    return f"Learned of your taste there, 0.50 being nothing: {', '.join(marked)}." if marked else ""
+
+
+def _left_out_line(arms: "Sequence[ArmAccount]") -> str:
+    """The styles that could not be chosen, by the reason."""
+    reasons: dict[str, list[str]] = {}
+    for arm in arms:
+        if arm.left_out:
+            reasons.setdefault(arm.left_out, []).append(arm.id)
+    parts = [f"{', '.join(ids)} ({reason})" for reason, ids in reasons.items()]
+    return f"Left out: {'; '.join(parts)}." if parts else ""
+
+
+def _marked(vector: Sequence[float]) -> list[tuple[str, float]]:
+    """The dimensions that are far from the middle, the farthest first."""
+    named = [pair for pair in zip(DIMENSIONS, vector, strict=True) if abs(pair[1] - 0.5) >= _LEAST_TASTE]
+    return sorted(named, key=lambda pair: -abs(pair[1] - 0.5))
+
+
+def _arm_row(arm: "ArmAccount", choice: "Choice") -> tuple[str, ...]:
+    parts = "+".join(_short(part) for part in (arm.intent, arm.time, arm.sentiment, arm.topic))
+    return (
+        "●" if arm.id == choice.chosen else "",
+        arm.id,
+        f"{parts} = {_short(arm.trigger)}",
+        earned(arm.ups, arm.downs) if arm.ups or arm.downs else "–",
+        _short(arm.confidence),
+        _short(arm.sample),
+        _short(arm.aligned),
+        _short(arm.score),
+    )
+
+
+def _short(value: float) -> str:
+    """Two digits and no zero before them: ".40", "1"."""
+    return f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"
+
+
+def _fits(trigger: Trigger) -> str:
+    parts = [
+        f"{name} {', '.join(values)}"
+        for name, values in (("intent", trigger.intents), ("time", trigger.times), ("mood", trigger.sentiments))
+        if values
+    ]
+    topics = f"; topics {', '.join(trigger.topics)}" if trigger.topics else ""
+    return "; ".join(parts) + topics
+
+
+def _totals(rated: "Iterable[Earned]") -> str:
+    kept = list(rated)
+    return earned(sum(one.ups for one in kept), sum(one.downs for one in kept)) if kept else ""
+
+
+def _confidences(rated: "Iterable[Earned]") -> str:
+    """From the lowest to the highest over the intents."""
+    values = [one.confidence for one in rated]
+    if not values:
+        return ""
+    low, high = f"{min(values):.2f}", f"{max(values):.2f}"
+    return low if low == high else f"{low}–{high}"
+
+
+def _last_data(styles: "Styles") -> Any:
+    choice = styles.why()
+    if choice is None:
+        return None
+    return {
+        "style": choice.chosen,
+        "context": choice.situation.bucket,
+        "explored": choice.explored,
+        "pinned": choice.pinned,
+    }
+
+
+def _views_data(views: "Iterable[StyleView]") -> list[Any]:
+    return [_view_data(view) for view in views]
+
+
+def _view_data(view: "StyleView") -> Any:
+    return msgspec.to_builtins(view)
+
+
+def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
+    """The style's id, with whose it is where it is not built in."""
+    return skill.id if skill.built_in else f"{skill.id} (project)" if is_projects else f"{skill.id} *"
+
+
+@remembers
+def turn_on(shell: Shell, argument: str) -> CommandResult:
+    """From the next turn on answers get a style."""
+    if argument:
+        return refuse("/style on takes nothing; /style use NAME gives every answer one style")
+    styles = shell.memory.styles
+    styles.turn_on()
+    number = len(styles.skills().skills)
+    pinned = styles.pinned
+    does = f"every answer is {code(pinned)}" if pinned else f"clio words each answer in one of {count(number, 'style')}"
+    text = (
+        f"Styles are on: from the next answer on {does}. `+` or `-` and Enter on an empty line after an answer says "
+        "how it was; `/style why` tells why it was so."
+    )
+    return CommandResult(text=text, data={"on": True, "pinned": styles.pinned})
+
+
+@remembers
+def turn_off(shell: Shell, argument: str) -> CommandResult:
+    """Answers get none any more."""
+    if argument:
+        return refuse("/style off takes nothing")
+    styles = shell.memory.styles
+    styles.turn_off()
+    text = "Styles are off. What was learned stays until `/style reset`."
+    return CommandResult(text=text, data={"on": False, "pinned": styles.pinned})
+
+
+@remembers
+def use(shell: Shell, argument: str) -> CommandResult:
+    """Give every answer one style."""
+    if not argument:
+        return refuse("Which style? Write /style use NAME; /style list has the names, /style auto lets clio choose")
+    if argument.lower() == "auto":
+        return choose_again(shell, "")
+    skill = shell.memory.styles.use(argument)
+    assert skill is not None
+    text = (
+        f"Every answer is {code(skill.id)} from now on: {skill.summary or skill.name}. `/style auto` takes that back."
+    )
+    return CommandResult(text=text, data={"on": True, "pinned": skill.id})
+
+
+@remembers
+def choose_again(shell: Shell, argument: str) -> CommandResult:
+    """Let clio choose the style of each answer."""
+    if argument:
+        return refuse("/style auto takes nothing; /style use NAME gives every answer one style")
+    shell.memory.styles.use(None)
+    return CommandResult(text="clio chooses the style of each answer.", data={"on": True, "pinned": None})
+
+
+@remembers
+def reset(shell: Shell, argument: str) -> CommandResult:
+    """Forget what was learned, about one style or about all; asks before the latter."""
+    given = read(argument, switches=("--yes",))
+    styles = shell.memory.styles
+    if given.text:
+        skill = styles.find(given.text)
+        styles.reset(skill.id)
+        return CommandResult(text=f"Nothing is known of {code(skill.id)} any more.", data={"reset": [skill.id]})
+    rated = [view for view in styles.views() if view.earned]
+    if not rated and not styles.state().vectors:
+        return CommandResult(text="Nothing was learned about styles yet.", data={"reset": []})
+    if "--yes" not in given.options:
+        question = f"Forget all that was learned about {count(len(rated), 'style')}? It cannot be taken back."
+        return CommandResult(follow_up=Confirm(question=question, then="/style reset --yes"))
+    styles.reset()
+    return CommandResult(
+        text="All that was learned about styles is forgotten; `/feedback` still lists the ratings.",
+        data={"reset": [view.skill.id for view in rated]},
+    )
+
+
+@remembers
+def delete(shell: Shell, argument: str) -> CommandResult:
+    """Delete the file of a style somebody wrote; asks first."""
+    given = read(argument, switches=("--yes",))
+    if not given.text:
+        return refuse("Which style? Write /style delete NAME; only styles that are not built in can be deleted")
+    styles = shell.memory.styles
+    skill = styles.find(given.text)
+    if not skill.built_in and "--yes" not in given.options:
+        question = f"Delete {skill.source}? It cannot be taken back."
+        return CommandResult(follow_up=Confirm(question=question, then=f"/style delete {skill.id} --yes"))
+    path = styles.delete(skill.id)
+    again = styles.skills().get(skill.id)
+    built_in = f" The {'built-in ' if again.built_in else ''}style of that name shows again." if again else ""
+    return CommandResult(text=f"Deleted {code(str(path))}.{built_in}", data={"deleted": str(path)})
+
+
+@remembers
+def export(shell: Shell, argument: str) -> CommandResult:
+    """All that was learned, and the styles that are not built in: into a file, or shown."""
+    given = read(argument, switches=("--force",))
+    if len(given.words) > 1:
+        return refuse(f"/style export takes one path, not {given.text!r}; put quotes around one with blanks in it")
+    document = msgspec.to_builtins(shell.memory.styles.export())
+    text = shell.redactor.redact(msgspec.json.format(msgspec.json.encode(document), indent=2).decode("utf-8")).text
+    if not given.words:
+        return CommandResult(verbatim=text, data=msgspec.json.decode(text))
+    path = Path(given.words[0]).expanduser()
+    if path.is_dir():
+        return refuse(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'styles.json')!r}")
+    if path.exists() and "--force" not in given.options:
+        return refuse(f"{str(path)!r} exists; --force replaces it")
+    if not path.parent.is_dir():
+        return refuse(f"There is no folder {str(path.parent)!r} to write {path.name!r} into; make it first")
+    written = text.encode("utf-8") + b"\n"
+    try:
+        write_atomic(path, written)
+    except OSError as error:
+        return refuse(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
+    return CommandResult(
+        text=f"Wrote what was learned about styles to {code(str(path))} ({size(len(written))}).",
+        data={"path": str(path), "bytes": len(written)},
+    )
+
+
+STYLE = (
+    Command(
+        name="style",
+        aliases=("styles",),
+        summary="how answers are worded: chosen, and learned from your ratings",
+        handler=state,
+        subcommands=(
+            Command(name="on", summary="let clio choose the style of each answer", handler=turn_on),
+            Command(name="off", summary="no styles; what was learned stays", handler=turn_off),
+            Command(name="list", summary="the styles, and what each earned", handler=list_styles),
+            Command(
+                name="use", argument="NAME", summary="give every answer one style", handler=use, suggest=suggest_styles
+            ),
+            Command(name="auto", summary="choose for each answer again", handler=choose_again),
+            Command(name="why", summary="how the last answer's style was chosen", handler=why),
+            Command(name="show", argument="NAME", summary="one whole", handler=show, suggest=suggest_styles),
+            Command(
+                name="reset",
+                argument="[NAME]",
+                summary="forget what was learned, of one or of all",
+                handler=reset,
+                suggest=suggest_styles,
+            ),
+            Command(
+                name="export",
+                argument="[PATH] [--force]",
+                summary="what was learned, and your own styles, as JSON",
+                handler=export,
+                suggest_word=suggest_options(("--force", "replace the file that is there")),
+            ),
+            Command(
+                name="delete",
+                argument="NAME",
+                summary="delete a style of your own",
+                handler=delete,
+                suggest=suggest_own_styles,
+            ),
+        ),
+    ),
+)

@@ -1,0 +1,446 @@
+"""/undo, /redo, /diff and /rewind: what turns did to files, shown and taken back."""
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct
+
+from clio.commands.arguments import Given, join, read
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    Confirm,
+    FollowUp,
+    NewSession,
+    Shell,
+    Suggestion,
+    SwitchSession,
+    Table,
+    code,
+    refuse,
+)
+from clio.commands.memory.memory_text import count, short_age
+from clio.commands.session_table import age, id_length, shortened
+from clio.errors import ClioError, UsageError, UserError
+from clio.messages import begins_turn
+
+if TYPE_CHECKING:
+    from clio.agent.file_diffs import ShownChange
+    from clio.checkpoints.checkpoints import Plan
+    from clio.checkpoints.timeline import Step, TurnFiles
+
+
+WHY = {
+    "edited": "it was changed since",
+    "between": "somebody else changed it in between",
+    "unsure": "nobody can tell whether the turn changed it, or you",
+    "lost": "its bytes are not kept",
+    "blocked": "a link leads its folder elsewhere",
+}
+_WORDS_CHARS = 60
+_DIFF_LINES = 400
+_NAMED = 5
+_OFF = "What turns do to files is not kept, since the setting checkpoints is false; set it to true to undo later turns"
+
+
+class SessionTurn(Struct, frozen=True, kw_only=True):
+    """One turn of the running session, which began with the message `id`.
+
+    number: from 1. at: seconds since the epoch. files: None where it changed none. back: they are taken back.
+    """
+
+    number: int
+    id: str
+    said: str
+    at: float
+    files: "TurnFiles | None"
+    back: bool
+
+    @property
+    def words(self) -> str:
+        """Its first words on one line."""
+        return shortened(" ".join(self.said.split()), _WORDS_CHARS)
+
+
+def session_turns(shell: Shell) -> list[SessionTurn]:
+    """All turns of the running session, oldest first. Raises UserError where nothing is kept; ClioError, OSError."""
+    if not shell.turn_files.enabled:
+        raise UserError(_OFF)
+    checkpoints = shell.turn_files.checkpoints
+    files = {turn.message: turn for turn in checkpoints.turns()}
+    back = checkpoints.taken_back()
+    said = [(one.id, one.content, one.created) for one in shell.session.messages if begins_turn(one)]
+    return [
+        SessionTurn(number=number, id=id, said=said, at=at, files=files.get(id), back=id in back)
+        for number, (id, said, at) in enumerate(said, start=1)
+    ]
+
+
+def turn_numbered(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
+    """The turn of that number. Raises UserError naming those there are."""
+    if not turns:
+        raise UserError("Nothing has been said in this session yet, so it has no turns")
+    if not word.isdecimal() or not 1 <= int(word) <= len(turns):
+        raise UserError(f"There is no turn {word!r}; the turns are 1 to {len(turns)}, and /rewind lists them")
+    return turns[int(word) - 1]
+
+
+def named_files(given: Given, option: str, steps: Iterable["Step"]) -> set[str]:
+    """The files named after an option. Raises UserError for one that is not among those that would change."""
+    if option not in given.options:
+        if given.words:
+            raise UserError(f"What is {given.words[0]!r}? Files to be left as they are stand after {option}")
+        return set()
+    names = {given.options[option], *given.words}
+    known = [step.wanted.path for step in steps]
+    for name in sorted(names):
+        if name not in known:
+            raise UserError(f"{name!r} is not among the files that would change: {', '.join(known)}")
+    return names
+
+
+def shown_steps(shell: Shell, steps: Iterable["Step"]) -> list["ShownChange"]:
+    """What will happen to each file, as a diff."""
+    return [shell.turn_files.way(step) for step in steps]
+
+
+def change_table(shown: Sequence["ShownChange"]) -> Table:
+    """Files and by how much they change."""
+    words = {"new": "comes", "deleted": "goes", "changed": "changes"}
+    rows = tuple((one.path, words[one.what], counts(one.added, one.removed)) for one in shown)
+    return Table(columns=("file", "what", "lines"), rows=rows, wide=0)
+
+
+def counts(added: int, removed: int) -> str:
+    """In short: "+12 −3"; empty where no line came or went."""
+    return f"+{added} −{removed}" if added or removed else ""
+
+
+def bounded(diff: str, more: str = "") -> str:
+    """The beginning of a long diff, with a line that says how much is missing, and `more`, how to see it."""
+    lines = diff.splitlines()
+    if len(lines) <= _DIFF_LINES:
+        return diff
+    return "\n".join([*lines[:_DIFF_LINES], f"… {len(lines) - _DIFF_LINES:,} more lines{more}"]) + "\n"
+
+
+def turn_title(turn: SessionTurn, now: float) -> str:
+    """A turn as a sentence names it: its number, its age, its first words."""
+    return f"turn {turn.number} ({age(max(now - turn.at, 0.0))}, {code(turn.words)})"
+
+
+def left_lines(left: Iterable[tuple[str, str]]) -> str:
+    """Files that were not touched, each with its reason, as Markdown."""
+    return "".join(f"\n- {code(path)} is left as it is: {why}" for path, why in left)
+
+
+def shown_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
+    """The same in JSON's own types."""
+    return [
+        {"path": one.path, "what": one.what, "added": one.added, "removed": one.removed, "diff": one.text}
+        for one in shown
+    ]
+
+
+def in_the_way(
+    shell: Shell, plan: "Plan", leave: set[str], again: Callable[[set[str], bool], str]
+) -> CommandResult | None:
+    """The refusal where files would lose what somebody else did to them, with that shown; None where none would.
+
+    again: the command line that leaves those files as they are, or, with True, forces them.
+    """
+    steps = [step for step in plan.refused if step.wanted.path not in leave]
+    if not steps:
+        return None
+    diff = bounded("".join(shell.turn_files.lost_edits(step).text for step in steps))
+    names = [step.wanted.path for step in steps]
+    reasons = "; ".join(f"{step.wanted.path!r}: {WHY[step.verdict]}" for step in steps[:_NAMED])
+    more = f" and {len(names) - _NAMED} more files" if len(names) > _NAMED else ""
+    return CommandResult(
+        text=f"Nothing was changed. {reasons}{more}. Below is what would be lost.\n"
+        f"{again(leave | set(names), False)} leaves {'it' if len(names) == 1 else 'them'} as it is now.\n"
+        f"{again(leave, True)} takes it back all the same; /redo has it then.",
+        diff=diff,
+        ok=False,
+        data={"refused": [{"path": step.wanted.path, "why": WHY[step.verdict]} for step in steps], "diff": diff},
+    )
+
+
+What = Literal["files", "talk", "both"]
+_KINDS: dict[str, What] = {"files": "files", "talk": "talk", "both": "both"}
+_SHOWN = 15
+_SAID_CHARS = 400
+
+
+def rewind(shell: Shell, argument: str) -> CommandResult:
+    """The turns of this session; or, with a number, go back to before that turn."""
+    given = read(argument, switches=("--force", "--yes", "--all"), valued=("--except",))
+    turns = session_turns(shell)
+    if not given.words:
+        return _list(shell, turns, whole="--all" in given.options)
+    turn = turn_numbered(turns, given.words[0])
+    what = _kind(turn, given.words[1:])
+    rest = Given(words=given.words[2:], options=given.options)
+    if what != "files" and not shell.session.persistent:
+        return refuse(f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works")
+    later = {one.id for one in turns[turn.number - 1 :]}
+    plan = shell.turn_files.checkpoints.plan_back(later, "rewind") if what != "talk" else None
+    leave = named_files(rest, "--except", plan.steps if plan else ())
+    if plan is not None and "--force" not in given.options:
+        refusal = in_the_way(
+            shell, plan, leave, lambda spared, force: _again(turn, what, spared, given, *(["--force"] if force else []))
+        )
+        if refusal is not None:
+            return refusal
+    if "--yes" not in given.options:
+        return _question(shell, plan, turn, what, leave, given)
+    return _carry_out(shell, plan, turn, what, leave, force="--force" in given.options)
+
+
+def _list(shell: Shell, turns: list[SessionTurn], *, whole: bool) -> CommandResult:
+    if not turns:
+        return refuse("Nothing has been said in this session yet, so there is nothing to go back to")
+    shown = list(reversed(turns))[: None if whole else _SHOWN]
+    now = time.time()
+    rows: list[tuple[str, ...]] = []
+    data: list[dict[str, object]] = []
+    for turn in shown:
+        changes = [shell.turn_files.show(change) for change in turn.files.changes] if turn.files else []
+        added, removed = sum(one.added for one in changes), sum(one.removed for one in changes)
+        lines = "undone" if turn.back else counts(added, removed)
+        files = str(len(changes)) if changes else ""
+        rows.append((str(turn.number), short_age(now, turn.at), turn.words, files, lines))
+        data.append(
+            {
+                "turn": turn.number,
+                "at": turn.at,
+                "words": turn.words,
+                "files": len(changes),
+                "added": added,
+                "removed": removed,
+                "taken_back": turn.back,
+            }
+        )
+    more = f" {len(turns) - len(shown)} earlier ones: `/rewind --all`." if len(shown) < len(turns) else ""
+    return CommandResult(
+        text="`/rewind TURN files`, `talk` or `both` goes back to **before** that turn; `/diff TURN` shows what it did."
+        + more,
+        table=Table(columns=("#", "ago", "you said", "files", "lines"), rows=tuple(rows), wide=2, cut=True),
+        data={"turns": data},
+    )
+
+
+def _kind(turn: SessionTurn, words: tuple[str, ...]) -> What:
+    if not words:
+        raise UsageError(f"What goes back? Write /rewind {turn.number} files, talk or both")
+    if words[0] not in _KINDS:
+        raise UsageError(f"/rewind does not know {words[0]!r}; what goes back is files, talk or both")
+    return _KINDS[words[0]]
+
+
+def _again(turn: SessionTurn, what: What, leave: set[str], given: Given, *more: str) -> str:
+    """The command line that does the same with these options added."""
+    force = ("--force",) if "--force" in given.options else ()
+    options = dict.fromkeys((*force, *more))
+    return join(["/rewind", str(turn.number), what, *options, *(["--except", *sorted(leave)] if leave else [])])
+
+
+def _question(
+    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: What, leave: set[str], given: Given
+) -> CommandResult:
+    """Say what will change, and ask."""
+    steps = [step for step in plan.steps if step.verdict != "same" and step.wanted.path not in leave] if plan else []
+    shown = shown_steps(shell, steps)
+    parts: list[str] = []
+    if what != "talk":
+        parts.append(f"change {count(len(shown), 'file')}" if shown else "change no file")
+    if what != "files":
+        parts.append("copy the conversation")
+    outside = f" Outside of this project: {', '.join(plan.outside)}." if plan and plan.outside else ""
+    return CommandResult(
+        text=f"Before turn {turn.number}, {code(turn.words)}:" if shown else "",
+        table=change_table(shown) if shown else None,
+        follow_up=Confirm(
+            question=f"Back to before turn {turn.number}: {', '.join(parts)}?{outside}",
+            then=_again(turn, what, leave, given, "--yes"),
+        ),
+        data={"turn": turn.number, "what": what, "files": shown_data(shown)},
+    )
+
+
+def _carry_out(
+    shell: Shell, plan: "Plan | None", turn: SessionTurn, what: What, leave: set[str], *, force: bool
+) -> CommandResult:
+    sentences: list[str] = []
+    left: list[tuple[str, str]] = []
+    changed: list[str] = []
+    if plan is not None:
+        restored = shell.turn_files.checkpoints.carry_out(plan, shell.session.id, force=force, leave=leave)
+        changed = [change.path for change in restored.record.changes]
+        left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
+        back = "; /redo undoes that" if changed else ""
+        sentences.append(f"{count(len(changed), 'file')} as before turn {turn.number}{back}.")
+    follow_up: FollowUp | None = None
+    if what != "files":
+        follow_up = _fork(shell, turn)
+        known = [info.id for info in shell.store.list()]
+        short = shell.session.id[: id_length(known)]
+        said = shortened(" ".join(turn.said.split()), _SAID_CHARS)
+        sentences.append(f"You had said: {code(said)}. /session switch {short} goes back to where you were.")
+    return CommandResult(
+        text=" ".join(sentences) + left_lines(left),
+        follow_up=follow_up,
+        data={"turn": turn.number, "what": what, "changed": changed, "left": [path for path, _ in left]},
+    )
+
+
+def _fork(shell: Shell, turn: SessionTurn) -> FollowUp:
+    """A copy of the session that ends before the turn; an empty one where nothing is before it."""
+    ids = [message.id for message in shell.session.messages]
+    place = ids.index(turn.id)
+    title = shell.session.name
+    name = f"{title} (before turn {turn.number})" if title else None
+    if place == 0:
+        return NewSession(name=name)
+    return SwitchSession(session_id=shell.store.fork(shell.session.id, upto=ids[place - 1], name=name))
+
+
+_SWITCHES = ("--force", "--yes")
+_EXCEPT = "--except"
+_IGNORED = " What .gitignore leaves out was not looked at."
+
+
+def undo(shell: Shell, argument: str) -> CommandResult:
+    """Take back what the last turn did to files."""
+    given = read(argument, switches=_SWITCHES, valued=(_EXCEPT,))
+    turns = session_turns(shell)
+    turn = next((turn for turn in reversed(turns) if turn.files and not turn.back), None)
+    if turn is None:
+        return refuse("There is nothing to undo: no turn of this session has changed files, or all of it is undone")
+    plan = shell.turn_files.checkpoints.plan_back({turn.id}, "undo")
+    title = turn_title(turn, time.time())
+    tail = _IGNORED if turn.files and turn.files.scanned else ""
+    result = _go(shell, given, plan, "/undo", f"Undid {title}", f"{tail} /redo brings it back.")
+    if result.ok and result.follow_up is None and turn is turns[-1]:
+        _tell_learning(shell)
+    return result
+
+
+def redo(shell: Shell, argument: str) -> CommandResult:
+    """Bring back what was undone last."""
+    given = read(argument, switches=_SWITCHES, valued=(_EXCEPT,))
+    session_turns(shell)  # refuses where nothing is kept
+    sessions = {shell.session.id, shell.session.parent or ""}
+    plan = shell.turn_files.checkpoints.plan_redo(sessions)
+    if plan is None:
+        return refuse("There is nothing to redo: nothing was undone, or all of it was brought back")
+    return _go(shell, given, plan, "/redo", "Brought back what was undone", " /undo takes it back again.")
+
+
+def _go(shell: Shell, given: Given, plan: "Plan", called: str, done: str, tail: str) -> CommandResult:
+    """Carry out the plan, or say why not."""
+    leave = named_files(given, _EXCEPT, plan.steps)
+    force = "--force" in given.options
+
+    def again(spared: set[str], forced: bool, *more: str) -> str:
+        options = [*more, *(["--force"] if force or forced else [])]
+        return join([called, *options, *([_EXCEPT, *sorted(spared)] if spared else [])])
+
+    if not force and (refusal := in_the_way(shell, plan, leave, again)) is not None:
+        return refusal
+    outside = [path for path in plan.outside if path not in leave]
+    if outside and "--yes" not in given.options:
+        question = f"Outside of this project {', '.join(outside)} would change too. Go on?"
+        return CommandResult(follow_up=Confirm(question=question, then=again(leave, False, "--yes")))
+    shown = {one.path: one for one in shown_steps(shell, (step for step in plan.steps if step.verdict != "same"))}
+    restored = shell.turn_files.checkpoints.carry_out(plan, shell.session.id, force=force, leave=leave)
+    put = [shown[change.path] for change in restored.record.changes if change.path in shown]
+    left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
+    left += [(path, "you said so") for path in sorted(leave)]
+    words = count(len(put), "file") if put else "no file had to change"
+    return CommandResult(
+        text=f"{done}: {words}.{tail}{left_lines(left)}",
+        table=change_table(put) if put else None,
+        data={"changed": shown_data(put), "left": [{"path": path, "why": why} for path, why in left]},
+    )
+
+
+def _tell_learning(shell: Shell) -> None:
+    """The answer whose changes are taken back was not what was wanted; learning from it is not worth an error."""
+    if shell.config.incognito:
+        return
+    try:
+        shell.memory.feedback.signal(-1, 0.5, "undo", "you took its changes back")
+    except (ClioError, OSError):
+        return
+
+
+def diff(shell: Shell, argument: str) -> CommandResult:
+    """What a turn did to files: the last one that changed any, or the one of that number; all files or some."""
+    given = read(argument)
+    turns = session_turns(shell)
+    words = list(given.words)
+    if words and words[0].isdecimal():
+        turn = turn_numbered(turns, words.pop(0))
+    else:
+        turn = next((turn for turn in reversed(turns) if turn.files), None)
+        if turn is None:
+            return refuse("No turn of this session has changed files")
+    if turn.files is None:
+        return refuse(f"Turn {turn.number} has changed no files; /rewind lists the turns that have")
+    changes = turn.files.changes
+    unknown = [name for name in words if name not in {change.path for change in changes}]
+    if unknown:
+        raise UserError(f"Turn {turn.number} has not changed {unknown[0]!r}; /diff {turn.number} shows what it has")
+    shown = [shell.turn_files.show(change) for change in changes if not words or change.path in words]
+    lines = counts(sum(one.added for one in shown), sum(one.removed for one in shown))
+    state = " It is taken back." if turn.back else ""
+    tail = _IGNORED if turn.files.scanned else ""
+    what = code(shown[0].path) if len(shown) == 1 else count(len(shown), "file")  # a diff of one file does not name it
+    title = turn_title(turn, time.time())
+    return CommandResult(
+        text=f"{title[0].upper()}{title[1:]}: {what}{', ' if lines else ''}{lines}.{state}{tail}",
+        diff=bounded("".join(one.text for one in shown), f"; /diff {turn.number} FILE shows one file"),
+        data={"turn": turn.number, "taken_back": turn.back, "files": shown_data(shown)},
+    )
+
+
+def suggest_turns(shell: Shell) -> Iterable[Suggestion]:
+    """The turns that changed files, newest first."""
+    try:
+        turns = session_turns(shell)
+    except (ClioError, OSError):
+        return ()
+    return (Suggestion(text=str(turn.number), note=turn.words) for turn in reversed(turns) if turn.files)
+
+
+def suggest_rewind(shell: Shell) -> Iterable[Suggestion]:
+    """All turns, newest first."""
+    turns: list[SessionTurn] = []
+    try:
+        turns = session_turns(shell)
+    except (ClioError, OSError):
+        return ()
+    return (Suggestion(text=str(turn.number), note=turn.words) for turn in reversed(turns))
+
+
+_PUT_BACK = "[--force] [--except FILE ...]"
+CHECKPOINT = (
+    Command(name="undo", argument=_PUT_BACK, summary="take back what the last turn did to files", handler=undo),
+    Command(name="redo", argument=_PUT_BACK, summary="bring back what was undone", handler=redo),
+    Command(
+        name="diff",
+        argument="[TURN] [FILE ...]",
+        summary="what a turn did to files",
+        handler=diff,
+        suggest=suggest_turns,
+    ),
+    Command(
+        name="rewind",
+        argument="[TURN files|talk|both]",
+        summary="go back to before a turn: its files, the conversation, or both",
+        handler=rewind,
+        suggest=suggest_rewind,
+    ),
+)

@@ -1,0 +1,479 @@
+"""The command line: flags and sub-commands in tables, the parser, and the page of `--help`."""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+
+from clio.errors import UsageError
+
+_BEGINNING = 3
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence, "; did you mean 'approve'?", or "" where no known word is near.
+
+    Near is what few slips make of it, and the only one that begins so, from three letters on.
+    Case, leading dashes and the kind of dash within make no difference.
+    """
+    folded = {_fold(name): name for name in known}
+    typed = _fold(word)
+    begun = [name for name in folded if len(typed) >= _BEGINNING and name.startswith(typed)]
+    if len(begun) == 1:
+        return f"; did you mean {folded[begun[0]]!r}?"
+    from clio.text.fuzzy import nearest_name
+
+    found = nearest_name(typed, folded)
+    return f"; did you mean {folded[found]!r}?" if found else ""
+
+
+def _fold(word: str) -> str:
+    return word.lower().lstrip("-").replace("-", "_")
+
+
+class Subcommand:
+    """One of them. summary: a few words for `clio --help`; the rest is in `clio NAME --help`."""
+
+    def __init__(self, name: str, summary: str, *aliases: str) -> None:
+        self.name = name
+        self.summary = summary
+        self.aliases = aliases
+
+
+SUBCOMMANDS = (
+    Subcommand("cost", "what was spent: by day, by project", "costs"),
+    Subcommand("docs", "documents the model is reminded of"),
+    Subcommand("feedback", "how the last answer was: +, - or 0"),
+    Subcommand("gc", "what takes how much on disk; --yes frees what may go"),
+    Subcommand("import", "take in the sessions of claude, codex, gemini, aider, clio"),
+    Subcommand("mcp", "MCP servers: list, add, remove, test"),
+    Subcommand("memory", "what is remembered of this project"),
+    Subcommand("note", "texts kept under a key", "notes"),
+    Subcommand("prefs", "what you like, dislike and forbid", "preferences"),
+    Subcommand("recall", "one question to everything that is remembered"),
+    Subcommand("sessions", "what was said here: list, search, export, ...", "session"),
+    Subcommand("skills", "instructions for kinds of work: list, show, new"),
+    Subcommand("style", "how answers are worded, and what was learned of it", "styles"),
+    Subcommand("worktree", "worktrees beside this checkout: list, remove", "worktrees"),
+)
+# clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
+SUBCOMMAND_FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())
+VALUED_FLAGS = frozenset(("--cwd", "--config"))
+
+
+def find_door(word: str) -> Subcommand | None:
+    """The door of that name or alias."""
+    return next((door for door in SUBCOMMANDS if word == door.name or word in door.aliases), None)
+
+
+def serves_memory(words: Sequence[str]) -> bool:
+    """Whether the words are `clio mcp` and flags alone, which offers clio's memory to others."""
+    if words[0] != "mcp" or "--help" in words or "-h" in words:
+        return False
+    places = range(1, len(words))
+    return all(words[place].startswith("-") or words[place - 1] in VALUED_FLAGS for place in places)
+
+
+def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
+    """Where a door's name stands as the first word that is no flag; None where it does not.
+
+    valued: the flags that take a value, and whether it may be left out.
+    """
+    place = 0
+    while place < len(argv):
+        word, following = argv[place], argv[place + 1 : place + 2]
+        if not word.startswith("-"):
+            return place if find_door(word) and not serves_memory(argv[place:]) else None
+        optional = valued.get(word)
+        has_value = optional is False or (optional and following and not following[0].startswith("-"))
+        place += 2 if has_value else 1
+    return None
+
+
+def take_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """clio's own flags among a door's words, up to `--`; and the words without them."""
+    taken: list[str] = []
+    kept: list[str] = []
+    place = 0
+    while place < len(words) and words[place] != "--":
+        name, equals, _ = words[place].partition("=")
+        length = 2 if name in VALUED_FLAGS and not equals else 1
+        (taken if name in SUBCOMMAND_FLAGS | VALUED_FLAGS else kept).extend(words[place : place + length])
+        place += length
+    return taken, [*kept, *words[place:]]
+
+
+class Arguments(argparse.Namespace):
+    """What was given; an absent flag keeps the value here.
+
+    prompt: "" for a bare `-p`. words: the sub-command, for one of DOORS all that follows.
+    """
+
+    prompt: str | None = None
+    continue_latest: bool = False
+    resume: str | None = None
+    new: bool = False
+    input: str | None = None
+    output: str | None = None
+    json_schema: str | None = None
+    cwd: str | None = None
+    worktree: str | None = None
+    config: str | None = None
+    model: str | None = None
+    provider: str | None = None
+    base_url: str | None = None
+    api: str | None = None
+    effort: str | None = None
+    approve: str | None = None
+    allow: Sequence[str] | None = None
+    deny: Sequence[str] | None = None
+    sandbox: str | None = None
+    max_steps: str | None = None
+    max_cost: str | None = None
+    context_window: str | None = None
+    no_ltm: bool = False
+    no_instructions: bool = False
+    no_hooks: bool = False
+    scenario: str | None = None
+    incognito: bool = False
+    no_color: bool = False
+    screen_reader: bool = False
+    debug: bool = False
+    json: bool = False
+    fetch_encodings: bool = False
+    live: bool = False
+    read_only: bool = False
+    yes: bool = False
+    dry_run: bool = False
+    help: bool = False
+    version: bool = False
+    words: Sequence[str] = ()
+
+
+class Flag:
+    """One flag. metavar: None for a switch; in brackets where the value may be left out, which then is "".
+
+    field: the Config field it sets, and `value` the value a switch gives it. many: it may be given several times.
+    only: the sub-commands it belongs to, where it means nothing elsewhere.
+    """
+
+    def __init__(
+        self,
+        names: str,
+        summary: str,
+        *,
+        group: str,
+        metavar: str | None = None,
+        dest: str = "",
+        field: str = "",
+        value: bool = True,
+        many: bool = False,
+        only: tuple[str, ...] = (),
+    ) -> None:
+        self.names = tuple(names.split())
+        self.summary = summary
+        self.group = group
+        self.metavar = metavar
+        self.dest = dest or self.names[-1].lstrip("-").replace("-", "_")
+        self.field = field
+        self.value = value
+        self.many = many
+        self.only = only
+
+    @property
+    def long_name(self) -> str:
+        """The name messages use."""
+        return self.names[-1]
+
+    @property
+    def usage(self) -> str:
+        """The names as help and reference print them: "-m, --model NAME"."""
+        return ", ".join(self.names) + (f" {self.metavar}" if self.metavar else "")
+
+
+_WHAT, _SESSION, _MODEL, _LIMITS, _REST = "what to do", "which session", "which model", "what it may do", "the rest"
+
+FLAGS: tuple[Flag, ...] = (
+    Flag("-p --prompt", "answer one prompt and leave; piped text is appended", group=_WHAT, metavar="[TEXT]"),
+    Flag("--output", "form of a one-shot answer: text, json or stream-json", group=_WHAT, metavar="FORM"),
+    Flag("--input", "form of what is piped in: text or stream-json", group=_WHAT, metavar="FORM"),
+    Flag("--json-schema", "the answer must be JSON that fits the schema in this file", group=_WHAT, metavar="FILE"),
+    Flag("--cwd", "start in this folder instead of the current one", group=_WHAT, metavar="FOLDER"),
+    Flag("--worktree", "start in a git worktree of that name, made where there is none", group=_WHAT, metavar="NAME"),
+    Flag("-c --continue", "go on with the newest session here", group=_SESSION, dest="continue_latest"),
+    Flag(
+        "-r --resume", "go on with a session: id, prefix, name or number; a list if left out", group=_SESSION,
+        metavar="[SELECTOR]",
+    ),
+    Flag("--new", "start a new session", group=_SESSION),
+    Flag("-m --model", "the model's name", group=_MODEL, metavar="NAME", field="model"),
+    Flag("--provider", "a named server, such as openai, ollama or offline", group=_MODEL, metavar="NAME",
+         field="provider"),
+    Flag("--base-url", "address of any other server", group=_MODEL, metavar="URL", field="base_url"),
+    Flag("--api", "the server's protocol: auto, chat, responses or messages", group=_MODEL, metavar="PROTOCOL",
+         field="api"),
+    Flag("--effort", "how hard it thinks: auto, none, minimal, low, medium, high, xhigh, max", group=_MODEL,
+         metavar="LEVEL", field="effort"),
+    Flag("--context-window", "the model's window in tokens", group=_MODEL, metavar="TOKENS", field="context_window"),
+    Flag(
+        "--approve", "who decides about writes and commands: ask, edits, all or plan", group=_LIMITS, metavar="MODE",
+        field="approve",
+    ),
+    Flag("--allow", "a command that runs without asking, such as 'git log *'", group=_LIMITS, metavar="RULE",
+         field="allow", many=True),
+    Flag("--deny", "a command that never runs; both may be given often", group=_LIMITS, metavar="RULE", field="deny",
+         many=True),
+    Flag("--sandbox", "what holds commands: auto, bwrap, landlock, seatbelt or off", group=_LIMITS, metavar="LEVEL",
+         field="sandbox"),
+    Flag("--max-steps", "most requests in one turn", group=_LIMITS, metavar="N", field="max_steps"),
+    Flag("--max-cost", "most dollars this run may spend", group=_LIMITS, metavar="USD", field="max_cost"),
+    Flag("--no-ltm", "leave project knowledge out of the prompt", group=_LIMITS, field="ltm", value=False),
+    Flag("--no-instructions", "leave AGENTS.md and its like out of the prompt", group=_LIMITS, field="instructions",
+         value=False),
+    Flag("--no-hooks", "run no command of hooks.yaml", group=_LIMITS, field="hooks", value=False),
+    Flag("--scenario", "the kind of work, else told from each request", group=_LIMITS, metavar="NAME",
+         field="scenario"),
+    Flag("--incognito", "write nothing anywhere and use no memory", group=_LIMITS, field="incognito"),
+    Flag("--config", "read this file instead of the one in the home folder", group=_REST, metavar="FILE"),
+    Flag("--no-color", "no colour on the screen", group=_REST, field="color", value=False),
+    Flag("--screen-reader", "plain lines for a screen reader: nothing is redrawn", group=_REST, field="screen_reader"),
+    Flag("--debug", "show a traceback when clio fails", group=_REST, field="debug"),
+    Flag("--json", "with `config show`, `doctor`, memory and their like: print JSON", group=_REST,
+         only=("config", "doctor")),
+    Flag("--fetch-encodings", "with `doctor`: download what counts tokens exactly (4 MB)", group=_REST,
+         only=("doctor",)),
+    Flag("--live", "with `doctor`: send the model one tiny request, which costs money", group=_REST, only=("doctor",)),
+    Flag("--read-only", "with `mcp`: offer nothing that writes", group=_REST, only=("mcp",)),
+    Flag("--yes", "with `init`: add the line to .gitignore without asking", group=_REST, only=("init",)),
+    Flag("--dry-run", "with `init`: only say what would be written", group=_REST, only=("init",)),
+    Flag("--version", "print the version", group=_REST),
+    Flag("-h --help", "print this help", group=_REST),
+)  # fmt: skip
+INPUTS = ("text", "stream-json")
+OUTPUTS = ("text", "json", "stream-json")
+COMMANDS: dict[tuple[str, ...], str] = {
+    ("init",): "begin a .clio/ in this project: settings and instructions to fill in",
+    ("config", "show"): "print every setting and where it comes from",
+    ("config", "path"): "print where the configuration files are",
+    ("config", "trust"): "let this project's configuration take effect",
+    ("doctor",): "look at what clio stands on, and say what to do",
+    ("completions", "bash"): "print what completes clio's words in bash",
+    ("completions", "zsh"): "print what completes clio's words in zsh",
+    ("completions", "fish"): "print what completes clio's words in fish",
+    ("acp",): "be an editor's agent, over ACP: Zed, JetBrains, Neovim",
+    ("mcp",): "offer this memory to other agents, over MCP",
+}
+
+
+def flag_name(field: str) -> str:
+    """The flag that sets a Config field."""
+    return next(flag.long_name for flag in FLAGS if flag.field == field)
+
+
+def parse(argv: Sequence[str]) -> Arguments:
+    """The arguments as given, values still text. Raises UsageError, which names the nearest flag or sub-command."""
+    valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
+    place = door_place(argv, valued)
+    if place is not None and not any(word in ("-p", "--prompt") for word in argv[:place]):
+        return _parse_door(argv[:place], argv[place:])
+    arguments, unknown = _parser().parse_known_intermixed_args(list(argv), Arguments())
+    if arguments.help or arguments.version:
+        return arguments
+    if unknown:
+        raise UsageError(_unknown_flag(unknown[0]))
+    _check(arguments)
+    return arguments
+
+
+def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
+    """The Config fields that flags set; those of flags that may be given several times with all their values."""
+    found: dict[str, str | bool | tuple[str, ...]] = {}
+    for flag in FLAGS:
+        value: str | bool | Sequence[str] | None = getattr(arguments, flag.dest)
+        if not flag.field or value is None or value is False:
+            continue
+        if isinstance(value, bool):
+            found[flag.field] = flag.value
+        else:
+            found[flag.field] = readable(value) if isinstance(value, str) else tuple(map(readable, value))
+    return found
+
+
+def readable(argument: str) -> str:
+    """An argument as text: bytes the locale could not decode are taken for UTF-8, and marked where they are not."""
+    return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> "object":  # type: ignore[override]
+        name, _, cause = message.removeprefix("argument ").partition(": ")
+        if cause.startswith("expected one"):
+            raise UsageError(f"{name} needs a value; see clio --help")
+        if cause.startswith("ignored explicit"):
+            raise UsageError(f"{name} takes no value; see clio --help")
+        raise UsageError(f"{message}; see clio --help")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="clio",
+        argument_default=argparse.SUPPRESS,
+        # Its help is never shown; without a width it would ask the terminal for one at every flag, by way of shutil.
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=80),
+        add_help=False,
+        allow_abbrev=False,
+    )
+    parser.add_argument("words", nargs="*")
+    for flag in FLAGS:
+        if flag.metavar is None:
+            parser.add_argument(*flag.names, dest=flag.dest, action="store_true")
+        elif flag.metavar.startswith("["):
+            parser.add_argument(*flag.names, dest=flag.dest, nargs="?", const="")
+        elif flag.many:
+            parser.add_argument(*flag.names, dest=flag.dest, action="append")
+        else:
+            parser.add_argument(*flag.names, dest=flag.dest)
+    return parser
+
+
+def _parse_door(before: Sequence[str], words: Sequence[str]) -> Arguments:
+    taken, kept = take_flags(words[1:])
+    arguments, unknown = _parser().parse_known_intermixed_args([*before, *taken], Arguments())
+    if unknown:
+        raise UsageError(_unknown_flag(unknown[0]))
+    for flag in FLAGS:
+        foreign = flag.group in (_WHAT, _SESSION, _MODEL) or flag.dest in ("yes", "dry_run")
+        if foreign and flag.dest != "cwd" and _is_given(arguments, flag):
+            raise UsageError(f"{flag.long_name} does not belong to 'clio {words[0]}'; see clio {words[0]} --help")
+    arguments.words = tuple(map(readable, (words[0], *kept)))
+    return arguments
+
+
+def _is_given(arguments: Arguments, flag: Flag) -> bool:
+    return getattr(arguments, flag.dest) not in (None, False)
+
+
+def _check(arguments: Arguments) -> None:
+    one_shot = arguments.prompt is not None
+    given = [name for name, on in (
+        ("--continue", arguments.continue_latest),
+        ("--resume", arguments.resume is not None),
+        ("--new", arguments.new),
+    ) if on]  # fmt: skip
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
+    for name, form, known in (("--output", arguments.output, OUTPUTS), ("--input", arguments.input, INPUTS)):
+        if form is not None and form not in known:
+            hint = did_you_mean(form, known)
+            raise UsageError(f"{name} must be one of {', '.join(known)}, not {form!r}{hint}")
+    if arguments.words:
+        _check_command(arguments.words, one_shot)
+    if arguments.words and arguments.worktree is not None:
+        raise UsageError(f"--worktree is for a conversation or -p, not for 'clio {' '.join(arguments.words)}'")
+    if arguments.fetch_encodings and list(arguments.words) != ["doctor"]:
+        raise UsageError("--fetch-encodings belongs to 'clio doctor'")
+    if arguments.live and list(arguments.words) != ["doctor"]:
+        raise UsageError("--live belongs to 'clio doctor'")
+    if arguments.read_only and list(arguments.words) != ["mcp"]:
+        raise UsageError("--read-only belongs to 'clio mcp'; a conversation that writes nothing is --approve plan")
+    for flag, given in (("--yes", arguments.yes), ("--dry-run", arguments.dry_run)):
+        if given and list(arguments.words) != ["init"]:
+            raise UsageError(f"{flag} belongs to 'clio init'")
+    if arguments.json and list(arguments.words[:1]) not in (["config"], ["doctor"]):
+        *names, last = (door.name for door in SUBCOMMANDS)
+        raise UsageError(
+            f"--json belongs to 'clio config show' and to clio doctor, {', '.join(names)} and {last}; "
+            "for a one-shot answer it is --output json"
+        )
+    _check_one_shot(arguments, asked=one_shot or arguments.input is not None)
+    if one_shot and arguments.resume == "":
+        raise UsageError("--resume needs a session's id, name or number where -p is given; nobody is there to choose")
+
+
+def _check_one_shot(arguments: Arguments, *, asked: bool) -> None:
+    if arguments.output not in (None, "text") and not asked and not arguments.words:
+        raise UsageError(f"--output {arguments.output} needs a prompt; add -p TEXT")
+    if arguments.json_schema is not None and not asked:
+        raise UsageError("--json-schema needs a prompt; add -p TEXT")
+    if arguments.input == "stream-json" and arguments.output != "stream-json":
+        raise UsageError("--input stream-json needs --output stream-json, by which its turns are told apart")
+    if arguments.input == "stream-json" and arguments.json_schema is not None:
+        raise UsageError("--json-schema is for one answer; leave out --input stream-json")
+
+
+_ELSEWHERE: dict[str, str] = {
+    "ask": "clio -p 'what to do'",
+    "chat": "clio",
+    "continue": "clio -c",
+    "exec": "clio -p 'what to do'",
+    "help": "clio --help",
+    "history": "clio sessions list",
+    "list": "clio sessions list",
+    "login": "a key in the environment, such as OPENAI_API_KEY; clio doctor looks at it",
+    "resume": "clio -r",
+    "run": "clio -p 'what to do'",
+    "start": "clio",
+    "status": "clio doctor",
+    "version": "clio --version",
+}
+"""What other agents' sub-commands are called here; never one that exists."""
+
+
+def _check_command(words: Sequence[str], one_shot: bool) -> None:
+    if tuple(words) in COMMANDS and not one_shot:
+        return
+    known = [*(" ".join(command) for command in COMMANDS), *(door.name for door in SUBCOMMANDS)]
+    text = " ".join(words)
+    if one_shot:
+        raise UsageError(f"{text!r} does not belong to the prompt; put the whole prompt in quotes after -p")
+    if len(words) == 1 and (forms := [name for name in known if name.startswith(f"{words[0]} ")]):
+        raise UsageError(f"'clio {words[0]}' needs one more word: {', '.join(forms)}")
+    if here := _ELSEWHERE.get(text.lower()):
+        raise UsageError(f"unknown sub-command {text!r}; here that is {here}")
+    hint = did_you_mean(text, known) or did_you_mean(words[0], [name.split()[0] for name in known])
+    if len(words) <= 3 and hint:
+        raise UsageError(f"unknown sub-command {text!r}{hint}")
+    raise UsageError(f"unknown sub-command {text!r}; to ask something, put it in quotes after -p: clio -p 'what to do'")
+
+
+def _unknown_flag(flag: str) -> str:
+    name = flag.partition("=")[0]
+    hint = did_you_mean(name, [entry.long_name for entry in FLAGS]) if len(name) > 2 else ""
+    return f"unknown flag {name!r}{hint or '; see clio --help'}"
+
+
+_USAGE = """\
+clio, a terminal coding agent that remembers.
+usage: clio [options]               a conversation in the current project; type /help there
+       clio -p TEXT [options]       one prompt, one answer; piped text is appended to it
+"""
+_ENDING = """\
+example: git diff | clio -p "review this change"
+exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 7 schema
+settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
+"""
+FAMILIES = {
+    "config": "print the settings or where they are; let this project's count",
+    "completions": "print what completes clio's words in that shell",
+    "mcp": "offer this memory over MCP; list, add, remove, test: servers to use",
+}
+_DOORS = "    what was spent, kept, said here, ...: as /NAME in a conversation; clio NAME --help tells of each"
+_USAGE_WIDTH = 27
+
+
+def help_text() -> str:
+    """The whole page: at most 60 lines of 100 columns. Every flag and every sub-command stands in it once."""
+    families = dict.fromkeys(words[0] for words in COMMANDS)
+    commands = [(_usage(first), FAMILIES.get(first) or COMMANDS[first,]) for first in families]
+    doors = "|".join(door.name for door in SUBCOMMANDS if door.name not in families)
+    parts = [_USAGE, _group("without a conversation", commands), f"  clio {doors}", _DOORS]
+    for group in dict.fromkeys(flag.group for flag in FLAGS):
+        parts.append(_group(group, [(flag.usage, flag.summary) for flag in FLAGS if flag.group == group]))
+    return "\n".join((*parts, "", _ENDING))
+
+
+def _usage(first: str) -> str:
+    """A sub-command with all its second words: "clio config show|path|trust"."""
+    return f"clio {first} {'|'.join(words[1] for words in COMMANDS if words[0] == first and words[1:])}".rstrip()
+
+
+def _group(name: str, rows: list[tuple[str, str]]) -> str:
+    return "\n".join((f"{name}:", *(f"  {usage:<{_USAGE_WIDTH}} {summary}" for usage, summary in rows)))

@@ -1,0 +1,192 @@
+"""Changes one value or rule in a configuration file, and leaves every other character as it was."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from clio.config.fields import CONFIG_FIELDS, from_text, settings_of
+from clio.config.yaml_file import Entry, Items, Place, Scalar, Table, parse, read_bytes
+from clio.errors import ConfigError, UserError
+from clio.storage.files import make_ignored_folder, write_atomic
+from clio.storage.locks import FileLock, next_step, reason
+
+BOM = b"\xef\xbb\xbf"
+
+
+def rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Give the file's bytes to `change` and write what it returns; a file that is missing is made.
+
+    Raises what `change` raises, ConfigError where the file cannot be read, and OSError.
+    """
+    target = path.resolve()  # a link stays a link
+    make_ignored_folder(path.parent, path.parent)
+    with FileLock(target.with_name(target.name + ".lock")):
+        before = read_bytes(target, str(path)) or b""
+        after = change(before)
+        if after != before:
+            write_atomic(target, after, target.stat().st_mode & 0o777 if before else 0o600)
+
+
+def split_bom(data: bytes) -> tuple[bytes, str]:
+    """The mark some editors put before the text, and the text."""
+    bom = BOM if data.startswith(BOM) else b""
+    return bom, data[len(bom) :].decode("utf-8")
+
+
+def lines_of(text: str) -> tuple[list[str], str]:
+    """The lines with their ends, the last one ended too, and how a line ends here."""
+    lines = text.splitlines(keepends=True)
+    newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    if lines and not lines[-1].endswith(("\n", "\r")):
+        lines[-1] += newline
+    return lines, newline
+
+
+def insert(lines: list[str], place: Place, text: str, drop: int = 0) -> str:
+    """The whole text with `text` at a place, where `drop` characters go."""
+    row, column = place
+    head, tail = "".join(lines[:row]), "".join(lines[row + 1 :])
+    line = lines[row] if row < len(lines) else ""
+    return head + line[:column] + text + line[column + drop :] + tail
+
+
+def set_value(path: Path, name: str, text: str) -> None:
+    """Set the field `name`, which is no list or mapping, to what `text` says; a missing file is made.
+
+    Raises UserError for a value the field does not take; ConfigError where the file is wrong already, cannot be changed
+    without touching more, or cannot be written.
+    """
+    try:
+        from_text(CONFIG_FIELDS[name], text)
+    except ValueError as error:
+        raise UserError(f"{name} {error}") from None
+    try:
+        rewrite(path, lambda before: with_value(before, name, text.strip(), str(path)))
+    except OSError as error:
+        raise ConfigError(f"{name} cannot be stored in {path}: {reason(error)}; {next_step(error)}") from None
+
+
+def with_value(data: bytes, name: str, text: str, shown: str) -> bytes:
+    """The file's bytes with the value in it. Raises ConfigError as `set_value`."""
+    table = parse(data, shown)
+    before = _meaning(table, shown)
+    bom, whole = split_bom(data)
+    changed = bom + _edit(whole, table, name, text).encode("utf-8")
+    expected = before | {name: from_text(CONFIG_FIELDS[name], text)}
+    # Whatever the file looks like: what it says now is what it said before, and the value.
+    if _said(changed, shown) == expected:
+        return changed
+    raise ConfigError(f"{name} could not be set in {shown}; write it there by hand: {name}: {text}")
+
+
+def _said(data: bytes, shown: str) -> dict[str, object] | None:
+    try:
+        return _meaning(parse(data, shown), shown)
+    except ConfigError:
+        return None
+
+
+def _edit(text: str, table: Table, name: str, value: str) -> str:
+    lines, newline = lines_of(text)
+    entry = table.entries.get(name)
+    if entry is None and table.flow:
+        line, column = table.end[0], table.end[1] - 1
+        return insert(lines, (line, column), f"{', ' if table.entries else ''}{name}: {value}")
+    if entry is None:
+        return "".join(lines) + f"{name}: {value}{newline}"
+    if not isinstance(entry.node, Scalar):
+        return text
+    start, end = entry.node.start, entry.node.end
+    if start[0] != end[0]:
+        return text
+    gap = " " if start == end else ""  # nothing stands behind the colon yet
+    return insert(lines, start, gap + value, drop=end[1] - start[1])
+
+
+def _meaning(table: Table, shown: str) -> dict[str, object]:
+    """The value of each setting; of a list, each entry by itself."""
+    lists = {name for name, field in CONFIG_FIELDS.items() if field.kind == "texts"}
+    return {
+        f"{setting.name}={setting.value}" if setting.name in lists else setting.name: setting.value
+        for setting in settings_of(table, shown)
+    }
+
+
+def add_rule(path: Path, rule: str) -> None:
+    """Append `rule` to the file's `allow:` list; a file or list that is missing is made, a rule that is there stays.
+
+    Raises ConfigError where the file is wrong already, cannot be changed without touching more, or cannot be written.
+    """
+    try:
+        rewrite(path, lambda before: with_rule(before, rule, str(path)))
+    except OSError as error:
+        raise ConfigError(
+            f"the rule {rule!r} cannot be stored in {path}: {reason(error)}; {next_step(error)}"
+        ) from None
+
+
+def with_rule(data: bytes, rule: str, shown: str) -> bytes:
+    """The file's bytes with the rule in its list. Raises ConfigError as `add_rule`."""
+    table = parse(data, shown)
+    before = _rules_meaning(table, shown)
+    if ("allow", rule) in before:
+        return data
+    bom, text = split_bom(data)
+    changed = bom + _edit_rules(text, table, json.dumps(rule, ensure_ascii=False)).encode("utf-8")
+    # Whatever the file looks like: what it says now is what it said before, and the rule.
+    if _same(changed, [*before, ("allow", rule)], shown):
+        return changed
+    raise ConfigError(f"the rule could not be added to {shown}; add it by hand under 'allow:' as - {json.dumps(rule)}")
+
+
+def _same(data: bytes, expected: list[tuple[str, object]], shown: str) -> bool:
+    try:
+        found = _rules_meaning(parse(data, shown), shown)
+    except ConfigError:
+        return False
+    return sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def _rules_meaning(table: Table, shown: str) -> list[tuple[str, object]]:
+    return [(setting.name, setting.value) for setting in settings_of(table, shown)]
+
+
+def _edit_rules(text: str, table: Table, quoted: str) -> str:
+    lines, newline = lines_of(text)
+    entry = table.entries.get("allow")
+    if entry is None:
+        return _append_key(lines, table, quoted, newline)
+    if isinstance(entry.node, Items) and entry.node.flow:
+        return _into_brackets(lines, entry.node, quoted)
+    if isinstance(entry.node, Items):
+        return _below_last(lines, entry.node, quoted, newline)
+    return _below_key(lines, entry, quoted, newline)
+
+
+def _append_key(lines: list[str], table: Table, quoted: str, newline: str) -> str:
+    if table.flow:
+        line, column = table.end[0], table.end[1] - 1
+        comma = ", " if table.entries else ""
+        return insert(lines, (line, column), f"{comma}allow: [{quoted}]")
+    return "".join(lines) + f"allow:{newline}  - {quoted}{newline}"
+
+
+def _into_brackets(lines: list[str], node: Items, quoted: str) -> str:
+    if not node.items:
+        return insert(lines, (node.start[0], node.start[1] + 1), quoted)
+    return insert(lines, node.items[-1].end, f", {quoted}")
+
+
+def _below_last(lines: list[str], node: Items, quoted: str, newline: str) -> str:
+    last = node.items[-1]
+    indent = lines[last.start[0]][: node.start[1]]
+    below = last.end[0] + (1 if last.end[1] else 0)  # a block text (`|`, `>`) ends at the start of the next line
+    return insert(lines, (below, 0), f"{indent}- {quoted}{newline}")
+
+
+def _below_key(lines: list[str], entry: Entry, quoted: str, newline: str) -> str:
+    """The list is empty: nothing, or a null, stands behind the key."""
+    node, row = entry.node, entry.line - 1
+    if isinstance(node, Scalar) and node.text and node.start[0] == row:
+        return insert(lines, node.start, f"[{quoted}]", drop=len(node.text))
+    return insert(lines, (row + 1, 0), f"  - {quoted}{newline}")

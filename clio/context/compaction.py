@@ -1,0 +1,420 @@
+"""How much of the window the conversation may fill, and what stays when it gets smaller."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+from msgspec import Struct, structs
+
+from clio.context.message_views import TOOL_FLOOR, Unit, apply_cuts, fit_units, recent_start, tail_start, task_index
+from clio.context.request_builder import Built, ContextBuilder, is_compact
+from clio.errors import ContextOverflow
+from clio.messages import Message, UserMessage
+from clio.providers.base import NAMED, REFUSED, SMALLEST_WINDOW, Limits
+from clio.tokens import TokenEstimator, message_units
+
+PROACTIVE, TARGET = 0.75, 0.50
+REACTIVE = (0.50, 0.25, 0.0)
+"""Shares of what was sent that the retries after an overflow keep; 0.0 is the minimum that makes sense."""
+SUMMARY_SHARE = 0.08
+_LARGEST_RESERVE, _RESERVE_SHARE = 16_384, 0.125
+
+
+class Budget(Struct, frozen=True, kw_only=True):
+    """One window divided up; all numbers are estimated tokens.
+
+    room: what is left of the window for summary and history after the answer, the tools and the system prompt.
+    """
+
+    window: int
+    reserve: int
+    fixed: int
+
+    @property
+    def room(self) -> int:
+        """Tokens for summary and history; may be zero or less on a window that is too small."""
+        return self.window - self.reserve - self.fixed
+
+    @property
+    def proactive(self) -> int:
+        """Above this many tokens of summary and history the oldest go."""
+        return math.floor(self.room * PROACTIVE)
+
+    @property
+    def target(self) -> int:
+        """How many tokens a trim leaves."""
+        return math.floor(self.room * TARGET)
+
+    @property
+    def summary(self) -> int:
+        """The most a thread summary may take."""
+        return math.floor(self.window * SUMMARY_SHARE)
+
+
+def make_budget(limits: Limits, fixed_units: float, estimator: TokenEstimator) -> Budget:
+    """The division of a model's window. The answer's share is an eighth of it, at most what the model can write."""
+    reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
+    return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.tokens(fixed_units))
+
+
+def too_small(budget: Budget, words: int) -> ContextOverflow:
+    """The error for a window in which the user's own words, `words` tokens, do not fit."""
+    needed = budget.fixed + words + budget.reserve
+    return ContextOverflow(
+        f"the window of {budget.window:,} tokens is too small: prompt and tools take {budget.fixed:,}, your message "
+        f"{words:,} and the answer {budget.reserve:,}, together {needed:,}; shorten the message, or use a model with "
+        "a larger window",
+        limit_tokens=budget.window,
+        sent_tokens=needed,
+    )
+
+
+def nothing_smaller(refusal: ContextOverflow, budget: Budget, conversation: int) -> ContextOverflow:
+    """The error for a server that refuses even the smallest request there is."""
+    return ContextOverflow(
+        f"{refusal}; the smallest request for this message has about {budget.fixed + conversation:,} tokens (prompt "
+        f"and tools {budget.fixed:,}, conversation {conversation:,}): use a model with a larger window",
+        limit_tokens=refusal.limit_tokens,
+        sent_tokens=budget.fixed + conversation,
+    )
+
+
+_NEAR = 4.0  # worthless results are looked for in so many times what is to stay
+_NEWEST_SHARE = 0.4  # of `hard`: what the newest step gets at least, where it has to be cut
+_OLDER_SHARE = 0.08  # of `hard`: what each of the last steps before it gets at least, where they have to be cut
+_FILLED_SHARE = 0.85  # of `hard`: how far steps that have to be cut fill it; the next one must not cut them again
+_EDGE_SHARE = 0.04  # of `keep`: where less is left free, the oldest unit is not cut to fill it
+
+
+class Goal(Struct, frozen=True, kw_only=True):
+    """How small the window is to be; all are weights (see clio.tokens) of summary and history together.
+
+    keep: to come down to. hard: not to be exceeded, though the user's own words may.
+    head: of the summary now. summary: the most it may take once something left; least_summary: what it must be left.
+    tail: what the contiguous tail may weigh in any case, however large the task's message is.
+    steps: so many last steps stay as they are as long as they do not exceed `hard`.
+    verbatim: the newest units stay as they are that weigh at most this together; where it is 0, nothing is cut to fill
+        what is left free.
+    least: leave only the task's message and the newest unit.
+    """
+
+    keep: float
+    hard: float
+    head: float
+    summary: float
+    least_summary: float = 0.0
+    tail: float = 0.0
+    steps: int = 0
+    verbatim: float = 0.0
+    least: bool = False
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What stays: the units from `start` on, and before them the message that says what is being worked on.
+
+    task: index of that message's unit where it lies before the tail; None where it is in the tail, or nowhere.
+    """
+
+    start: int
+    task: int | None = None
+
+    def kept(self, units: Sequence[Unit]) -> list[Unit]:
+        """The units that stay, in their order."""
+        tail = list(units[self.start :])
+        return tail if self.task is None else [units[self.task], *tail]
+
+
+class Smaller(Struct, frozen=True, kw_only=True):
+    """A smaller window: which units stay, and how far which of their messages are cut (see `shrink`)."""
+
+    plan: Plan
+    kept: list[Unit]
+    shrunk: dict[str, int]
+
+
+def _same(message: Message) -> Message:
+    return message
+
+
+def make_smaller(
+    units: Sequence[Unit],
+    goal: Goal,
+    known: Mapping[str, int],
+    whole: Callable[[Message], Message] = _same,
+) -> Smaller:
+    """What to do to reach the goal.
+
+    known: how far messages are cut already; one line stays one. whole: a message as it is stored, where the units hold
+    a shorter view of it.
+    """
+    shrunk: dict[str, int] = {}
+    units, fixed = _keep_recent(units, goal, shrunk, whole)
+    total = goal.head + _weight(units)
+    if total > goal.keep and not goal.least:
+        units, total = _without_worthless(units, fixed, total, goal, known, shrunk)
+    plan = Plan(start=0)
+    if goal.least:
+        plan = plan_trim(units, 0.0)
+    elif total > goal.keep:
+        plan = _at_most(plan_trim(units, goal.keep - goal.summary, goal.tail), fixed, units)
+        plan, units = _with_edge(plan, units, goal, shrunk, whole)
+    kept = plan.kept(units)
+    if _weight(kept) + goal.least_summary > goal.hard:
+        plan, kept = _cut_to_fit(plan, units, goal, shrunk, whole)
+    staying = {message.id for unit in kept for message in unit.messages}
+    left = {key: chars for key, chars in shrunk.items() if key in staying or key.partition("#")[0] in staying}
+    return Smaller(plan=plan, kept=kept, shrunk=left)
+
+
+def _keep_recent(
+    units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
+) -> tuple[Sequence[Unit], int]:
+    """The units, and index of the first that stays: the last steps as far as they fit, and the newest part.
+
+    The newest come first. What does not fit whole is cut to what is left, less a little for the steps before it.
+    """
+    task, first = task_index(units), recent_start(units, goal.steps)
+    left = goal.hard - goal.least_summary - (units[task].weight if task is not None else 0.0)
+    spare, least = (1 - _FILLED_SHARE) * goal.hard, _OLDER_SHARE * goal.hard
+    found, fixed, newest = list(units), len(units), True
+    for index in range(len(units) - 1, first - 1, -1):
+        weight, is_cut = 0.0 if index == task else units[index].weight, False
+        if weight > left and not _is_user(units[index]):
+            most = left - sum(min(each.weight, least) for each in units[first:index] if each.is_step)
+            aim = max(most - spare, min(_NEWEST_SHARE * goal.hard if newest else least, left))
+            cuts = fit_units([units[index]], aim, whole, most=most)
+            unit = _cut(units[index], cuts, whole)
+            weight, is_cut = unit.weight, newest or unit.weight <= left
+            if is_cut:
+                found[index] = unit
+                shrunk |= cuts
+        newest = newest and _is_user(units[index])
+        if weight > left and not is_cut:
+            break
+        left -= weight
+        fixed = index
+    if goal.verbatim and not shrunk:
+        fixed = min(fixed, _start_within(units, goal.verbatim))
+    return found, fixed
+
+
+def _start_within(units: Sequence[Unit], budget: float) -> int:
+    """As `tail_start`, but the newest unit is left out where it is larger than the budget."""
+    start = tail_start(units, budget)
+    return start if _weight(units[start:]) <= budget else len(units)
+
+
+def _without_worthless(
+    units: Sequence[Unit], fixed: int, total: float, goal: Goal, known: Mapping[str, int], shrunk: dict[str, int]
+) -> tuple[Sequence[Unit], float]:
+    """The units with worthless results as one line each, as many as it takes; noted in `shrunk`. And the new total."""
+    from clio.context.worthless import find_worthless
+
+    near = tail_start(units, _NEAR * goal.keep)  # what is before that leaves in any case
+    found = list(units)
+    for each in find_worthless(units[near:], fixed - near):
+        if total <= goal.keep:
+            break
+        cuts = {key: why for key, why in each.cuts.items() if key not in known}
+        before = found[near + each.unit]
+        after = _cut(before, cuts) if cuts else before
+        if after.weight < before.weight:
+            shrunk |= cuts
+            total += after.weight - before.weight
+            found[near + each.unit] = after
+    return found, total
+
+
+def _at_most(plan: Plan, start: int, units: Sequence[Unit]) -> Plan:
+    """The plan, its tail beginning at `start` where it would begin later."""
+    if plan.start <= start:
+        return plan
+    task = task_index(units)
+    return Plan(start=start, task=task if task is not None and task < start else None)
+
+
+def _with_edge(
+    plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
+) -> tuple[Plan, Sequence[Unit]]:
+    """The plan with one unit more, its outputs cut to what is left free of what may stay, where that is worth it."""
+    edge = plan.start - 1
+    free = goal.keep - goal.summary - _weight(plan.kept(units))
+    if not goal.verbatim or edge < 0 or _is_user(units[edge]) or free < _EDGE_SHARE * goal.keep:
+        return plan, units
+    cuts = fit_units([units[edge]], free, whole, floor=TOOL_FLOOR)
+    unit = _cut(units[edge], cuts, whole)
+    if unit.weight > free:
+        return plan, units
+    shrunk |= cuts
+    return Plan(start=edge, task=plan.task), [*units[:edge], unit, *units[edge + 1 :]]
+
+
+def _cut_to_fit(
+    plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
+) -> tuple[Plan, list[Unit]]:
+    """Long texts cut until all of it fits."""
+    kept = plan.kept(units)
+    cuts = fit_units(kept, goal.hard - goal.least_summary, whole)
+    shrunk |= cuts
+    kept = cut_units(kept, cuts, whole)
+    if _weight(kept) > goal.hard and len(kept) > 1 and not _is_user(kept[-1]):
+        plan = Plan(start=len(units), task=task_index(units))  # too many small results to be cut
+        kept = plan.kept(units)
+    return plan, kept
+
+
+def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> Plan:
+    """The longest contiguous tail that fits beside the task's message.
+
+    keep: weight of all that stays. least_tail: what the tail may weigh in any case.
+    The newest unit and the task's message stay even where they weigh more than that.
+    """
+    if not units:
+        return Plan(start=0)
+    task = task_index(units)
+    start = tail_start(units, keep)
+    if task is None or task >= start:
+        return Plan(start=start)
+    start = max(start, tail_start(units, max(keep - units[task].weight, least_tail)))
+    return Plan(start=start, task=task)
+
+
+def cut_units(
+    units: Sequence[Unit], cuts: Mapping[str, int], whole: Callable[[Message], Message] = _same
+) -> list[Unit]:
+    """The units with these messages shown shorter."""
+    if not cuts:
+        return list(units)
+    return [_cut(unit, cuts, whole) if any(m.id in cuts for m in unit.messages) else unit for unit in units]
+
+
+def must_weigh(units: Sequence[Unit]) -> float:
+    """Weight of what no trim touches: the task's message, and the newest unit where the user said that too."""
+    task = task_index(units)
+    weight = units[task].weight if task is not None else 0.0
+    newest = len(units) - 1
+    return weight + (units[newest].weight if units and newest != task and _is_user(units[newest]) else 0.0)
+
+
+def _cut(unit: Unit, cuts: Mapping[str, int], whole: Callable[[Message], Message] = _same) -> Unit:
+    messages = tuple(apply_cuts(whole(each) if each.id in cuts else each, cuts) for each in unit.messages)
+    return Unit(messages=messages, weight=sum(map(message_units, messages)))
+
+
+def _is_user(unit: Unit) -> bool:
+    return isinstance(unit.messages[0], UserMessage)
+
+
+def _weight(units: Sequence[Unit]) -> float:
+    return sum(unit.weight for unit in units)
+
+
+_SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
+_LEAST_GAP_OF_LONG_TASK = 0.4  # of the room, where the user's words or the last steps take most of it
+RECENT_STEPS = 3
+"""The results of so many last steps stay in the window as they are, as long as they fit."""
+
+
+class WindowRoom:
+    """The room of one model's window beside the builder's prompt and tools; grows when the builder's prompt shrinks."""
+
+    def __init__(self, limits: Limits, builder: ContextBuilder) -> None:
+        self._limits = limits
+        self._builder = builder
+        self._estimator = builder.estimator
+        self._refused_units = 0.0
+
+    @property
+    def limits(self) -> Limits:
+        """Of the model, as far as is known by now."""
+        return self._limits
+
+    def narrow(self, limits: Limits) -> None:
+        """Take no more than another model can as well."""
+        window = min(limits.context_window, self._limits.context_window)
+        output = min(limits.max_output_tokens, self._limits.max_output_tokens)
+        self._limits = Limits(context_window=window, max_output_tokens=output, source=limits.source)
+        self._refused_units = 0.0
+
+    def copy_state(self) -> tuple[Limits, float]:
+        """What is known about the window, for `restore_state`."""
+        return self._limits, self._refused_units
+
+    def restore_state(self, state: tuple[Limits, float]) -> None:
+        """Know what was known when the state was copied."""
+        self._limits, self._refused_units = state
+
+    @property
+    def budget(self) -> Budget:
+        """The window divided up, in tokens."""
+        return make_budget(self._limits, self._builder.fixed_units, self._estimator)
+
+    @property
+    def size(self) -> float:
+        """The most that summary and history may weigh."""
+        return self._units_of(max(self.budget.room, 0))
+
+    @property
+    def target(self) -> float:
+        """The weight a trim leaves."""
+        return self._units_of(self.budget.target)
+
+    @property
+    def summary_tokens(self) -> int:
+        """The most tokens the summary may take."""
+        budget = self.budget
+        return max(min(budget.summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
+
+    @property
+    def summary(self) -> float:
+        """The same as a weight."""
+        return self._units_of(self.summary_tokens)
+
+    def trigger(self, units: Sequence[Unit]) -> float:
+        """Weight above which a trim is due: 75 % of the room, more where what stays in any case takes most of it."""
+        size = self.size
+        start, task = recent_start(units, RECENT_STEPS), task_index(units)
+        recent = sum(unit.weight for unit in units[start:])
+        if task is not None and task < start:
+            recent += units[task].weight
+        least = max(recent, must_weigh(units)) + self.summary + _LEAST_GAP_OF_LONG_TASK * size
+        return min(max(self._units_of(self.budget.proactive), least), size)
+
+    def make_for(self, units: Sequence[Unit]) -> None:
+        """See to it that the user's words fit, beside a smaller prompt if need be. Raises ContextOverflow."""
+        while must_weigh(units) > self._units_of(self.budget.room):
+            if not self._builder.use_smaller():
+                raise too_small(self.budget, self._estimator.tokens(must_weigh(units)))
+
+    def refused(self, built: Built, error: ContextOverflow) -> None:
+        """Learn what a refusal says about the window and about the estimate."""
+        limit = error.limit_tokens or 0
+        counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
+        self._estimator.learn(built.units, counted)
+        if limit >= SMALLEST_WINDOW:
+            self._lower(limit, NAMED)
+        else:
+            self._refused_units = min(self._refused_units or built.units, built.units)
+
+    def filled(self, tokens: int) -> None:
+        """Learn that a request and its answer took the whole window, and how many tokens that was."""
+        if tokens >= SMALLEST_WINDOW:
+            self._lower(tokens, NAMED)
+
+    def accepted(self, built: Built, prompt_tokens: int) -> bool:
+        """Learn from a request a server took, and from its bill; says whether the ratio changed.
+
+        After refusals the smallest refused request tells how large the window can be at most.
+        """
+        if self._refused_units:
+            self._lower(self._estimator.tokens(self._refused_units), REFUSED)
+            self._refused_units = 0.0
+        return self._estimator.learn(built.units, prompt_tokens)
+
+    def _units_of(self, tokens: float) -> float:
+        return tokens * self._estimator.ratio
+
+    def _lower(self, tokens: int, source: str) -> None:
+        if tokens < self._limits.context_window:
+            self._limits = structs.replace(self._limits, context_window=tokens, source=source)
+        if is_compact(self._limits) and not self._builder.prefix.compact:
+            self._builder.use_smaller()

@@ -1,0 +1,152 @@
+"""What was learned of models and kept in clio's home: how large their windows are, how many characters a token has."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from msgspec import Struct, structs
+
+from clio.providers.base import NAMED, REFUSED, Limits, Provider
+from clio.sessions.session import Session
+from clio.storage.documents import Format, LearnedFile
+from clio.tokens import TokenEstimator
+
+WINDOWS_FILE_NAME = "windows.json"
+MAX_WINDOWS = 200
+LIFE_DAYS = {NAMED: 7, REFUSED: 1}
+"""For how long it is believed. A bare refusal says less: the server may only have been in trouble."""
+_DAY_S = 86_400.0
+
+
+class FoundWindow(Struct, frozen=True, kw_only=True):
+    """tokens: how large it was found to be. said: what it was taken for before; who says otherwise now is believed.
+
+    source: NAMED or REFUSED. found: when, in seconds since 1970.
+    """
+
+    tokens: int
+    said: int
+    source: str
+    found: float
+
+
+class FoundWindows(Struct, frozen=True, kw_only=True):
+    """`windows` by the server's host and port, a blank and the model's name; the newest last."""
+
+    windows: dict[str, FoundWindow] = {}
+
+
+WINDOWS = Format(schema="clio.windows", version=1, type=FoundWindows)
+
+
+class WindowBook:
+    """The found windows of all servers. See `LearnedFile`.
+
+    home: clio's own folder; None reads and writes nothing, but what was found in this run counts.
+    """
+
+    def __init__(self, home: Path | None, notice: Callable[[str], None], now: Callable[[], float] = time.time) -> None:
+        path = home / WINDOWS_FILE_NAME if home else None
+        self._file = LearnedFile(path, WINDOWS, "how large windows were found to be", notice)
+        self._now = now
+        self._said: dict[str, Limits] = {}
+        self._own: dict[str, FoundWindow] = {}  # of this run
+
+    def fitted(self, provider: Provider, said: Limits) -> Limits:
+        """The limits to begin with: as `said` by configuration, server or profile, or smaller where that was found.
+
+        A window the user set is taken as it is. What was found ends with its days, or with another word on the window.
+        """
+        key = _key(provider)
+        self._said[key] = said
+        if said.source == "config":
+            return said
+        stored = self._file.read()
+        found = self._own.get(key) or (stored.windows.get(key) if stored else None)
+        if found is None or not self._holds(found, said):
+            return said
+        self._own[key] = found
+        most = min(said.max_output_tokens, max(found.tokens // 2, 1))
+        return Limits(context_window=found.tokens, max_output_tokens=most, source=found.source)
+
+    def keep(self, provider: Provider, limits: Limits) -> None:
+        """Store what a session knows of its window by now. Does nothing unless a refusal has just told it."""
+        key = _key(provider)
+        said, known = self._said.get(key), self._own.get(key)
+        if said is None or said.source == "config" or limits.source not in LIFE_DAYS:
+            return
+        better = (
+            known is None or limits.context_window < known.tokens or (known.source, limits.source) == (REFUSED, NAMED)
+        )
+        if known is not None and not better and self._holds(known, said):
+            return
+        found = FoundWindow(
+            tokens=limits.context_window, said=said.context_window, source=limits.source, found=self._now()
+        )
+        self._own[key] = found
+
+        def change(stored: FoundWindows) -> FoundWindows:
+            others = [pair for pair in stored.windows.items() if pair[0] != key]
+            return structs.replace(stored, windows=dict([*others, (key, found)][-MAX_WINDOWS:]))
+
+        self._file.change(change)
+
+    def _holds(self, found: FoundWindow, said: Limits) -> bool:
+        age_s = self._now() - found.found
+        same = found.said == said.context_window and 0 < found.tokens < said.context_window
+        return same and 0 <= age_s < LIFE_DAYS.get(found.source, 0) * _DAY_S
+
+
+def _key(provider: Provider) -> str:
+    """Without the path of the address: gateways have been seen to put keys there."""
+    address = str(getattr(provider, "base_url", ""))
+    return f"{urlsplit(address).netloc.rpartition('@')[2] or provider.name} {provider.model}"
+
+
+RATIOS_FILE_NAME = "token_ratios.json"
+MAX_MODELS = 200
+_SAME = 0.01  # a ratio this close to the stored one is not worth a write
+
+
+class TokenRatios(Struct, frozen=True, kw_only=True):
+    """`models`: units a token (see clio.tokens) by the model's name, the newest last."""
+
+    models: dict[str, float] = {}
+
+
+RATIOS = Format(schema="clio.token_ratios", version=1, type=TokenRatios)
+
+
+class RatioBook:
+    """The learned ratios of all models. See `LearnedFile`.
+
+    home: clio's own folder; None reads and writes nothing.
+    """
+
+    def __init__(self, home: Path | None, notice: Callable[[str], None]) -> None:
+        self._file = LearnedFile(
+            home / RATIOS_FILE_NAME if home else None, RATIOS, "what models were found to bill", notice
+        )
+
+    def ratio_of(self, model: str) -> float | None:
+        """Units a token as learned in earlier sessions; None where nothing was."""
+        known = self._file.read()
+        return known.models.get(model) if known else None
+
+    def estimator(self, session: Session, model: str) -> TokenEstimator:
+        """One that begins with what this session has learned of this model, else with what earlier ones have."""
+        own = session.token_ratio if not session.bills or session.bills[-1].model == model else None
+        return TokenEstimator(own if own is not None else self.ratio_of(model))
+
+    def keep(self, model: str, ratio: float) -> None:
+        """Store a ratio beside those of other models. Writes nothing where it is known."""
+
+        def change(known: TokenRatios) -> TokenRatios:
+            before = known.models.get(model)
+            if before is not None and abs(ratio - before) <= _SAME * before:
+                return known
+            others = [pair for pair in known.models.items() if pair[0] != model]
+            return TokenRatios(models=dict([*others, (model, round(ratio, 4))][-MAX_MODELS:]))
+
+        self._file.change(change)

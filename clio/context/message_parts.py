@@ -1,0 +1,220 @@
+"""What is put before a message's text: what it names with @, and what the user laid ready for it."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.context.message_views import cut_text
+from clio.fragments import Fragment
+from clio.text.lazy_regex import LazyRegex
+from clio.tokens import TokenEstimator
+
+Kind = Literal["path", "session", "note", "clipboard", "resource"]
+MAX_MENTIONS = 20
+"""Of one message; further ones stay text."""
+_HEAD_SHARE = 0.7
+_ROOM_FOR_NOTICE = 60  # tokens
+_FENCED = LazyRegex(r"^```.*?^```[^\n]*$", re.DOTALL | re.MULTILINE)
+_MENTION = LazyRegex(
+    r"""(?<![\w@/.+\-])@(?:(session|note|clipboard):)?(?:"([^"\n]+)"|([^\s"'`<>|@][^\s"'`<>|]*))(:\d+(?:-\d+)?)?"""
+)
+_RANGE = LazyRegex(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
+_CLOSING = ".,;:!?)]}…"
+_KINDS: dict[str, Kind] = {"session": "session", "note": "note", "clipboard": "clipboard"}
+_TAGS: dict[Kind, str] = {
+    "path": "file",
+    "session": "earlier_session",
+    "note": "note",
+    "clipboard": "image",
+    "resource": "mcp_resource",
+}
+
+
+class Lines(Struct, frozen=True, kw_only=True):
+    """Lines of a file, both ends included, counted from 1."""
+
+    first: int
+    last: int
+
+    @property
+    def text(self) -> str:
+        """As it is typed: "10-40", or "10" for one line."""
+        return f"{self.first}-{self.last}" if self.last != self.first else str(self.first)
+
+
+class Mention(Struct, frozen=True, kw_only=True):
+    """One thing a message names.
+
+    name: a path, a session's id or name, a note's key, the number of a picture from the clipboard.
+    lines: of a file; None for all. quoted: nothing at its end may be punctuation of the sentence.
+    """
+
+    kind: Kind
+    name: str
+    lines: Lines | None = None
+    quoted: bool = False
+
+    @property
+    def label(self) -> str:
+        """How it is called where it is shown."""
+        head = "" if self.kind in ("path", "resource") else f"{self.kind}:"
+        return f"{head}{self.name}{':' + self.lines.text if self.lines else ''}"
+
+
+def find_mentions(text: str) -> list[Mention]:
+    """Everything a message may name, in order and once each; whether it is there is for others to see.
+
+    What stands in a ``` fence names nothing, nor does an "@" inside of a word, as in an address.
+    """
+    if "@" not in text:
+        return []
+    found: dict[Mention, None] = {}
+    for match in _MENTION.finditer(_FENCED.sub("", text)):
+        if (mention := _mention(match)) is not None:
+            found[mention] = None
+    return list(found)
+
+
+def readings(mention: Mention) -> Iterator[Mention]:
+    """The mention, and what it may be without the punctuation that ends a sentence: "see @app.py." names `app.py`."""
+    yield mention
+    if mention.quoted or mention.lines is not None:
+        return
+    name = mention.name
+    while name and name[-1] in _CLOSING:
+        name = name[:-1]
+        bare, lines = _split_range(name)
+        if bare:
+            yield Mention(kind=mention.kind, name=bare if mention.kind == "path" else name, lines=lines)
+
+
+def write_mention(path: str) -> str:
+    """A path as it is typed after "@", quotes where it needs them."""
+    odd = path.startswith("@") or path[-1:] in _CLOSING or re.search(r"""[\s"'`<>|]""", path) or _RANGE.search(path)
+    return '@"' + path.replace('"', "") + '"' if odd else f"@{path}"
+
+
+def mention_fragment(
+    mention: Mention, rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *, way: str
+) -> Fragment:
+    """The text of what was named, at most `cap_tokens` of it: its head and its tail with what lacks named between.
+
+    rows: its lines as they are to be shown. way: how to get at the rest, as the end of a notice.
+    """
+    return Fragment(
+        name=_TAGS[mention.kind],
+        text="\n".join(bounded_rows(rows, cap_tokens, estimator, way=way)),
+        source=mention.label.replace('"', "'"),
+        reason="the user named it",
+        cap_tokens=cap_tokens + 2 * _ROOM_FOR_NOTICE,
+        whole=True,
+    )
+
+
+def bounded_rows(rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *, way: str) -> list[str]:
+    """The rows, or the first and the last of them with a notice between; a row that alone is too long is cut."""
+    costs = [estimator.text(row + "\n") for row in rows]
+    if sum(costs) <= cap_tokens:
+        return list(rows)
+    room = max(cap_tokens - _ROOM_FOR_NOTICE, 1)
+    head = _fitting(costs, int(room * _HEAD_SHARE))
+    tail = _fitting(costs[head:][::-1], room - sum(costs[:head]))
+    last = len(rows) - tail
+    if head == last == 0 or not head:
+        keep = max(int(len(rows[0]) * room * _HEAD_SHARE / max(costs[0], 1)), 1)
+        shown = [f"{rows[0][:keep]} [… {len(rows[0]) - keep:,} characters of this line left out; {way} …]"]
+        left = len(rows) - 1
+        return [*shown, f"[… {left:,} more lines left out …]"] if left else shown
+    return [*rows[:head], f"[… {last - head:,} of {len(rows):,} lines left out here; {way} …]", *rows[last:]]
+
+
+def _fitting(costs: Sequence[int], room: int) -> int:
+    used = 0
+    for number, cost in enumerate(costs):
+        used += cost
+        if used > room:
+            return number
+    return len(costs)
+
+
+def _mention(match: re.Match[str]) -> Mention | None:
+    word, quoted, bare, after = match.groups()
+    kind = _KINDS.get(word or "", "path")
+    if quoted is not None:
+        lines = _split_range(f"x{after or ''}")[1]
+        return Mention(kind=kind, name=quoted.strip(), lines=lines if kind == "path" else None, quoted=True)
+    if kind != "path":
+        return Mention(kind=kind, name=bare)
+    name, lines = _split_range(bare + (after or ""))
+    return Mention(kind=kind, name=name, lines=lines) if name else None
+
+
+def _split_range(text: str) -> tuple[str, Lines | None]:
+    match = _RANGE.search(text)
+    if match is None:
+        return text, None
+    first = max(int(match[1]), 1)
+    last = int(match[2]) if match[2] else first
+    return text[: match.start()], Lines(first=min(first, max(last, 1)), last=max(first, last))
+
+
+MAX_OUTPUT_CHARS = 16_000
+_OUTPUT_TOKENS = 8_000
+MAX_IMAGES = 20
+"""Pasted pictures kept in memory; the oldest go."""
+
+
+class Shelf:
+    """Lives as long as the shell and holds everything in memory. images: pasted pictures by their number, from "1"."""
+
+    def __init__(self) -> None:
+        self.images: dict[str, bytes] = {}
+        self._pasted = 0
+        self._offered: list[Fragment] = []
+        self._meant: tuple[tuple[Fragment, ...], str] = ((), "")
+
+    def add_image(self, data: bytes) -> str:
+        """Keep a pasted picture; returns its number, for `@clipboard:NUMBER`."""
+        self._pasted += 1
+        self.images[str(self._pasted)] = data
+        while len(self.images) > MAX_IMAGES:
+            del self.images[next(iter(self.images))]
+        return str(self._pasted)
+
+    def offer(self, command: str, state: str, output: str) -> None:
+        """Put a command's output before the next message, once. state: how it ended, such as "exit 0 in 1.2 s"."""
+        shown = cut_text(output, MAX_OUTPUT_CHARS, "run it again for all of it")
+        self._offered.append(
+            Fragment(
+                name="command_output",
+                text=f"$ {command}\n[{state}]\n{shown or '(no output)'}",
+                source="a command the user ran; its output is data",
+                reason="the user ran it with !",
+                cap_tokens=_OUTPUT_TOKENS,
+            )
+        )
+
+    def lay(self, fragment: Fragment) -> None:
+        """Put a piece of context before the next message, once."""
+        self._offered.append(fragment)
+
+    @property
+    def offered(self) -> int:
+        """How many outputs wait for the next message."""
+        return len(self._offered)
+
+    def take_offered(self) -> list[Fragment]:
+        """The outputs that wait, oldest first; they then wait no more."""
+        taken, self._offered = self._offered, []
+        return taken
+
+    def mean(self, fragment: Fragment, named: str) -> None:
+        """The next message stands for this text; what `named` mentions with "@" is looked up with it."""
+        self._meant = ((fragment,), named)
+
+    def take_meant(self) -> tuple[tuple[Fragment, ...], str]:
+        """What the message stands for, if for anything, and where else to look for mentions; then forgotten."""
+        taken, self._meant = self._meant, ((), "")
+        return taken

@@ -1,0 +1,434 @@
+"""Messages that must stay together, and shorter views of them: one line, both ends, a range of lines. Pure."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from clio.context.inert import shorten_line
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
+from clio.tokens import message_units
+
+LineRange = tuple[int, int]
+"""First and last line, counted from 1, both included."""
+
+_ROW = LazyRegex(r"^[ \t]*(\d{1,9})(?:\||\t|→|: )", 8)  # re.MULTILINE
+_PARTIAL = LazyRegex(r"^\[.*go on with |^\[… [\d,]+ (?:lines|characters)", 8)
+_MOST_SHOWN, _HEAD_CHARS = 4, 400
+
+
+def shown_ranges(text: str) -> tuple[LineRange, ...]:
+    """The lines a listing with numbers shows, such as `  12|text`; empty for a text that is not one."""
+    if not _ROW.search(text, 0, _HEAD_CHARS):
+        return ()
+    rows = [int(number) for number in _ROW.findall(text)]
+    if len(rows) * 2 < text.count("\n"):
+        return ()
+    return join_ranges((row, row) for row in rows)
+
+
+def is_whole_file(listing: str, shown: Sequence[LineRange]) -> bool:
+    """Whether a listing that shows these lines begins with the first line and says nothing of more."""
+    return bool(shown) and shown[0][0] == 1 and not _PARTIAL.search(listing)
+
+
+def join_ranges(ranges: Iterable[LineRange]) -> tuple[LineRange, ...]:
+    """The same lines in ascending ranges that neither overlap nor touch."""
+    joined: list[LineRange] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def count_lines(ranges: Iterable[LineRange]) -> int:
+    """How many lines there are in ranges that do not overlap."""
+    return sum(last - first + 1 for first, last in ranges)
+
+
+def common_ranges(some: Sequence[LineRange], others: Sequence[LineRange]) -> tuple[LineRange, ...]:
+    """The lines in both."""
+    return tuple((max(a, c), min(b, d)) for a, b in some for c, d in others if max(a, c) <= min(b, d))
+
+
+def describe_ranges(ranges: Sequence[LineRange]) -> str:
+    """Such as "lines 1-40 and 80"; of many the first and how many more."""
+    names = [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+    if not names:
+        return ""
+    if len(names) > _MOST_SHOWN:
+        names[_MOST_SHOWN - 1 :] = [f"{len(names) - _MOST_SHOWN + 1} more ranges"]
+    word = "line" if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else "lines"
+    return f"{word} {' and '.join(filter(None, (', '.join(names[:-1]), names[-1])))}"
+
+
+_ASSENT = frozenset(
+    "yes y yep yeah ok okay sure go continue proceed next more please thanks thank you do it that on ahead and now "
+    "good great fine right correct perfect sounds keep going carry again retry k no n stop".split()
+)
+
+
+class Unit(Struct, frozen=True, kw_only=True):
+    """Whole messages in the order they are sent, and their weight (see clio.tokens)."""
+
+    messages: tuple[Message, ...]
+    weight: float
+
+    @property
+    def first_id(self) -> str:
+        """Id of its first message."""
+        return self.messages[0].id
+
+    @property
+    def is_step(self) -> bool:
+        """Whether it is an answer that called tools, with their results."""
+        return len(self.messages) > 1
+
+
+def split_units(messages: Iterable[Message], weigh: Callable[[Message], float]) -> list[Unit]:
+    """The units of a conversation, oldest first, healed so that any server takes them.
+
+    A result stands directly behind its call, in the order of the calls, however late it came; a call nobody answered
+    is taken out of its message, and so is a result nobody asked for, or the second of two for one call, or the second
+    of two calls of one id in one message. An answer without a word and without a call is no unit.
+    """
+    listed = list(messages)
+    results = _results(listed)
+    units: list[Unit] = []
+    for message in listed:
+        if isinstance(message, ToolMessage):
+            continue  # it is placed with its call
+        if isinstance(message, AssistantMessage) and (message.tool_calls or not message.content.strip()):
+            group = _with_results(message, results)
+            if group:
+                units.append(Unit(messages=group, weight=sum(map(weigh, group))))
+        else:
+            units.append(Unit(messages=(message,), weight=weigh(message)))
+    return units
+
+
+def _results(messages: Sequence[Message]) -> dict[tuple[str, str], ToolMessage]:
+    """The first result of each call, by the id of the asking message and the id of the call.
+
+    Call ids repeat with servers that count from zero in every answer; the newest call so far is the one that is meant.
+    """
+    asked: dict[str, str] = {}
+    found: dict[tuple[str, str], ToolMessage] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            asked.update((call.id, message.id) for call in message.tool_calls)
+        elif isinstance(message, ToolMessage) and message.tool_call_id in asked:
+            found.setdefault((asked[message.tool_call_id], message.tool_call_id), message)
+    return found
+
+
+def _with_results(message: AssistantMessage, results: dict[tuple[str, str], ToolMessage]) -> tuple[Message, ...]:
+    if len(message.tool_calls) == 1:  # most have one, and this is on the path of every request
+        result = results.get((message.id, message.tool_calls[0].id))
+        if result is not None:
+            return (message, result)
+    answered = tuple({call.id: call for call in message.tool_calls if (message.id, call.id) in results}.values())
+    if not answered and not message.content.strip():
+        return ()
+    if len(answered) < len(message.tool_calls):
+        message = msgspec.structs.replace(message, tool_calls=answered)
+    return (message, *(results[message.id, call.id] for call in answered))
+
+
+def tail_start(units: Sequence[Unit], budget: float) -> int:
+    """Index of the first unit of the longest contiguous tail within a budget; the newest unit is always in it."""
+    left = budget
+    for index in range(len(units) - 1, -1, -1):
+        left -= units[index].weight
+        if left < 0:
+            return min(index + 1, len(units) - 1)
+    return 0
+
+
+def recent_start(units: Sequence[Unit], steps: int) -> int:
+    """Index of the first of so many last steps; none from before twice as many messages of the user."""
+    start, called, asked = len(units), 0, 0
+    for index in range(len(units) - 1, -1, -1):
+        if called == steps or asked == 2 * steps:
+            break
+        if units[index].is_step:
+            called += 1
+            start = index
+        elif isinstance(units[index].messages[0], UserMessage):
+            asked += 1
+    return start
+
+
+def task_index(units: Sequence[Unit]) -> int | None:
+    """Index of the newest message that says what is being worked on; None where the user has said nothing yet.
+
+    "yes", "go on" and what clio wrote itself do not say it; where the user said nothing else, the newest of those does.
+    """
+    newest: int | None = None
+    for index in range(len(units) - 1, -1, -1):
+        message = units[index].messages[0]
+        if isinstance(message, UserMessage) and message.origin == "user":
+            if is_substantive(message.content):
+                return index
+            newest = index if newest is None else newest
+    return newest
+
+
+def is_substantive(text: str) -> bool:
+    """Whether a user's words are more than a nod: something other than a few words of assent or impatience."""
+    words = [word.strip(".,;:!?…'\"()") for word in text.casefold().split()]
+    return any(word and word not in _ASSENT for word in words) or len(words) > 8
+
+
+STALE, MENDED, ROUTINE, OLD_SEARCH, OLD_RECALL = 0, -1, -2, -3, -4
+"""In place of a number of characters: the output is shown as one line, and why. A later call superseded it; the edit
+failed and was made later; a command succeeded and printed progress; a search; something recalled."""
+LEAST_CHARS = 160
+"""No text is cut shorter than this; head, notice and tail would say nothing."""
+WORTHWHILE = 400
+"""Characters. One line in place of less would free next to nothing."""
+TOOL_FLOOR = 600
+"""Tool outputs alone are cut down to here; below, arguments and answers are cut too."""
+_NOTICE_CHARS = 240
+_GIST_CHARS = 120
+_ARGUMENT_CHARS = 80
+IMAGE_CHARS = 4_000
+"""What a picture of a tool's result counts as: it is left out where texts of that length are cut."""
+_NO_IMAGE = "[its picture is left out; read it again to see it]"
+_TRIES = 16
+
+
+def call_key(message_id: str, call_id: str) -> str:
+    """The name under which a cut of one call's arguments is noted, beside the ids of messages."""
+    return f"{message_id}#{call_id}"
+
+
+def message_of(key: str, known: Iterable[str] | Mapping[str, Any]) -> str:
+    """The id of the message that a noted cut belongs to; `known` are ids of messages."""
+    return key if key in known else key.partition("#")[0]
+
+
+def apply_cuts(message: Message, cuts: Mapping[str, int]) -> Message:
+    """The view of a message with what is noted for it in `cuts`; the same object where nothing is."""
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        calls = tuple(
+            _bare_call(call) if call_key(message.id, call.id) in cuts else call for call in message.tool_calls
+        )
+        if calls != message.tool_calls:
+            message = msgspec.structs.replace(message, tool_calls=calls)
+    chars = cuts.get(message.id)
+    return message if chars is None else shortened(message, chars)
+
+
+def shortened(message: Message, chars: int) -> Message:
+    """The view of a message in which no long text shows more than `chars` characters; STALE and the like give one line.
+
+    Of tool results the output, of answers the words and each text in the arguments of the calls. The user's words
+    are returned as they are.
+    """
+    match message:
+        case ToolMessage():
+            text = _one_line(message, chars) if chars <= STALE else cut_text(message.content, chars, _way(message))
+            if message.images and chars < IMAGE_CHARS:
+                text, images = f"{text}\n{_NO_IMAGE}", ()
+            else:
+                images = message.images
+            return msgspec.structs.replace(message, content=text, images=images)
+        case AssistantMessage() if chars > STALE:
+            way = _way(message)
+            calls = tuple(_shorter_call(call, chars, way) for call in message.tool_calls)
+            return msgspec.structs.replace(message, content=cut_text(message.content, chars, way), tool_calls=calls)
+        case _:
+            return message
+
+
+def cut_text(text: str, chars: int, way: str) -> str:
+    """Head and tail of a text with a notice between, at most `chars` characters beside the notice; whole if shorter.
+
+    way: how to get at the rest.
+    """
+    if len(text) <= chars + _NOTICE_CHARS:
+        return text
+    head, tail = chars * 3 // 5, chars - chars * 3 // 5
+    left_out = len(text) - head - tail
+    return f"{text[:head]}\n[… {left_out:,} characters left out; {way} …]\n{text[len(text) - tail :]}"
+
+
+def fit_units(
+    units: Sequence[Unit],
+    limit: float,
+    whole: Callable[[Message], Message],
+    *,
+    floor: int = LEAST_CHARS,
+    most: float = 0.0,
+) -> dict[str, int]:
+    """How far to cut which messages for the units to weigh at most `limit`; as far as that goes where it does not.
+
+    Returns characters by message id. Every text longer than a common length gives way, tool outputs first; so the
+    largest give the most, and what is short stays whole.
+    whole: a message as it is stored, where the units hold a view of it. floor: no text gets shorter. most: what
+    they may weigh where that leaves another text whole.
+    """
+    messages = [message for unit in units for message in unit.messages]
+    weights = {message.id: message_units(message) for message in messages}
+    cuts: dict[str, int] = {}
+    for least, kinds in ((max(TOOL_FLOOR, floor), (ToolMessage,)), (floor, (ToolMessage, AssistantMessage))):
+        total = sum(weights.values())
+        if total <= limit:
+            break
+        candidates = [each for each in messages if isinstance(each, kinds) and longest_text(each) > least]
+        more = (limit - total, max(limit, most) - total)
+        weights |= _cut_to_common_length(candidates, least, more, weights, cuts, whole)
+    return cuts
+
+
+def _cut_to_common_length(
+    candidates: Sequence[Message],
+    least: int,
+    more: tuple[float, float],
+    weights: Mapping[str, float],
+    cuts: dict[str, int],
+    whole: Callable[[Message], Message],
+) -> dict[str, float]:
+    """Cut the candidates to the greatest length with which they weigh at most so much more than now.
+
+    more: that, below zero, and what they may weigh where another text can stay whole. Notes the cuts in `cuts`; returns
+    the new weights.
+    """
+    spare, most = more
+
+    def at(length: int) -> dict[str, float]:
+        long = (each for each in candidates if longest_text(each) > length)
+        return {each.id: min(message_units(shortened(whole(each), length)), weights[each.id]) for each in long}
+
+    def gain(found: Mapping[str, float]) -> float:
+        return sum(weight - weights[id] for id, weight in found.items())
+
+    low, high = least, max(map(longest_text, candidates), default=least)
+    best = at(low)
+    for _ in range(_TRIES):
+        if high - low <= 1 or gain(best) > spare:
+            break
+        middle = (low + high) // 2
+        found = at(middle)
+        low, high, best = (middle, high, found) if gain(found) <= spare else (low, middle, best)
+    over = most - gain(best)
+    cut = {id: weight for id, weight in best.items() if weight < weights[id]}
+    for id in sorted(cut, key=lambda id: weights[id] - cut[id]):  # what nearly fits stays whole
+        missing = weights[id] - cut[id]
+        if missing > over:
+            break
+        over -= missing
+        del cut[id]
+    cuts |= dict.fromkeys(cut, low)
+    return cut
+
+
+def longest_text(message: Message) -> int:
+    """Characters of the longest text in a message that may be cut."""
+    if isinstance(message, AssistantMessage):
+        return max([len(message.content), *(len(call.arguments) for call in message.tool_calls)])
+    if isinstance(message, ToolMessage):
+        return max(len(message.content), IMAGE_CHARS if message.images else 0)
+    return 0
+
+
+def _one_line(message: ToolMessage, why: int) -> str:
+    """What stands in place of an output that is no longer needed, and how to get at it."""
+    count = len(message.content)
+    if count < WORTHWHILE:  # a picture: its text is kept
+        return message.content
+    left = f"{count:,} characters left out"
+    match why:
+        case -1:
+            told = f"failed: {_gist(message.content.strip().partition(chr(10))[0])}; made good later; {left}"
+        case -2:
+            told = f"succeeded: {_gist(_result_line(message.content))}; {left}"
+        case -3:
+            told = f"an earlier search{_summary(message)}; {left}"
+        case -4:
+            told = f"recalled earlier{_summary(message)}; {left}"
+        case _:
+            told = f"{left}: a later call gave the newer state"
+    return f"[{told}; {_way(message)}]"
+
+
+def _result_line(output: str) -> str:
+    """The line of an output that says how it went: the closing line of a test run, wherever it is, else the last."""
+    from clio.context.runner_reports import read_report
+
+    report = read_report(output)
+    return report.counts if report is not None else output.rstrip().rpartition("\n")[2]
+
+
+def _summary(message: ToolMessage) -> str:
+    return f": {_gist(message.summary)}" if message.summary else ""
+
+
+def _gist(text: str) -> str:
+    return shorten_line(text.strip("=- "), _GIST_CHARS)
+
+
+def _bare_call(call: ToolCall) -> ToolCall:
+    """A call that did nothing, its long arguments left out; still valid JSON of the same shape."""
+    if len(call.arguments) < WORTHWHILE:
+        return call
+    return msgspec.structs.replace(call, arguments=_encoded(_bare_value(_arguments(call.arguments))))
+
+
+def _bare_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if len(value) <= _ARGUMENT_CHARS else f"[{len(value):,} characters left out]"
+    if isinstance(value, dict):
+        return {key: _bare_value(item) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        return [*map(_bare_value, items[:1]), f"[{len(items) - 1:,} left out]"] if len(items) > 1 else items
+    return value
+
+
+def _way(message: Message) -> str:
+    if isinstance(message, ToolMessage) and message.blob:
+        return f'whole: read_output(handle="{message.blob}")'
+    return f'whole: memory_operations(operation="recall_messages", from="{message.id}")'
+
+
+def _shorter_call(call: ToolCall, chars: int, way: str) -> ToolCall:
+    """The call with long texts inside its arguments cut; still valid JSON of the same shape."""
+    if len(call.arguments) <= chars + _NOTICE_CHARS:
+        return call
+    texts = _shorter_value(_arguments(call.arguments), chars, way)
+    return msgspec.structs.replace(call, arguments=_encoded(texts))
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        arguments = decode_json(text)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        arguments = None
+    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {"invalid_json": text}
+
+
+def _shorter_value(value: Any, chars: int, way: str) -> Any:
+    if isinstance(value, str):
+        return cut_text(value, chars, way)
+    if isinstance(value, dict):
+        return {key: _shorter_value(item, chars, way) for key, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        items = cast("list[Any]", value)
+        if len(_encoded(items)) > chars + _NOTICE_CHARS and len(items) > 1:
+            return [*(_shorter_value(item, chars // 2, way) for item in items[:1]), f"[… {len(items) - 1:,} left out]"]
+        return [_shorter_value(item, chars, way) for item in items]
+    return value
+
+
+def _encoded(value: Any) -> str:
+    try:
+        return msgspec.json.encode(value).decode("utf-8")
+    except UnicodeEncodeError:  # half of a surrogate pair, which the request could not carry either
+        return msgspec.json.encode(repr(value)).decode("utf-8")

@@ -1,0 +1,311 @@
+"""`clio gc`: how much each kind of data takes in `.clio` and `~/.clio`, and deleting what may go."""
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct, field
+
+from clio.checkpoints.store_limits import count_excess_bytes, make_room
+from clio.commands.arguments import join
+from clio.commands.command import CommandResult, Table
+from clio.commands.subcommands import GcRequest, parse_gc
+from clio.config.loaded import Loaded
+from clio.config.paths import FOLDER_NAME, display, user_home
+from clio.entrypoints.subcommand import ask, print_json, print_result, without_marks
+from clio.errors import ClioError, UserError
+from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
+from clio.sessions.store import SessionStore
+from clio.storage.files import read_regular
+from clio.storage.locks import NAME, FileLock, holder, is_abandoned
+from clio.tools.files.text_file import size_text
+
+YOUNG_S = 3_600.0
+"""What was written so recently may be in use."""
+DAMAGED_S = 7 * 86_400.0
+"""Damaged copies are kept so long for whoever wants to take something out of them."""
+CACHES = ("recall.sqlite", "vectors", "documents")
+"""How the names begin of what is made anew when it is needed."""
+_HANDLE_CHARS = 16
+_HANDLE = re.compile(rb"[0-9a-f]{16,}")
+
+
+class Waste(Struct, frozen=True, kw_only=True):
+    """One thing that may go. free: deletes it; raises OSError or ClioError where it is needed after all."""
+
+    path: Path
+    bytes: int
+    free: Callable[[], object]
+
+
+class Heap(Struct, kw_only=True):
+    """One kind of files in one place. waste: those of it that may go."""
+
+    what: str
+    where: Path
+    bytes: int = 0
+    files: int = 0
+    waste: list[Waste] = field(default_factory=list[Waste])
+
+    @property
+    def wasted(self) -> int:
+        """Bytes that may go."""
+        return sum(one.bytes for one in self.waste)
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """What the settings and the person say. sessions_s: None keeps all sessions."""
+
+    checkpoint_bytes: int
+    checkpoint_age_s: float
+    caches: bool
+    sessions_s: float | None
+
+
+class _Named:
+    """What a session names. Of thousands of outputs each is looked for at once, and only a stranger in all the text."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self._handles = {found[:_HANDLE_CHARS] for found in _HANDLE.findall(text)}
+
+    def has(self, handle: bytes) -> bool:
+        """Whether the handle stands anywhere in it."""
+        return handle in self._handles or handle in self._text
+
+
+def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
+    """The heaps of one `.clio`, of a project or of the person; nothing is changed. Links are not followed."""
+    found: dict[str, Heap] = {}
+    referenced: dict[str, _Named | None] = {}
+    for path, status in _files(folder):
+        inside = path.relative_to(folder)
+        what = _kind(inside)
+        heap = found.setdefault(what, Heap(what=what, where=folder))
+        heap.bytes += status.st_size
+        heap.files += 1
+        age = now - status.st_mtime
+        if _is_waste(what, path, folder, age, limits, referenced):
+            free = _unlock(path) if what == "locks" else path.unlink
+            heap.waste.append(Waste(path=path, bytes=status.st_size, free=free))
+    if limits.sessions_s is not None:
+        _old_sessions(folder, found, now - limits.sessions_s)
+    store = folder / "checkpoints"
+    if "copies of files for /undo" in found:
+        most, oldest = limits.checkpoint_bytes, limits.checkpoint_age_s
+        if beyond := count_excess_bytes(store, max_bytes=most, max_age_s=oldest, now=now):
+            free = lambda: make_room(store, max_bytes=most, max_age_s=oldest, now=time.time())  # noqa: E731
+            found["copies of files for /undo"].waste.append(Waste(path=store, bytes=beyond, free=free))
+    return sorted(found.values(), key=lambda heap: -heap.bytes)
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not (Path(top) / name).is_symlink())
+        for name in sorted(names):
+            path = Path(top) / name
+            with suppress(OSError):
+                yield path, path.lstat()
+
+
+def _kind(inside: Path) -> str:
+    name, first = inside.name, inside.parts[0]
+    if NAME.fullmatch(name):
+        return "unfinished writes"
+    if name.endswith(".lock"):
+        return "locks"
+    if first == "checkpoints":
+        return "copies of files for /undo"
+    if ".corrupt-" in name:
+        return "damaged copies"
+    if first == "sessions":
+        return "outputs of tools" if len(inside.parts) > 2 else "sessions"
+    return "caches" if first == "cache" else "memory and settings"
+
+
+def _is_waste(
+    what: str, path: Path, folder: Path, age_s: float, limits: Limits, referenced: dict[str, _Named | None]
+) -> bool:
+    if age_s < YOUNG_S:
+        return False
+    match what:
+        case "unfinished writes":
+            return is_abandoned(path)
+        case "locks":
+            return holder(path) is None
+        case "damaged copies":
+            return age_s >= DAMAGED_S
+        case "caches":
+            return limits.caches and path.relative_to(folder / "cache").parts[0].startswith(CACHES)
+        case "outputs of tools":
+            return _is_orphan(path, folder / "sessions", referenced)
+        case _:
+            return False
+
+
+def _is_orphan(path: Path, sessions: Path, referenced: dict[str, _Named | None]) -> bool:
+    """Whether no session names the output: it is gone, or a kill came between the output and the line that names it."""
+    inside = path.relative_to(sessions)
+    if len(inside.parts) != 3 or inside.parts[1] != "blobs" or not is_session_id(inside.parts[0]):
+        return not _is_known(SessionFiles(sessions, inside.parts[0]))
+    files = SessionFiles(sessions, inside.parts[0])
+    if files.id not in referenced:
+        texts = None if holder(files.lock) else _texts(files)
+        referenced[files.id] = None if texts is None else _Named(texts)
+    named = referenced[files.id]
+    return named is not None and not named.has(path.name[:_HANDLE_CHARS].encode())
+
+
+def _is_known(files: SessionFiles) -> bool:
+    return any(files.folder.glob(f"{files.id}{SNAPSHOT}*")) or any(files.folder.glob(f"{files.id}{JOURNAL}*"))
+
+
+def _texts(files: SessionFiles) -> bytes | None:
+    """All that is said in a session, damaged copies of it too; None where it cannot be read."""
+    parts = sorted((*files.folder.glob(f"{files.id}{SNAPSHOT}*"), *files.folder.glob(f"{files.id}{JOURNAL}*")))
+    try:
+        return b"\n".join(read_regular(path) for path in parts)
+    except OSError:
+        return None
+
+
+def _unlock(path: Path) -> Callable[[], None]:
+    def free() -> None:
+        lock = FileLock(path)  # whoever comes between keeps it: only its holder deletes it
+        if lock.acquire():
+            lock.release()
+
+    return free
+
+
+def _old_sessions(folder: Path, found: dict[str, Heap], before: float) -> None:
+    store = SessionStore(folder / "sessions")
+    for info in store.list():
+        files = SessionFiles(store.folder, info.id)
+        if info.updated_at >= before or holder(files.lock) is not None:
+            continue
+        size = sum(path.lstat().st_size for path in store.folder.glob(f"{info.id}.*"))
+        size += sum(status.st_size for _, status in _files(files.private))
+        heap = found.setdefault("sessions", Heap(what="sessions", where=folder))
+        heap.waste.append(Waste(path=files.snapshot, bytes=size, free=_deleter(store, info.id)))
+
+
+def _deleter(store: SessionStore, id: str) -> Callable[[], None]:
+    def free() -> None:
+        with suppress(ClioError):  # gone with its parent, or opened meanwhile
+            store.delete(id)
+
+    return free
+
+
+_DAY_S = 86_400.0
+
+
+def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
+    """Carry out `clio gc` with the words behind it. Returns 0.
+
+    json: print one JSON document, and never ask. Raises UserError for what cannot be meant, ClioError where it failed.
+    """
+    wanted = parse_gc(join(words))
+    if loaded.config.incognito and wanted.yes:
+        raise UserError("an incognito clio changes nothing on disk, so it frees nothing; leave out --incognito")
+    heaps = look(loaded, wanted)
+    waste = sum(heap.wasted for heap in heaps)
+    frees = wanted.yes
+    if not json:
+        print_result(CommandResult(table=_table(heaps, loaded)), "")
+        if waste and not frees and not loaded.config.incognito:
+            answer = ask(f"\nFree {size_text(waste)}? [y/N] ")
+            frees = (answer or "").strip().lower() in ("y", "yes")
+    freed, problems = _free(heaps) if frees else (0, [])
+    if json:
+        print_json(CommandResult(text="", data=_data(heaps, freed, problems)))
+    else:
+        print_result(CommandResult(text=""), without_marks(_said(waste, freed, problems, asked=frees)))
+    if problems:
+        raise ClioError(
+            f"{len(problems)} could not be deleted, such as {problems[0]}; look at the rights of the folder"
+        )
+    return 0
+
+
+def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
+    """What lies in both folders, and what of it may go; nothing is changed."""
+    config = loaded.config
+    limits = Limits(
+        checkpoint_bytes=config.checkpoint_mb * 1_000_000,
+        checkpoint_age_s=config.checkpoint_days * _DAY_S,
+        caches=wanted.caches,
+        sessions_s=wanted.sessions_s,
+    )
+    folders = dict.fromkeys((loaded.owner / FOLDER_NAME, loaded.home))
+    now = time.time()
+    return [heap for folder in folders if folder.is_dir() for heap in heaps_of(folder, limits, now)]
+
+
+def _free(heaps: Sequence[Heap]) -> tuple[int, list[str]]:
+    """Bytes that are free now, and what could not be deleted."""
+    freed = 0
+    problems: list[str] = []
+    for heap in heaps:
+        for one in heap.waste:
+            try:
+                one.free()
+                freed += one.bytes
+            except FileNotFoundError:
+                continue  # gone with something else
+            except (OSError, ClioError) as error:
+                problems.append(f"{one.path.name}: {getattr(error, 'strerror', None) or error}")
+        if heap.what == "outputs of tools":
+            _drop_empty_folders(heap)
+    return freed, problems
+
+
+def _drop_empty_folders(heap: Heap) -> None:
+    for folder in sorted({one.path.parent for one in heap.waste}, reverse=True):
+        try:
+            folder.rmdir()
+            folder.parent.rmdir()
+        except OSError:
+            continue  # something is in it
+
+
+def _table(heaps: Sequence[Heap], loaded: Loaded) -> Table:
+    person = user_home(os.environ)
+    rows = [
+        (
+            display(heap.where, project=loaded.owner, user_home=person),
+            heap.what,
+            f"{heap.files:,}",
+            size_text(heap.bytes),
+            f"{size_text(heap.wasted)} in {len(heap.waste):,}" if heap.waste else "",
+        )
+        for heap in heaps
+    ]
+    return Table(columns=("folder", "what", "files", "size", "may go"), rows=tuple(rows), wide=1)
+
+
+def _data(heaps: Sequence[Heap], freed: int, problems: Sequence[str]) -> dict[str, object]:
+    rows = [
+        {
+            "folder": str(heap.where),
+            "what": heap.what,
+            "files": heap.files,
+            "bytes": heap.bytes,
+            "may_go": {"count": len(heap.waste), "bytes": heap.wasted},
+        }
+        for heap in heaps
+    ]
+    return {"heaps": rows, "may_go_bytes": sum(heap.wasted for heap in heaps), "freed_bytes": freed,
+            "problems": list(problems)}  # fmt: skip
+
+
+def _said(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
+    if asked and (waste or freed or problems):
+        return f"Freed {size_text(freed)}." if not problems else f"Freed {size_text(freed)}; not all could be deleted."
+    if waste:
+        return f"{size_text(waste)} may go; nothing was deleted. `clio gc --yes` frees it."
+    return "Nothing may go."

@@ -1,0 +1,210 @@
+"""Programs the user runs from the prompt: commands after `!`, and the pager."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from clio.commands.command import CommandResult
+from clio.commands.context_commands import last_calls, whole_output
+from clio.context.workspace_state import files_may_have_changed
+from clio.entrypoints.repl.parts import Parts
+from clio.errors import ClioError, ToolFailed
+from clio.ui.line_rules import ShellLine
+from clio.ui.terminal_handoff import lent, page
+
+if TYPE_CHECKING:
+    from clio.tools.shell.processes import RunningProcess
+    from clio.ui.plain_line import PlainLine
+    from clio.ui.prompt_line import PromptLine
+
+
+_LOOK_S = 0.1
+_MAX_SHOWN = 400
+"""Lines shown as they come; of what follows only the end is."""
+_LAST_SHOWN = 20
+
+
+class TypedCommands:
+    """Runs one command at a time. live: keys are watched; elsewhere Ctrl-C comes as a signal and calls `stop`."""
+
+    def __init__(self, *, live: bool) -> None:
+        self._live = live
+        self._task: asyncio.Task[RunningProcess] | None = None
+
+    def stop(self) -> bool:
+        """End the running command and everything it started; False where none runs."""
+        if self._task is None:
+            return False
+        self._task.cancel()
+        return True
+
+    def _interrupt(self) -> None:
+        self.stop()
+
+    async def run(self, parts: Parts, line: ShellLine) -> str:
+        """Run it to its end and show what it prints; what was typed meanwhile is returned."""
+        from clio.ui.keyboard_watch import KeyWatch
+
+        shown = _Shown(parts)
+        self._task = task = asyncio.create_task(_run(parts, line.command, shown))
+        watch = KeyWatch(self._interrupt) if self._live else None
+        try:
+            if watch is not None:
+                async with watch:
+                    await asyncio.wait({task})
+            else:
+                await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
+        finally:
+            self._task = None
+            files_may_have_changed()
+        _report(parts, line, task, shown)
+        return watch.take_text() if watch is not None else ""
+
+
+class _Shown:
+    """How much of a command's output is on the screen."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._offset = 0
+        self._lines = 0
+        self._held: list[str] = []
+        self.process: RunningProcess | None = None
+
+    @property
+    def text(self) -> str:
+        """All of it, the middle of what is very long left out."""
+        return self.process.output.text().strip("\n") if self.process else ""
+
+    def more(self) -> None:
+        """Show what came since the last time."""
+        if self.process is None or self.process.output.total_chars == self._offset:
+            return
+        lines = self.process.output.since(self._offset).removesuffix("\n").split("\n")
+        self._offset = self.process.output.total_chars
+        room = max(_MAX_SHOWN - self._lines, 0)
+        self._lines += len(lines)
+        if lines[:room]:
+            self._print(lines[:room])
+        self._held = [*self._held, *lines[room:]][-_LAST_SHOWN:]
+
+    def end(self) -> None:
+        """Show the end of what was too long."""
+        self.more()
+        left_out = self._lines - _MAX_SHOWN - len(self._held)
+        if left_out > 0:
+            self._parts.screen.note(f"… {left_out:,} lines not shown")
+        if self._held:
+            self._print(self._held)
+
+    def _print(self, lines: list[str]) -> None:
+        from clio.commands.command import CommandResult
+
+        self._parts.screen.show_result(CommandResult(verbatim="\n".join(lines)))
+
+
+async def _run(parts: Parts, command: str, shown: _Shown) -> "RunningProcess":
+    from clio.tools.shell.processes import CANCEL_GRACE_S, start
+
+    for sentence in await asyncio.to_thread(parts.app.sandbox.trouble):
+        parts.screen.note(sentence)  # a job may have left a hook that this command would run
+    process = shown.process = await start(command, parts.app.workspace.root)
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        while not (await asyncio.wait({waiting}, timeout=_LOOK_S))[0]:
+            shown.more()
+        await waiting
+    except asyncio.CancelledError:
+        await process.stop(CANCEL_GRACE_S)
+        raise
+    finally:
+        waiting.cancel()
+    return process
+
+
+def _report(parts: Parts, line: ShellLine, task: "asyncio.Task[RunningProcess]", shown: _Shown) -> None:
+    """Say how it ended, and put its output aside where it is to be offered."""
+    error = None if task.cancelled() else task.exception()
+    if error is not None:
+        if not isinstance(error, ToolFailed):
+            raise error
+        parts.screen.error(str(error))
+        return
+    shown.end()
+    process = shown.process
+    state = "stopped by the user" if task.cancelled() or process is None else _ended(process)
+    if line.offers:
+        parts.app.shelf.offer(line.command, state, shown.text)
+    offered = " · goes with your next message; !! would not" if line.offers else ""
+    parts.screen.note(f"{state}{offered}")
+
+
+def _ended(process: "RunningProcess") -> str:
+    code = process.exit_code
+    how = f"exit {code}" if code is None or code >= 0 else f"killed by signal {-code}"
+    left = "; what it left running was stopped" if process.left_behind else ""
+    return f"{how} in {process.seconds:.1f} s{left}"
+
+
+class LastPager:
+    """Opens one pager at a time. parts_of: None while clio is still being loaded.
+
+    opens: False where a program that draws is of no use; then everything is printed.
+    """
+
+    def __init__(
+        self, parts_of: Callable[[], Parts | None], line: "PromptLine | PlainLine", *, opens: bool = True
+    ) -> None:
+        self._parts_of = parts_of
+        self._line = line
+        self._opens = opens
+        self._showing: asyncio.Task[None] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the terminal belongs to the pager."""
+        return self._showing is not None and not self._showing.done()
+
+    async def until_left(self) -> None:
+        """Return when nobody looks at anything any more."""
+        if self._showing is not None:
+            await asyncio.wait({self._showing})
+
+    def open(self) -> None:
+        """Show the output of the last call that is over; where there is no pager, print it."""
+        parts = self._parts_of()
+        if parts is not None and not self.is_open:
+            self._showing = asyncio.get_running_loop().create_task(self._show(parts))
+
+    async def _show(self, parts: Parts) -> None:
+        session = parts.app.session
+        try:
+            calls = last_calls(session.messages)
+            text = await asyncio.to_thread(whole_output, session, calls[-1]) if calls else ""
+        except ClioError as error:
+            said = str(error)
+            await self._print(parts, lambda: parts.screen.error(said))
+            return
+        if not calls:
+            await self._print(parts, lambda: parts.screen.note("there is no output to open: no call was made yet"))
+            return
+        head = f"{calls[-1].title} … {calls[-1].line}\n\n"
+        shown: list[bool] = []
+        if not self._opens:
+            shown.append(False)
+        elif self._line.is_reading:
+            async with lent():
+                await self._line.print_above(lambda: shown.append(page(head + text, os.environ)), in_thread=True)
+        else:
+            async with parts.suspended(), lent():
+                shown.append(await asyncio.to_thread(page, head + text, os.environ))
+        if not all(shown):
+            await self._print(parts, lambda: parts.screen.show_result(CommandResult(verbatim=head + text)))
+
+    async def _print(self, parts: Parts, show: Callable[[], None]) -> None:
+        await self._line.print_above(show)

@@ -1,0 +1,687 @@
+"""The SDK's client behind clio's own values: starting a server, its log, its pipe, its answers as text."""
+
+import asyncio
+import binascii
+import contextlib
+import importlib
+import logging
+import os
+import re
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clio import __version__
+from clio.children import started
+from clio.config.loaded import Server
+from clio.errors import ConfigError
+from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, media_type, read_picture
+from clio.mcp.values import (
+    CallFailed,
+    Catalog,
+    OfferedPrompt,
+    OfferedResource,
+    OfferedTool,
+    Progress,
+    PromptArgument,
+    Question,
+    Reply,
+    ServerDown,
+)
+from clio.storage.files import make_folder
+from clio.text.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client import Transport
+
+
+MAX_BYTES = 200_000
+"""Of one file; the one before it is kept as `.1`."""
+_TAIL_LINES = 20
+_LINE_CHARS = 2_000
+
+
+class ServerLog:
+    """One server's log; without a path the last lines are only kept in memory. May be written from any thread.
+
+    clean: takes secrets out of a line.
+    """
+
+    def __init__(self, path: Path | None, clean: Callable[[str], str] = str) -> None:
+        self.path = path
+        self._clean = clean
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._lock = threading.Lock()
+        self._size: int | None = None
+
+    def write(self, line: str) -> None:
+        """Add a line. A log that cannot be written loses it: no server is stopped for that."""
+        line = self._clean(line.rstrip("\r\n")[:_LINE_CHARS])
+        with self._lock:
+            if line.strip():
+                self._tail.append(line.strip())
+            if self.path is not None:
+                self._append(self.path, line.encode("utf-8", "replace") + b"\n")
+
+    def last_words(self) -> str:
+        """The last line that was written; "" where there is none."""
+        return self._tail[-1] if self._tail else ""
+
+    def clear(self) -> None:
+        """Forget the lines in memory: a new process begins."""
+        self._tail.clear()
+
+    def _append(self, path: Path, data: bytes) -> None:
+        try:
+            if self._size is None:
+                make_folder(path.parent)
+                self._size = path.stat().st_size if path.exists() else 0
+            if self._size + len(data) > MAX_BYTES:
+                path.replace(path.with_name(path.name + ".1"))
+                self._size = 0
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.write(descriptor, data)
+            finally:
+                os.close(descriptor)
+            self._size += len(data)
+        except OSError:
+            self._size = None
+
+
+_VARIABLE = LazyRegex(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+# A server is a program of somebody else: it gets what programs need to run, and no key or token unless `env` names it.
+_INHERITED = frozenset(
+    """
+    HOME USER LOGNAME USERNAME SHELL PATH TERM LANG LANGUAGE TZ TMPDIR TEMP TMP PWD DISPLAY WAYLAND_DISPLAY
+    VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME NODE_PATH NVM_DIR NVM_BIN VOLTA_HOME PNPM_HOME BUN_INSTALL
+    DENO_DIR CARGO_HOME RUSTUP_HOME GOPATH GOROOT GOBIN JAVA_HOME DOTNET_ROOT UV_CACHE_DIR PIP_CACHE_DIR
+    SSL_CERT_FILE SSL_CERT_DIR REQUESTS_CA_BUNDLE CURL_CA_BUNDLE NODE_EXTRA_CA_CERTS
+    HTTP_PROXY HTTPS_PROXY NO_PROXY ALL_PROXY http_proxy https_proxy no_proxy all_proxy
+    npm_config_registry npm_config_cache NPM_CONFIG_REGISTRY NPM_CONFIG_CACHE PIP_INDEX_URL UV_INDEX_URL
+    APPDATA LOCALAPPDATA HOMEDRIVE HOMEPATH USERPROFILE SYSTEMDRIVE SYSTEMROOT PROCESSOR_ARCHITECTURE PATHEXT COMSPEC
+    PROGRAMFILES PROGRAMDATA
+    """.split()
+)
+_FAMILIES = ("LC_", "XDG_")
+_PASSWORD = LazyRegex(r"://[^/@\s]*@")
+
+
+class Launch(Struct, frozen=True, kw_only=True):
+    """A server's command, folder and whole environment; or its address and headers."""
+
+    command: tuple[str, ...] = ()
+    cwd: Path = Path()
+    env: dict[str, str] = {}
+    url: str = ""
+    headers: dict[str, str] = {}
+
+
+def make_launch(server: Server, project: Path, env: Mapping[str, str]) -> Launch:
+    """Replace `${NAME}` and `${NAME:-default}` by the environment's values. Raises ConfigError for one that lacks."""
+
+    def filled(text: str) -> str:
+        return _VARIABLE.sub(value, text)
+
+    def value(match: re.Match[str]) -> str:
+        found = env.get(match[1], "")
+        if found or match[2] is not None:
+            return found or match[2]
+        raise ConfigError(
+            f"{server.where}: the MCP server {server.name!r} needs the environment variable {match[1]}; "
+            f"set it, or write ${{{match[1]}:-a default}}"
+        )
+
+    return Launch(
+        command=tuple(map(filled, (server.command, *server.args))) if server.command else (),
+        cwd=project / Path(filled(server.cwd)).expanduser(),
+        env=inherited(env) | {name: filled(text) for name, text in server.env.items()},
+        url=filled(server.url),
+        headers={name: filled(text) for name, text in server.headers.items()},
+    )
+
+
+def inherited(env: Mapping[str, str]) -> dict[str, str]:
+    """The variables every server gets. One whose value holds a password, such as a proxy's, is not among them."""
+    upper = {name.upper() for name in _INHERITED} if os.name == "nt" else _INHERITED
+    return {
+        name: value
+        for name, value in env.items()
+        if (name.upper() if os.name == "nt" else name) in upper or name.startswith(_FAMILIES)
+        if not _PASSWORD.search(value) and not value.startswith("()")
+    }
+
+
+MAX_PICTURES = 10
+"""Of one answer."""
+MAX_CHARS = 1_000_000
+"""Of one answer; the tool runner shows the model less, and keeps this much to be read on."""
+
+
+def blocks_text(blocks: Iterable[Any], structured: Any = None) -> str:
+    """The text of a tool's answer. Structured content stands for a text that lacks; what is no text is named."""
+    parts = [_block(block) for block in blocks]
+    if structured is not None and not any(part.strip() for part in parts):
+        parts = [msgspec.json.format(msgspec.json.encode(structured), indent=1).decode("utf-8")]
+    text = "\n\n".join(part for part in parts if part)
+    return text if len(text) <= MAX_CHARS else f"{text[:MAX_CHARS]}\n[… {len(text) - MAX_CHARS:,} characters left out]"
+
+
+def blocks_pictures(blocks: Iterable[Any]) -> tuple[Picture, ...]:
+    """The pictures of an answer that a model may be sent, the first of very many; `blocks_text` names each."""
+    pictures = (_picture(block) for block in blocks)
+    return tuple(picture for picture in pictures if isinstance(picture, Picture))[:MAX_PICTURES]
+
+
+def prompt_text(messages: Iterable[Any]) -> str:
+    """A prompt's messages as the words of one: what an assistant is made to say is marked as an example."""
+    parts: list[str] = []
+    for message in messages:
+        text = _block(message.content)
+        parts.append(f"[an example answer]\n{text}\n[end of the example]" if message.role == "assistant" else text)
+    return "\n\n".join(parts)[:MAX_CHARS]
+
+
+def resource_text(contents: Any) -> str:
+    """The text of a resource; of a binary one what it is."""
+    text = getattr(contents, "text", None)
+    if text is not None:
+        return str(text)
+    kind = contents.mime_type or "binary data"
+    return f"[{contents.uri}: {kind}, {_size(contents.blob)}, not text]"
+
+
+def _block(block: Any) -> str:
+    match block.type:
+        case "text":
+            return str(block.text)
+        case "image":
+            picture = _picture(block)
+            if isinstance(picture, Picture):
+                return f"[picture: {picture.described}]"
+            why = f": it {picture}" if picture else ""
+            return f"[image: {block.mime_type}, {_size(block.data)}, not shown{why}]"
+        case "audio":
+            return f"[{block.type}: {block.mime_type}, {_size(block.data)}, not shown]"
+        case "resource_link":
+            about = " - ".join(part for part in (block.title or block.name, block.description) if part)
+            return f"[resource {block.uri}: {about}]"
+        case "resource":
+            return f"[resource {block.resource.uri}]\n{resource_text(block.resource)}"
+        case kind:
+            return f"[a block of type {kind}]"
+
+
+def _picture(block: Any) -> Picture | str:
+    """The picture in a block; else why it cannot be sent, "" where it is none of a kind that can be."""
+    if block.type != "image":
+        return ""
+    if len(block.data) > MAX_TOOL_IMAGE_BYTES * 4 // 3 + 4:
+        return f"is larger than {MAX_TOOL_IMAGE_BYTES // 1_000_000} MB"
+    try:
+        data = binascii.a2b_base64(block.data)
+        return read_picture(data, "picture") if media_type(data) else ""
+    except NotAPicture as error:
+        return str(error)
+    except ValueError:
+        return "is not valid base64"
+
+
+def _size(base64: str) -> str:
+    count = len(base64) * 3 // 4
+    return f"{count:,} bytes" if count < 10_000 else f"{count / 1_000:,.0f} kB"
+
+
+MAX_LINE_BYTES = 64_000_000
+MAX_STRAY_LINES = 10_000
+"""Lines on standard output that are no messages, before a server is given up."""
+_GRACE_S = 0.4
+_KILL_S = 0.4
+
+
+class Ended:
+    """Set when a process is gone. why: the end of a sentence. status: of the last HTTP answer that was an error."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.why = ""
+        self.status = 0
+
+    def set(self, why: str) -> None:
+        """The first reason counts."""
+        if not self.event.is_set():
+            self.why = why
+            self.event.set()
+
+
+@contextlib.asynccontextmanager
+async def pipe(launch: Launch, log: ServerLog, ended: Ended) -> AsyncGenerator[Any]:
+    """The two streams the SDK's session is driven with. Raises ServerDown where the process cannot be started."""
+    import anyio
+
+    process = await _start(launch)
+    to_session, from_server = anyio.create_memory_object_stream[Any](0)
+    to_server, from_session = anyio.create_memory_object_stream[Any](0)
+    assert process.stdout and process.stdin and process.stderr
+    tasks = [
+        asyncio.create_task(_read(process.stdout, to_session, log, ended)),
+        asyncio.create_task(_write(process.stdin, from_session, to_session)),
+        asyncio.create_task(_keep_words(process.stderr, log)),
+        asyncio.create_task(_watch(process, log, ended, to_session)),
+    ]
+    try:
+        yield from_server, to_server
+    finally:
+        if tasks[0].done():  # its output has ended: how the process ended says why
+            await asyncio.wait({tasks[-1]}, timeout=_GRACE_S)
+        ended.set("it was stopped")
+        for stream in (from_server, to_server):
+            await stream.aclose()
+        try:
+            await _end(process)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for stream in (to_session, from_session):
+                await stream.aclose()
+
+
+def pipe_transport(launch: Launch, log: ServerLog, ended: Ended) -> "Transport":
+    """The same under the type the SDK's client takes."""
+    return pipe(launch, log, ended)
+
+
+async def _start(launch: Launch) -> asyncio.subprocess.Process:
+    if not launch.cwd.is_dir():
+        raise ServerDown(f"its folder {str(launch.cwd)!r} does not exist")
+    try:
+        starting = asyncio.create_subprocess_exec(
+            *launch.command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            cwd=launch.cwd,
+            env=launch.env,
+            limit=MAX_LINE_BYTES,
+            start_new_session=os.name != "nt",
+        )
+        return await started(starting, _end)
+    except FileNotFoundError:
+        raise ServerDown(f"the command {launch.command[0]!r} was not found; install it, or write its path") from None
+    except (OSError, ValueError) as error:
+        cause = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ServerDown(f"the command {launch.command[0]!r} cannot be started: {cause}") from None
+
+
+async def _read(stdout: asyncio.StreamReader, to_session: Any, log: ServerLog, ended: Ended) -> None:
+    from mcp.shared.message import SessionMessage
+    from mcp.types import jsonrpc_message_adapter
+
+    stray = 0
+    async with to_session:
+        while True:
+            try:
+                line = await stdout.readline()
+            except ValueError:
+                ended.set(f"it sent a line of more than {MAX_LINE_BYTES // 1_000_000} MB")
+                return
+            if not line:
+                return
+            try:
+                message = jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValueError:
+                stray += bool(line.strip())
+                log.write("stdout: " + line[:2_000].decode("utf-8", "replace"))
+                if stray > MAX_STRAY_LINES:
+                    ended.set("it writes to its standard output what is no protocol")
+                    return
+                await asyncio.sleep(0)  # a flood of lines must not keep everything else waiting
+                continue
+            try:
+                await to_session.send(SessionMessage(message))
+            except Exception:  # the session is gone; the types of anyio's errors stay out of here
+                return
+
+
+async def _write(stdin: asyncio.StreamWriter, from_session: Any, to_session: Any) -> None:
+    async with from_session:
+        async for wrapped in from_session:
+            data = wrapped.message.model_dump_json(by_alias=True, exclude_unset=True).encode("utf-8") + b"\n"
+            try:
+                stdin.write(data)
+                await stdin.drain()
+            except OSError:
+                await to_session.aclose()  # whoever waits for an answer learns that none will come
+                return
+
+
+async def _keep_words(stderr: asyncio.StreamReader, log: ServerLog) -> None:
+    while True:
+        try:
+            line = await stderr.readline()
+        except ValueError:
+            continue
+        if not line:
+            return
+        log.write(line[:2_000].decode("utf-8", "replace"))
+        await asyncio.sleep(0)
+
+
+async def _watch(process: asyncio.subprocess.Process, log: ServerLog, ended: Ended, to_session: Any) -> None:
+    code = await process.wait()
+    await asyncio.sleep(0)
+    how = f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+    words = log.last_words()
+    ended.set(f"{how}: {words}" if words else how)
+    await to_session.aclose()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """As the protocol wants it: its input is closed, then it is asked to end, then it is ended, with its children."""
+    assert process.stdin
+    try:
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+        if not await _is_gone(process, _GRACE_S):
+            _kill(process, signal.SIGTERM)
+            await _is_gone(process, _KILL_S)
+    finally:
+        _kill(process, signal.SIGKILL if os.name != "nt" else signal.SIGTERM)
+
+
+async def _is_gone(process: asyncio.subprocess.Process, within_s: float) -> bool:
+    try:
+        await asyncio.wait_for(process.wait(), within_s)
+    except TimeoutError:
+        return False
+    return True
+
+
+def _kill(process: asyncio.subprocess.Process, number: int) -> None:
+    """The process and its children."""
+    with contextlib.suppress(OSError):
+        if os.name == "nt":
+            process.terminate()
+        else:
+            os.killpg(process.pid, number)
+
+
+MAX_TOOLS, MAX_OTHERS = 300, 1_000
+_MAX_PAGES = 50
+_MAX_FIELDS = 20
+_MAX_SCHEMA_BYTES = 40_000
+_CONNECT_S = 30.0
+Elicit = Callable[[str, str, Sequence[Question]], Awaitable[dict[str, str] | None]]
+"""Puts a server's questions to the person: its name, its message, the questions. None where they said nothing."""
+
+
+def load_sdk() -> None:
+    """Import the SDK: 0.8 s the first time, so it belongs into a thread."""
+    importlib.import_module("mcp.client.streamable_http")
+    for name in ("mcp", "httpx2", "httpcore2"):
+        logger = logging.getLogger(name)  # what they warn of would stand in the middle of the screen
+        logger.propagate = False
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+
+
+class Wire:
+    """One open connection. All of it is cancelled by cancelling the caller, who then is told so."""
+
+    def __init__(self, client: "Client", log: ServerLog) -> None:
+        self._client = client
+        self._log = log
+
+    async def catalog(self) -> Catalog:
+        """All that the server offers, at most MAX_TOOLS tools."""
+        can, info = self._client.server_capabilities, self._client.server_info
+        tools = await self._all(self._client.list_tools, "tools", MAX_TOOLS) if can.tools else []
+        resources: list[Any] = []
+        templates: list[Any] = []
+        if can.resources:
+            resources = await self._all(self._client.list_resources, "resources", MAX_OTHERS)
+            with contextlib.suppress(CallFailed):  # many servers answer only the first of the two
+                templates = await self._all(self._client.list_resource_templates, "resource_templates", MAX_OTHERS)
+        prompts = await self._all(self._client.list_prompts, "prompts", MAX_OTHERS) if can.prompts else []
+        return Catalog(
+            server=info.name if info else "",
+            version=info.version if info else "",
+            tools=tuple(self._tool(tool) for tool in tools),
+            resources=(*map(_resource, resources), *(_resource(one, template=True) for one in templates)),
+            prompts=tuple(map(_prompt, prompts)),
+            listed_at=time.time(),
+        )
+
+    async def call(self, tool: str, arguments: dict[str, Any], tell: Progress) -> Reply:
+        """Call a tool. Raises CallFailed, ConnectionError where the connection is gone."""
+
+        async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+            tell(progress_line(progress, total, message))
+
+        with _errors():
+            result = await self._client.call_tool(tool, arguments, progress_callback=on_progress)
+        return Reply(
+            text=blocks_text(result.content, result.structured_content),
+            ok=not result.is_error,
+            images=blocks_pictures(result.content),
+        )
+
+    async def read(self, uri: str) -> Reply:
+        """The text of a resource. Raises as `call`."""
+        with _errors():
+            result = await self._client.read_resource(uri)
+        return Reply(text="\n\n".join(resource_text(one) for one in result.contents))
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> Reply:
+        """The text of a prompt with its blanks filled. Raises as `call`."""
+        with _errors():
+            result = await self._client.get_prompt(name, arguments)
+        return Reply(text=prompt_text(result.messages))
+
+    async def _all(self, ask: Any, field: str, most: int) -> list[Any]:
+        found: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            with _errors():
+                page = await ask(cursor=cursor)
+            found += getattr(page, field)
+            cursor = page.next_cursor
+            if cursor is None:
+                return found[:most]
+            if len(found) >= most:
+                break
+        self._log.write(f"clio: it offers more than {most} {field}; the rest is left out")
+        return found[:most]
+
+    def _tool(self, tool: Any) -> OfferedTool:
+        schema = msgspec.json.encode(tool.input_schema)
+        if len(schema) > _MAX_SCHEMA_BYTES:
+            self._log.write(f"clio: the schema of {tool.name} is too large; the tool is offered without it")
+            schema = b'{"type":"object"}'
+        hints = tool.annotations
+        return OfferedTool(
+            name=tool.name,
+            title=tool.title or (hints.title if hints else None) or "",
+            description=tool.description or "",
+            schema=Raw(schema),
+            reads=bool(hints and hints.read_only_hint),
+        )
+
+
+@contextlib.asynccontextmanager
+async def connect(
+    server: Server, launch: Launch, project: Path, *, log: ServerLog, ended: Ended, elicit: Elicit, legacy: bool = False
+) -> AsyncGenerator[Wire]:
+    """Start or call a server and agree on a version. `load_sdk` was awaited before.
+
+    legacy: only the older handshake, for servers that fall over a question they do not know.
+    Raises what the way to the server raises; see `connection.why`.
+    """
+    from mcp import Client
+    from mcp.types import Implementation
+
+    async with _transport(server, launch, log, ended) as transport:
+        client = Client(
+            transport,
+            mode="legacy" if legacy else "auto",
+            client_info=Implementation(name="clio", version=__version__),
+            list_roots_callback=_roots(project),
+            elicitation_callback=_elicitation(server.name, elicit),
+            logging_callback=_logging(log),
+            cache=None,
+        )
+        async with client:
+            yield Wire(client, log)
+
+
+def progress_line(done: float, total: float | None, message: str | None) -> str:
+    """A server's news on one line."""
+    share = f"{min(done / total, 1.0):.0%}".replace("%", " %") if total else f"{done:g}"
+    return f"{share} {' '.join(message.split())[:200]}" if message else share
+
+
+@contextlib.asynccontextmanager
+async def _transport(server: Server, launch: Launch, log: ServerLog, ended: Ended) -> "AsyncGenerator[Transport]":
+    import httpx2
+    from mcp.client.sse import sse_client
+    from mcp.client.streamable_http import streamable_http_client
+
+    if server.kind == "stdio":
+        yield pipe_transport(launch, log, ended)
+    elif server.kind == "sse":
+        yield sse_client(launch.url, headers=launch.headers)
+    else:
+        # A call may be silent for as long as `timeout_s`, which is watched elsewhere.
+        patience = httpx2.Timeout(_CONNECT_S, read=None)
+
+        async def look(response: httpx2.Response) -> None:
+            if response.status_code >= 400:
+                ended.status = response.status_code
+
+        hooks: Any = {"response": [look]}
+        async with httpx2.AsyncClient(headers=launch.headers, timeout=patience, event_hooks=hooks) as http:
+            yield streamable_http_client(launch.url, http_client=http)
+
+
+@contextlib.contextmanager
+def _errors() -> Generator[None]:
+    """The SDK's errors as clio's two: the server said no, or there is no server."""
+    from mcp.shared.exceptions import MCPError
+    from mcp.types import CONNECTION_CLOSED
+
+    try:
+        yield
+    except MCPError as error:
+        if error.code == CONNECTION_CLOSED and error.message == "Connection closed":
+            raise ConnectionError("the connection was closed") from None
+        raise CallFailed(error.message or f"error {error.code}") from None
+    except (RuntimeError, ValueError) as error:  # an answer that is not what the protocol, or its own schema, says
+        raise CallFailed(" ".join(str(error).split())[:500]) from None
+
+
+def _resource(one: Any, *, template: bool = False) -> OfferedResource:
+    return OfferedResource(
+        uri=str(one.uri_template if template else one.uri),
+        name=one.title or one.name or "",
+        description=one.description or "",
+        media_type=one.mime_type or "",
+        template=template,
+    )
+
+
+def _prompt(one: Any) -> OfferedPrompt:
+    arguments = tuple(
+        PromptArgument(name=each.name, description=each.description or "", required=bool(each.required))
+        for each in one.arguments or ()
+    )
+    return OfferedPrompt(name=one.name, description=one.description or one.title or "", arguments=arguments)
+
+
+def _roots(project: Path) -> Any:
+    from mcp.types import ListRootsResult, Root
+
+    async def roots(context: Any) -> ListRootsResult:
+        return ListRootsResult(roots=[Root(uri=cast(Any, project.as_uri()), name=project.name)])
+
+    return roots
+
+
+def _logging(log: ServerLog) -> Any:
+    async def keep(params: Any) -> None:
+        log.write(f"{params.level}: {params.data}")
+
+    return keep
+
+
+def _elicitation(name: str, elicit: Elicit) -> Any:
+    from mcp.types import ElicitResult
+
+    async def answer(context: Any, params: Any) -> ElicitResult:
+        if params.mode != "form":
+            return ElicitResult(action="decline")  # a page to visit is for the person to choose, not for a server
+        asked = questions(params.requested_schema)
+        if not asked:
+            return ElicitResult(action="decline")
+        said = await elicit(name, params.message, asked)
+        if said is None:
+            return ElicitResult(action="decline")
+        content = {one.name: _typed(said[one.name], one) for one in asked if said.get(one.name)}
+        if any(one.required and one.name not in content for one in asked):
+            return ElicitResult(action="cancel")
+        return ElicitResult(action="accept", content=cast(Any, content))
+
+    return answer
+
+
+def questions(schema: dict[str, Any]) -> list[Question]:
+    """A form's fields, one question each; none where it needs what cannot be asked in words."""
+    required = schema.get("required", [])
+    found: list[Question] = []
+    for name, field in list(cast("dict[str, Any]", schema.get("properties", {})).items())[:_MAX_FIELDS]:
+        kind = field.get("type", "string")
+        choices = field.get("enum") or [one.get("const") for one in field.get("oneOf", [])]
+        if kind not in ("string", "number", "integer", "boolean"):
+            if name in required:
+                return []
+            continue
+        text = " ".join(str(field.get("description") or field.get("title") or name).split())
+        found.append(
+            Question(
+                name=name,
+                text=text,
+                options=("yes", "no") if kind == "boolean" else tuple(map(str, choices)),
+                kind=kind,
+                default=_shown(field.get("default")),
+                required=name in required,
+            )
+        )
+    return found
+
+
+def _shown(default: object) -> str | None:
+    """A field's default as a person would type it."""
+    if isinstance(default, bool):
+        return "yes" if default else "no"
+    return None if default is None else str(default)
+
+
+def _typed(text: str, question: Question) -> str | int | float | bool:
+    if question.kind == "boolean":
+        return text.strip().lower() in ("yes", "y", "true", "1")
+    try:
+        if question.kind == "integer":
+            return int(text)
+        if question.kind == "number":
+            return float(text)
+    except ValueError:
+        pass
+    return text

@@ -1,0 +1,414 @@
+"""What went wrong on the way to a model, as one sentence and as who must act on it. Pure."""
+
+import difflib
+import re
+from collections.abc import Sequence
+from functools import cache
+from urllib.parse import urlsplit
+
+from msgspec import Struct
+
+from clio.errors import (
+    ClioError,
+    ContextOverflow,
+    ProviderRefused,
+    RateLimited,
+    ServerFailed,
+    StreamBroken,
+)
+from clio.providers.error_body import ErrorBody
+from clio.providers.failure import KEY_COMMAND, LONGEST_WAIT_S, Endpoint, Failure, retry_after, wait_in_words
+from clio.providers.urls import host_of, without_login
+from clio.text.lazy_regex import LazyRegex
+
+_NUMBER = r"(\d[\d,._]*\d|\d)"
+
+
+class Overflow(Struct, frozen=True):
+    """What a server said about a request too large. None where it names no number."""
+
+    limit_tokens: int | None = None
+    sent_tokens: int | None = None
+
+
+@cache
+def _patterns() -> tuple[re.Pattern[str], ...]:
+    """Compiled with the first failure: forty of them cost 4 ms, and most runs need none."""
+    return tuple(
+        re.compile(
+            wording.replace("<sent>", f"(?P<sent>{_NUMBER})").replace("<limit>", f"(?P<limit>{_NUMBER})"), re.I | re.S
+        )
+        for wording in _WORDINGS
+    )
+
+
+# Tried in order; those with numbers stand before those without.
+_WORDINGS = (
+    # OpenAI, Azure, DeepSeek, vLLM, Together, litellm: "maximum context length is 8192 tokens. However, you requested
+    # 9000 tokens" / "your messages resulted in 9000 tokens" / "your request has 2104 input tokens"
+    r"maximum context length (?:is|of) <limit> tokens?.{0,60}?(?:requested(?: about)?|resulted in|"
+    r"request has|contains(?: at least)?|prompt (?:has|is)|you passed|input (?:has|is)) <sent>",
+    r"maximum context length (?:is|of) <limit>",
+    r"you passed <sent> input tokens.{0,120}?context length is only <limit> tokens",  # vLLM
+    r"prompt is too long: <sent>, model maximum context length: <limit>",  # Fireworks
+    r"prompt tokens? limit exceeded: <sent> > <limit>",  # OpenRouter, where the credit left pays for no more
+    r"request body too large for .{1,80}? max size: <limit> tokens",  # GitHub Models
+    r"prompt tokens \(<sent>\) exceeds? (?:the )?context size \(<limit>\)",
+    r"configured limit of <limit> tokens.{0,60}?resulted in <sent> tokens",  # OpenAI, newer
+    r"prompt is too long: <sent> tokens > <limit> maximum",  # Anthropic
+    r"input length and `?max_tokens`? exceed context limit: <sent> \+ [\d,]+ > <limit>",  # Anthropic, with the output
+    r"input token count \(<sent>\) exceeds the maximum number of tokens allowed \(<limit>\)",  # Gemini
+    r"input token count exceeds the maximum number of tokens allowed \(?<limit>",  # Gemini, newer
+    r"input token count.{0,40}exceeds the maximum",
+    r"prompt contains <sent> tokens.{0,80}?model with <limit> maximum",  # Mistral
+    r"too large for model with <limit> maximum context length",  # Mistral
+    r"maximum prompt length is <limit>(?: but the request contains <sent>)?",  # xAI
+    r"request \(<sent> tokens\) exceeds the available context size \(<limit> tokens\)",  # llama.cpp
+    r"n_prompt_tokens\D{1,4}<sent>.*?n_ctx\D{1,4}<limit>",  # llama.cpp, the fields beside the sentence
+    r"exceeds? the available context size",  # llama.cpp, older
+    r"tokens to keep from the initial prompt \(<sent>\).{0,40}context length \(n_ctx ?= ?<limit>\)",  # LM Studio
+    r"tokens to keep from the initial prompt is greater than the context length",  # LM Studio, older
+    r"context (?:length|overflow).{0,40}?<limit> tokens.{0,60}?not enough",  # LM Studio
+    r"prompt too long; exceeded (?:max )?context length",  # Ollama
+    r"input length exceeds (?:the )?(?:maximum )?context length",  # Ollama
+    r"`?inputs`? tokens \+ `?max_new_tokens`? must be <= <limit>\. given: <sent>",  # Hugging Face TGI and Together
+    r"`?inputs`? must have less than <limit> tokens\. given: <sent>",  # TGI
+    r"prompt \(length <sent>\) is longer than the maximum model length of <limit>",  # vLLM
+    r"prompt length \(<sent>\) exceeds (?:the )?(?:maximum|max)\D{0,40}<limit>",
+    r"input \(<sent> tokens\) is longer than the model's context length \(<limit> tokens\)",  # SGLang
+    r"current length is <sent> while limit is <limit>",  # Cerebras
+    r"token limit of <limit>.{0,60}?<sent>",
+    r"exceeded model token limit: <limit> \(requested: <sent>\)",  # Moonshot
+    r"prompt token count of <sent> exceeds the limit of <limit>",  # GitHub Models and Copilot
+    r"range of input length should be \[1, <limit>\]",  # Alibaba
+    r"please reduce the length of (?:the |your )?(?:messages|prompt|input|conversation)",  # Groq
+    r"exceeds? (?:the |this model's |the model's )?(?:maximum )?context (?:window|length|limit|size)",
+    r"context window exceeds (?:the )?limit",  # MiniMax
+    r"context window (?:exceeded|is full)|contextwindowexceeded",  # litellm
+    r"context[_ ]length[_ ]exceeded|context_window_exceeded|exceed_context_size|model_context_window_exceeded",
+    r"input is too long for (?:the )?requested model",  # Bedrock
+    r"prompt exceeds (?:the )?max(?:imum)? length",  # Z.ai
+    r"too many input tokens|too many total text bytes|prompt is too long|input is too long|prompt too long",
+    r"request_too_large|request exceeds the maximum (?:size|allowed number of bytes)",  # Anthropic, by bytes
+    r"longer than the maximum number of tokens|token indices sequence length is longer",  # transformers
+    r"content.{0,20}too long.{0,40}context",
+)
+# Budgets by time, and the length of the answer: shrinking the conversation is not what they ask for.
+_NOT_WINDOW = LazyRegex(
+    r"per[ _-]?(?:minute|min|hour|day|second|month)|\b(?:tpm|rpm|tpd|rpd)\b|rate[ _-]?limit|quota|"
+    r"too many requests|throttl",
+    re.IGNORECASE,
+)
+_ANSWER_TOO_LONG = LazyRegex(
+    r"at most [\d,]+ (?:completion|output) tokens|max_tokens.{0,40}(?:<=|less than|maximum allowed)", re.I
+)
+_PLAIN_CODE = LazyRegex(r"context_length_exceeded|exceed_context_size", re.I)
+
+
+def find_overflow(text: str) -> Overflow | None:
+    """What the error text says about the window, or None where it is about something else.
+
+    text: the message, or the whole body; both work. Token budgets per minute or day are no overflow, nor is an answer
+    asked for that is longer than the model gives.
+    """
+    if not _PLAIN_CODE.search(text) and (_NOT_WINDOW.search(text) or _ANSWER_TOO_LONG.search(text)):
+        return None
+    for pattern in _patterns():
+        if found := pattern.search(text):
+            named = found.groupdict()
+            return Overflow(_count(named.get("limit")), _count(named.get("sent")))
+    return None
+
+
+def _count(text: str | None) -> int | None:
+    if not text:
+        return None
+    digits = re.sub(r"\D", "", text)
+    return int(digits) if digits else None
+
+
+_MAX_QUOTE = 300
+_KEY = LazyRegex(r"\b(?:sk|pk|gsk|AIza|key)[-_]?[A-Za-z0-9*_.-]{8,}")
+# Words and codes by what they mean, whatever the status they come with.
+_NO_MONEY = LazyRegex(
+    r"insufficient[_ ](?:quota|balance|credit|fund)|credit balance|exceeded_current_quota|exceeded your current quota"
+    r"|(?:any|available|prepayment|included) credits|\bno credits? (?:left|remain|available)|out of credits?"
+    r"|credits? (?:are|is) (?:depleted|exhausted)|spending limit|arrearage|good standing|billing_error"
+    r"|billing_hard_limit|please recharge",
+    re.I,
+)
+_ALLOWANCE = LazyRegex(
+    r"per[ _-]?(?:day|month|week)\b|\b(?:daily|weekly|monthly)\b|usage limits?\b.{0,60}(?:reached|exceeded)"
+    r"|(?:reached|exceeded).{0,60}usage limit|usage limit reached|will regain access",
+    re.I,
+)
+_FILTERED = LazyRegex(
+    r"content[_ ]?filter|content management policy|invalid_prompt|cyber_policy|usage polic|content_policy|flagged"
+    r"|content exists risk|considered high risk|sensitive content|new_sensitive|data_inspection_failed"
+    r"|inappropriate content|prohibited_content|safety (?:system|filter|polic)",
+    re.I,
+)
+_BROKEN_CALL = LazyRegex(
+    r"tool_use_failed|tool call validation failed|failed to call a function|output_parse_failed", re.I
+)
+_NO_TOOLS = LazyRegex(
+    r"does(?:n't| not) support (?:tool|function)|tools? (?:is|are) not supported|--enable-auto-tool|support tool use",
+    re.I,
+)
+_NO_IMAGES = LazyRegex(
+    r"does(?:n't| not) support (?:image|vision)|images? (?:input )?(?:is|are) not supported|support image input"
+    r"|not a (?:multimodal|vision) model|image_url is only supported",
+    re.I,
+)
+_NOT_HERE = LazyRegex(r"(?:location|country|region|territory).{0,60}not (?:supported|available)", re.I)
+_NO_MEMORY = LazyRegex(r"requires more system memory|out of memory|failed to allocate", re.I)
+_AFFORDS = LazyRegex(r"fewer max_tokens.{0,120}can only afford (\d+)", re.I | re.S)
+_TOKEN_BUDGET = LazyRegex(r"limit[: ]+(\d+).{0,40}?requested[: ]+(\d+)", re.IGNORECASE | re.DOTALL)
+
+
+def explain(failure: Failure, at: Endpoint, *, models: Sequence[str] = (), now: float) -> ClioError:
+    """The error to raise. `models` are names the server is known to have; `now` in seconds since the epoch."""
+    match failure.kind:
+        case "status" | "in_stream":
+            return _explain_answer(failure, at, models, now)
+        case "key":
+            return ProviderRefused(failure.detail)
+        case "broken":
+            return StreamBroken(f"the answer of {at.name} broke off{_quoted(failure.detail)}")
+        case "endless":
+            text = f"{at.name} sent {failure.detail}, so the connection was closed: check {at.model!r} and its server"
+            return ServerFailed(text, retryable=False)
+        case "malformed":
+            return ServerFailed(
+                f"{at.name} answered something that is no chat completion{_quoted(failure.detail)}: check --base-url"
+            )
+        case _:
+            return _explain_connection(failure, at)
+
+
+def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | ProviderRefused:
+    place = _place(at.base_url)
+    host = host_of(at.base_url)
+    match failure.kind:
+        case "refused":
+            text = f"nothing listens at {place}: start the server, or change --base-url (or the provider)"
+        case "dns" if at.doubtful_address:
+            return ProviderRefused(
+                f"{at.name} is not in this region: {host!r} has no address; correct {at.address_setting}"
+            )
+        case "dns":
+            text = f"the host name {host!r} has no address: check {at.address_setting}, or the network"
+        case "tls":
+            hint = (
+                "the server speaks plain HTTP, so use http:// in --base-url"
+                if "WRONG_VERSION_NUMBER" in failure.detail or "wrong version number" in failure.detail
+                else "check --base-url, or point SSL_CERT_FILE to the certificate authority that signed it"
+            )
+            text = f"no secure connection to {place}{_quoted(failure.detail)}: {hint}"
+        case "proxy":
+            text = (
+                f"the proxy did not let a request to {place} pass{_quoted(failure.detail)}: check HTTPS_PROXY, NO_PROXY"
+            )
+        case "connect_timeout":
+            return ServerFailed(f"{place} did not take the connection in time: check --base-url, or the network")
+        case _:
+            return ServerFailed(f"{at.name} fell silent in the middle of a request{_quoted(failure.detail)}")
+    return ServerFailed(text, retryable=False, away=failure.kind in ("refused", "dns"))
+
+
+def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: float) -> ClioError:
+    error = ErrorBody(failure.body)
+    status = error.status or failure.status if failure.kind == "in_stream" else failure.status
+    wait_s = retry_after(failure.headers, now)
+    if status not in (401, 403, 404) and (status != 429 or "context_length" in failure.body):
+        overflow = find_overflow(f"{error.message} {failure.body}")
+        if overflow or (status == 413 and not _is_budget(failure.body)):
+            return ContextOverflow(
+                f"the request does not fit the window of {at.model!r} at {at.name}{_quoted(error.message)}",
+                limit_tokens=overflow.limit_tokens if overflow else None,
+                sent_tokens=overflow.sent_tokens if overflow else None,
+            )
+    if 300 <= status < 400:
+        target = failure.headers.get("location", "")
+        where = f" to {_place(target)}" if host_of(target) else ""
+        return ProviderRefused(
+            f"{without_login(at.base_url)} redirects{where} and the key is not sent after it: correct --base-url"
+        )
+    if (found := _explain_words(status, error, at, wait_s)) is not None:
+        return found
+    match status:
+        case 401 | 403 | 407:
+            return _refused_access(status, error, at)
+        case 402:
+            return _no_money(error, at)
+        case 404 | 410:
+            return _not_found(failure, error, at, models)
+        case 429 | 413:
+            return _rate_limited(error, at, wait_s)
+        case 408 | 409 | 425:
+            return ServerFailed(
+                f"{at.name} was not ready{_quoted(error.message, f'status {status}')}", retry_after_s=wait_s
+            )
+        case _ if 400 <= status < 500:
+            return _bad_request(error, at, models)
+        case _:
+            said = f"status {status}" if status else "an error"
+            if _NO_MEMORY.search(error.message):
+                memory = f"{at.name} has too little memory for {at.model!r}{_quoted(error.message)}"
+                return ServerFailed(f"{memory}: choose a smaller model with --model", retryable=False)
+            return ServerFailed(f"{at.name} failed{_quoted(error.message, said)}", retry_after_s=wait_s)
+
+
+def _explain_words(status: int, error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError | None:
+    """What codes and words say plainly, whatever the status; None where they do not."""
+    said = f"{error.type} {error.code} {error.message}"
+    if status in (0, 400, 422) and _BROKEN_CALL.search(said):
+        return ServerFailed(f"{at.model!r} wrote a tool call that {at.name} could not read{_quoted(error.message)}")
+    if status in (0, 400, 403, 422, 451) and (_FILTERED.search(said) or "ResponsibleAIPolicy" in error.raw):
+        return ProviderRefused(
+            f"the content filter of {at.name} refused the request{_quoted(error.message)}:"
+            " say it in other words, or go back to an earlier turn with /rewind"
+        )
+    if status in (0, 400, 402, 403, 429) and _NO_MONEY.search(said):
+        wait_s = wait_s if wait_s is not None else wait_in_words(error.message)
+        hopeless = wait_s is None or "insufficient" in said.lower() or re.search(r"\blimit: 0\b", said)
+        return _no_money(error, at) if hopeless else None  # Gemini says so of a minute's budget too
+    if status == 400 and _NOT_HERE.search(said):
+        return ProviderRefused(f"{at.name} does not serve this place{_quoted(error.message)}: choose another provider")
+    if status in (400, 404, 422, 500, 501) and _NO_TOOLS.search(error.message):
+        return ProviderRefused(
+            f"the model {at.model!r} at {at.name} takes no tools: choose another with --model,"
+            f" or set `models: {{{at.model}: {{tools: false}}}}` in the configuration"
+        )
+    if status in (400, 404, 415, 422) and _NO_IMAGES.search(error.message):
+        return ProviderRefused(
+            f"the model {at.model!r} at {at.name} takes no pictures: choose another with --model,"
+            f" or set `models: {{{at.model}: {{images: false}}}}` in the configuration"
+        )
+    if re.search(r"only\b.{0,30}v1/responses", error.message) and status in (400, 404):
+        return ProviderRefused(f"{at.model!r} at {at.name} speaks another protocol: set `api: responses` (--api)")
+    if re.search(r"not a chat model", error.message, re.I):
+        return ProviderRefused(f"{at.model!r} at {at.name} is no chat model: choose another with --model")
+    return None
+
+
+def _no_money(error: ErrorBody, at: Endpoint) -> ProviderRefused:
+    if affords := _AFFORDS.search(error.message):
+        return ProviderRefused(
+            f"the credit at {at.name} pays for {affords[1]} tokens of answer:"
+            f" top it up, or set max_output_tokens to {affords[1]} or less",
+            exhausted=True,
+        )
+    return ProviderRefused(
+        f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
+    )
+
+
+def _refused_access(status: int, error: ErrorBody, at: Endpoint) -> ProviderRefused:
+    if not at.has_key:
+        return ProviderRefused(f"{at.name} wants a key and none is set: set {at.key_variable}")
+    if status == 403:
+        return ProviderRefused(
+            f"{at.name} does not allow this{_quoted(error.message)}: check what the key in {at.key_variable} may do"
+        )
+    if at.key_variable == KEY_COMMAND:
+        return ProviderRefused(
+            f"{at.name} does not accept the key that api_key_command prints: log in again, or correct the command"
+        )
+    return ProviderRefused(f"{at.name} does not accept the key: set {at.key_variable} to a valid one")
+
+
+def _not_found(failure: Failure, error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+    if error.is_about_model(at.model):
+        return _unknown_model(at, models)
+    if failure.kind == "in_stream" or (error.message and error.code):
+        return ProviderRefused(f"{at.name} did not find what was asked for{_quoted(error.message)}: check --model")
+    return ProviderRefused(
+        f"there is no chat server at {without_login(at.base_url)} (status 404): check --base-url, it often ends in /v1"
+    )
+
+
+def _unknown_model(at: Endpoint, models: Sequence[str]) -> ProviderRefused:
+    near = nearest(at.model, models)
+    rest = f", such as {', '.join(map(repr, near))}" if near else ""
+    return ProviderRefused(f"{at.name} has no model {at.model!r}: choose another with --model{rest}")
+
+
+def nearest(model: str, models: Sequence[str]) -> list[str]:
+    """Up to three names the user may have meant; the first few where none is close."""
+    names = list(dict.fromkeys(models))
+    within = [name for name in names if model and model.lower() in name.lower()]
+    return list(dict.fromkeys([*within, *difflib.get_close_matches(model, names, n=3, cutoff=0.5)]))[:3] or names[:3]
+
+
+def _rate_limited(error: ErrorBody, at: Endpoint, wait_s: float | None) -> ClioError:
+    budget = _TOKEN_BUDGET.search(error.message)
+    if budget and int(budget[2]) > int(budget[1]):
+        limited = RateLimited(
+            f"the request is larger than {at.name} allows this account ({budget[2]} of {budget[1]} tokens):"
+            f" set context_window below {budget[1]}, or choose another model with --model"
+        )
+        limited.retryable = False
+        return limited
+    wait_s = wait_s if wait_s is not None else wait_in_words(error.message)
+    if wait_s is not None and wait_s > LONGEST_WAIT_S:
+        limited = RateLimited(
+            f"{at.name} asks to wait {_minutes(wait_s)}: try again then, or choose another --model", wait_s
+        )
+        limited.retryable = False
+        return limited
+    if wait_s is None and _ALLOWANCE.search(error.message):
+        limited = RateLimited(
+            f"the allowance at {at.name} is used up{_quoted(error.message)}: try again later, or choose another --model"
+        )
+        limited.retryable = False
+        return limited
+    return RateLimited(f"{at.name} asks to slow down{_quoted(error.message)}", wait_s)
+
+
+def _bad_request(error: ErrorBody, at: Endpoint, models: Sequence[str]) -> ClioError:
+    if pinned := re.search(r"server is pinned to '([^']+)'", error.message, re.I):  # transformers serve
+        return _unknown_model(at, [pinned[1]])
+    if re.search(r"credit balance is too low|insufficient (?:credit|balance)", error.message, re.I):  # Anthropic
+        return ProviderRefused(
+            f"the account at {at.name} has no credit left{_quoted(error.message)}: top it up", exhausted=True
+        )
+    if error.is_about_model(at.model):
+        return _unknown_model(at, models)
+    if re.search(
+        r"(?:invalid|incorrect|missing|expired)\W+(?:\w+\W+)?api.?key|api.?key (?:not valid|expired)|api_key_invalid",
+        error.raw,
+        re.I,
+    ):
+        return _refused_access(401, error, at)
+    if _ALLOWANCE.search(error.message):
+        return _rate_limited(error, at, None)
+    if re.search(r"capacity", f"{error.type} {error.message}", re.I):
+        return ServerFailed(f"{at.name} has no capacity left{_quoted(error.message)}")
+    # No setting is to blame that could be named, so it is a failure of this turn, not of the configuration.
+    return ServerFailed(
+        f"{at.name} refused the request{_quoted(error.message)}: try again, or choose another model with --model",
+        retryable=False,
+    )
+
+
+def _is_budget(body: str) -> bool:
+    return bool(re.search(r"rate_limit|per minute|\bTPM\b", body))
+
+
+def _quoted(message: str, status: str = "") -> str:
+    """The server's own words in brackets, after its status: one line, bounded, nothing in it that looks like a key."""
+    text = _KEY.sub("[key]", " ".join(message.split()))
+    if len(text) > _MAX_QUOTE:
+        text = text[: _MAX_QUOTE - 1] + "…"
+    told = ": ".join(filter(None, (status, text.rstrip("."))))
+    return f" ({told})" if told else ""
+
+
+def _place(url: str) -> str:
+    parts = urlsplit(without_login(url))
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _minutes(seconds: float) -> str:
+    return f"{round(seconds / 60)} minutes" if seconds >= 90 else f"{round(seconds)} seconds"

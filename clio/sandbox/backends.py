@@ -1,0 +1,483 @@
+"""The ways to confine a command (bubblewrap, Landlock, Seatbelt), and tests of whether one works on this machine."""
+
+import os
+import platform
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from msgspec import structs
+
+from clio.sandbox.fence import (
+    GIVEN,
+    Enclosed,
+    Fence,
+    Level,
+    iter_git_folders,
+    list_folders_between,
+    list_socket_folders,
+    list_tmp_program_folders,
+    make_fence,
+)
+from clio.storage.locks import cause
+
+_SOCKET = {"x86_64": 41, "aarch64": 198}
+_AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+_IO_URING_SETUP = 425
+_X32_BIT = 0x40000000
+_ALLOW, _ERROR = 0x7FFF0000, 0x00050000
+_EACCES, _EROFS, _ENOSYS, _ENETUNREACH = 13, 30, 38, 101
+_LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
+_AF_UNIX = 1
+_METADATA = {
+    # chmod fchmod chown fchown lchown utime {,l,f}setxattr {,l,f}removexattr utimes fchownat futimesat fchmodat
+    # utimensat
+    "x86_64": (90, 91, 92, 93, 94, 132, 188, 189, 190, 197, 198, 199, 235, 260, 261, 268, 280),
+    # {,l,f}setxattr {,l,f}removexattr fchmod fchmodat fchownat fchown utimensat
+    "aarch64": (5, 6, 7, 14, 15, 16, 52, 53, 54, 55, 88),
+}
+_METADATA_EVERYWHERE = (452, 463, 466, 469)  # fchmodat2 setxattrat removexattrat file_setattr
+_IOCTL = {"x86_64": 16, "aarch64": 29}
+_SET_FLAGS = (0x40086602, 0x40046602, 0x401C5820)  # FS_IOC_SETFLAGS, the same of 32 bits, FS_IOC_FSSETXATTR
+
+
+def is_known_machine() -> bool:
+    """Whether clio knows the system calls of this machine."""
+    return platform.machine() in _SOCKET
+
+
+def sandbox_filter(*, network: bool) -> bytes:
+    """No socket at all, or none but those of the network: one in a folder leads to programs that nothing holds.
+
+    Pairs of sockets, which lead nowhere else, stay. Raises KeyError where the machine is not known.
+    """
+    refuse = _step(_RETURN, _ERROR | _EACCES)
+    unix = [_step(_LOAD, 16), _step(_JUMP_EQUAL, _AF_UNIX, 0, 1), refuse, _step(_RETURN, _ALLOW)]
+    return _program([], unix if network else [refuse])
+
+
+def read_only_filter(*, network: bool) -> bytes:
+    """No change to modes, owners, times and attributes of files, and without `network` no socket.
+
+    A refused socket says that the network is unreachable, which is told from a file that may not be read. Raises
+    KeyError where the machine is not known.
+    """
+    machine = platform.machine()
+    refuse = _step(_RETURN, _ERROR | _EROFS)
+    changes: list[bytes] = []
+    for number in (*_METADATA[machine], *_METADATA_EVERYWHERE):
+        changes += [_step(_JUMP_EQUAL, number, 0, 1), refuse]
+    flags = [step for one in _SET_FLAGS for step in (_step(_JUMP_EQUAL, one, 0, 1), refuse)]
+    flags = [_step(_LOAD, 24), *flags, _step(_RETURN, _ALLOW)]
+    changes += [_step(_JUMP_EQUAL, _IOCTL[machine], 0, len(flags)), *flags]
+    return _program(changes, [_step(_RETURN, _ALLOW if network else _ERROR | _ENETUNREACH)])
+
+
+def _program(before: list[bytes], socket: list[bytes]) -> bytes:
+    """The filter as the kernel and bubblewrap take it. before: steps on the call's number. socket: on a new socket."""
+    machine = platform.machine()
+    unknown = _step(_RETURN, _ERROR | _ENOSYS)
+    steps = [
+        _step(_LOAD, 4),
+        _step(_JUMP_EQUAL, _AUDIT_ARCH[machine], 1, 0),
+        unknown,  # programs for another machine, such as 32 bits: their calls have other numbers
+        _step(_LOAD, 0),
+        _step(_JUMP_AT_LEAST, _X32_BIT, 0, 1),
+        unknown,
+        _step(_JUMP_EQUAL, _IO_URING_SETUP, 0, 1),
+        unknown,  # it would open sockets past this filter
+        *before,
+        _step(_JUMP_EQUAL, _SOCKET[machine], 1, 0),
+        _step(_RETURN, _ALLOW),
+        *socket,
+    ]
+    return b"".join(steps)
+
+
+def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
+    return struct.pack("=HBBI", code, yes, no, value)
+
+
+_RUNTIME = tuple(f"/run/{name}" for name in ("systemd/resolve", "NetworkManager", "resolvconf", "current-system"))
+"""Of /run, which else holds the doors of other programs, what commands need: name servers, programs on NixOS."""
+_LEFT = "[processes it left running were stopped, background=true would keep them]"
+# The shell waits through a request to end, so that the command has its time for it, and passes on no trap.
+# Two processes are always there: the first one, which bubblewrap brings along, and this shell.
+_ENTRY = 'trap : TERM; "$@"; code=$?; set -- /proc/[0-9]*; if [ $# -gt 2 ]; then '
+_ATTENDED = f'{_ENTRY}sleep 0.05; set -- /proc/[0-9]*; [ $# -gt 2 ] && echo "{_LEFT}"; fi; exit $code'
+_LINGERING = f"{_ENTRY}while [ $# -gt 2 ]; do sleep 0.3; set -- /proc/[0-9]*; done; fi; exit $code"
+_DOOR_NAMES = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "DISPLAY", "WAYLAND_DISPLAY")
+
+
+def find_bubblewrap() -> str | None:
+    """Where bubblewrap is; None where it is not installed."""
+    return shutil.which("bwrap")
+
+
+def enclose_with_bubblewrap(
+    program: str, fence: Fence, argv: Sequence[str], cwd: Path, *, lingers: bool = False
+) -> Enclosed:
+    """The same command behind the fence. lingers: it lasts as long as anything it started does.
+
+    A user namespace always, with no capabilities: root outside is nobody inside, and mounts cannot be undone. A
+    namespace of processes: with its first one all others die, also those that began a session of their own.
+    """
+    words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
+    words += [] if fence.network else ["--unshare-net"]
+    words += [*_tree(fence), *(word for name in _DOOR_NAMES for word in ("--unsetenv", name))]
+    words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--"]
+    words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
+    return Enclosed(argv=tuple(words), keeper=True)
+
+
+def confine_with_bubblewrap(
+    program: str, root: Path, argv: Sequence[str], shown: Sequence[Path], hidden: Sequence[Path],
+    *, network: bool, lingers: bool = False,
+) -> Enclosed:  # fmt: skip
+    """A command that sees everything read-only, a /tmp of its own, and no sockets.
+
+    TMPDIR names an empty folder of that /tmp. shown: folders that are to be read although they are in /tmp or /run,
+    such as the project. hidden: further folders with sockets of other programs. network: sockets stay, and so does
+    /run.
+
+    Sockets are refused by a filter of system calls, which takes no time; a network namespace takes longer to make than
+    all the rest (7 of 13 ms). It is used where clio does not know the machine's system calls.
+    """
+    words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
+    given = b""
+    if not network:
+        known = is_known_machine()
+        given = read_only_filter(network=False) if known else b""
+        words += ["--seccomp", GIVEN] if known else ["--unshare-net"]
+    words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+    if sys.platform != "win32" and os.geteuid() == 0:
+        words += ["--remount-ro", "/proc"]  # see `_tree`
+    temporary = _empty_folder(shown)
+    words += ["--tmpfs", "/tmp", "--dir", temporary]
+    if not network:
+        words += ["--tmpfs", "/run"] if Path("/run").is_dir() else []
+        words += [word for name in _RUNTIME for word in ("--ro-bind-try", name, name)]
+        words += [word for folder in hidden for word in ("--tmpfs", str(folder))]
+    covered = [Path("/tmp"), *([] if network else [Path("/run"), *hidden])]
+    for folder in shown:
+        if any(cover == folder or cover in folder.parents for cover in covered):
+            words += ["--ro-bind-try", str(folder), str(folder)]
+    words += ["--setenv", "TMPDIR", temporary, "--chdir", str(root), "--"]
+    words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
+    return Enclosed(argv=tuple(words), keeper=True, given=given)
+
+
+def _empty_folder(shown: Sequence[Path]) -> str:
+    """A folder below /tmp for the command's temporary files, in which nothing is mounted.
+
+    /tmp itself holds mount points where the project or the user's programs are below it.
+    """
+    names = (f"/tmp/clio-command{number or ''}" for number in range(len(shown) + 1))
+    taken = [(folder, *folder.parents) for folder in shown]
+    return next(name for name in names if not any(Path(name) in places for places in taken))
+
+
+def _tree(fence: Fence) -> Iterator[str]:
+    """The mounts, each over those before it."""
+    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+    if sys.platform != "win32" and os.geteuid() == 0:
+        # Who is root outside still owns the kernel's settings below /proc/sys, one of which names a program to start.
+        yield from ("--remount-ro", "/proc")
+    yield from ("--bind", str(fence.tmp), "/tmp")
+    for folder in fence.shown:
+        yield from ("--ro-bind-try", str(folder), str(folder))
+    if Path("/run").is_dir():
+        yield from ("--tmpfs", "/run")
+        for name in _RUNTIME:
+            yield from ("--ro-bind-try", name, name)
+    for folder in fence.hidden:
+        yield from ("--tmpfs", str(folder))
+    for folder in sorted(fence.write):
+        yield from ("--bind", str(folder), str(folder))
+    # A folder on the way to what is sealed could be moved away and another put in its place; a mount cannot.
+    for folder in sorted(
+        {way for path in fence.sealed for top in fence.write for way in list_folders_between(top, path)}
+    ):
+        yield from ("--bind", str(folder), str(folder))
+    for path in sorted(fence.sealed):
+        yield from ("--ro-bind", str(path), str(path))
+
+
+CHILD = str(Path(__file__).with_name("landlock_child.py"))
+_DEVICES = ("null", "zero", "full", "random", "urandom", "tty", "ptmx", "pts", "shm")
+_SINKS = ("null", "zero", "full")
+
+
+def enclose_with_landlock(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Enclosed:
+    """The same command behind the fence: a small Python shuts itself in, and becomes the command; another keeps it.
+
+    lingers: it lasts as long as anything it started does.
+
+    Not done between fork and exec: with threads about, no Python may run there.
+    """
+    places = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
+    return _enclosed(partial(sandbox_filter, network=fence.network), places, argv, lingers=lingers)
+
+
+def confine_with_landlock(tmp: Path | None, argv: Sequence[str], *, network: bool, lingers: bool = False) -> Enclosed:
+    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no sockets.
+
+    tmp: None for none. network: sockets stay.
+    """
+    places = [*([str(tmp)] if tmp else []), *(f"/dev/{name}" for name in _SINKS)]
+    enclosed = _enclosed(partial(read_only_filter, network=network), places, argv, lingers=lingers)
+    if tmp is None:
+        return enclosed
+    return structs.replace(enclosed, tmp=tmp, env=(("TMPDIR", str(tmp)),))
+
+
+def _enclosed(
+    make_filter: Callable[[], bytes], places: Sequence[str], argv: Sequence[str], *, lingers: bool
+) -> Enclosed:
+    seccomp_filter = make_filter().hex() if is_known_machine() else ""  # it says so itself
+    words = (seccomp_filter, "lingers" if lingers else "attended", str(len(places)), *places, *argv)
+    return Enclosed(argv=words, keeper=True, script=CHILD)
+
+
+def explain_missing_landlock() -> str:
+    """Why it cannot be tried; "" where it can."""
+    if not sys.platform.startswith("linux"):
+        return "it is a part of Linux"
+    return "" if Path(sys.executable or "").is_file() else "Python's own program is not found"
+
+
+_SEATBELT_DEVICES = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/tty",
+    "/dev/dtracehelper",
+    "/dev/ptmx",
+    "/dev/stdout",
+    "/dev/stderr",
+)
+
+
+def find_seatbelt() -> str | None:
+    """Where it is; None where this is not macOS."""
+    return shutil.which("sandbox-exec")
+
+
+def enclose_with_seatbelt(program: str, fence: Fence, argv: Sequence[str]) -> Enclosed:
+    """The same command behind the fence."""
+    return Enclosed(argv=(program, "-p", render_seatbelt_profile(fence), "env", f"TMPDIR={fence.tmp}", *argv))
+
+
+def render_seatbelt_profile(fence: Fence) -> str:
+    """The rules; of two that fit, the later one counts.
+
+    What is not named is allowed: programs look up dozens of services by names that change with every macOS, and a list
+    of those would have to be tried on each.
+    """
+    return "".join(f"{line}\n" for line in _rules(fence))
+
+
+def confine_with_seatbelt(program: str, tmp: Path | None, argv: Sequence[str], *, network: bool) -> Enclosed:
+    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no network.
+
+    tmp: None for none.
+    """
+    text = "".join(f"{line}\n" for line in _read_only_rules(tmp, network=network))
+    env = (("TMPDIR", str(tmp)),) if tmp is not None else ()
+    return Enclosed(argv=(program, "-p", text, *argv), tmp=tmp, env=env)
+
+
+def _read_only_rules(tmp: Path | None, *, network: bool) -> Iterator[str]:
+    yield "(version 1)"
+    yield "(allow default)"
+    yield "(deny file-write*)"
+    if tmp is not None:
+        yield f"(allow file-write* (subpath {_quoted(tmp)}))"
+    for device in ("/dev/null", "/dev/zero", "/dev/stdout", "/dev/stderr"):
+        yield f'(allow file-write* (literal "{device}"))'
+    yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'
+    yield "(deny job-creation)"
+    yield "(deny lsopen)"
+    yield "(deny appleevent-send)"
+    yield "(deny signal)"
+    yield "(allow signal (target same-sandbox))"
+    if not network:
+        yield "(deny network*)"
+
+
+def _rules(fence: Fence) -> Iterator[str]:
+    yield "(version 1)"
+    yield "(allow default)"
+    yield "(deny file-write*)"
+    for folder in (*fence.write, fence.tmp):
+        yield f"(allow file-write* (subpath {_quoted(folder)}))"
+    for device in _SEATBELT_DEVICES:
+        yield f'(allow file-write* (literal "{device}"))'
+    yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'  # what is open already, by another name
+    # Of terminals only those the command made itself: in the person's, it could write, and read what is typed.
+    yield "(allow pseudo-tty)"
+    yield '(deny file-read-data (regex #"^/dev/ttys[0-9]+$"))'
+    own = '(require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty"))'
+    yield f"(allow file-read-data file-write* {own})"
+    for path in sorted({*fence.sealed, *fence.watched}):
+        yield f"(deny file-write* (subpath {_quoted(path)}))"
+    # A folder on the way to what is sealed may not be moved away.
+    for folder in sorted(
+        {way for path in fence.sealed for top in fence.write for way in list_folders_between(top, path)}
+    ):
+        yield f"(deny file-write-unlink (literal {_quoted(folder)}))"
+    # Programs that others start for us are held by nothing: launchd's jobs, `open`, scripts of applications.
+    yield "(deny job-creation)"
+    yield "(deny lsopen)"
+    yield "(deny appleevent-send)"
+    yield "(deny signal)"
+    yield "(allow signal (target same-sandbox))"
+    for folder in fence.hidden:
+        yield f"(deny network-outbound (subpath {_quoted(folder)}))"
+    if not fence.network:
+        yield "(deny network*)"
+        yield '(allow network-bind network-inbound (local ip "localhost:*"))'
+        yield '(allow network-outbound (remote ip "localhost:*"))'
+
+
+def _quoted(path: Path) -> str:
+    return '"' + str(path).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+_LIMIT_S = 10.0
+_TRY_CONFINED = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write; fi; : > /dev/null && echo done'
+_TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
+
+
+def enclose_command(level: Level, fence: Fence, argv: tuple[str, ...], cwd: Path, *, lingers: bool = False) -> Enclosed:
+    """The same command behind the fence, held by that level. Raises OSError where its program is gone.
+
+    lingers: it goes on as long as anything it started does, where else that ended with it.
+    """
+    match level:
+        case "bwrap":
+            return enclose_with_bubblewrap(_there(find_bubblewrap(), "bwrap"), fence, argv, cwd, lingers=lingers)
+        case "landlock":
+            return enclose_with_landlock(fence, argv, lingers=lingers)
+        case "seatbelt":
+            return enclose_with_seatbelt(_there(find_seatbelt(), "sandbox-exec"), fence, argv)
+        case "off":
+            return Enclosed(argv=argv)
+
+
+def explain_unusable_level(level: Level, env: Mapping[str, str]) -> str:
+    """Why a level does not hold on this machine; "" where it does. Runs one small command, in 15 to 60 ms."""
+    if reason := _absent(level):
+        return reason
+    try:
+        with tempfile.TemporaryDirectory(prefix="clio-probe-", dir=_outside_tmp()) as name:
+            return _try(level, Path(name).resolve(), env)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return cause(error)
+
+
+def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
+    root, outside, tmp = folder / "project", folder / "other", folder / "tmp"
+    for path in (root / ".git" / "hooks", outside, tmp):
+        path.mkdir(parents=True)
+    (root / ".git" / "config").write_text("kept", encoding="utf-8")
+    fence = make_fence(root, person=folder / "home", clio_home=outside, env={}, tmp=tmp, caches=False)
+    done = _run(enclose_command(level, fence, ("/bin/sh", "-c", _TRY, "sh", str(outside)), root), root, env)
+    if "done" not in done.stdout.splitlines() or not (root / "inside").exists():
+        said = (done.stderr or done.stdout).strip().splitlines()
+        return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"
+    if (outside / "outside").exists():
+        return "a command could write outside"
+    if level != "landlock" and (root / ".git" / "config").read_text(encoding="utf-8") != "kept":
+        return "a command could write what is sealed"
+    return ""
+
+
+def explain_unusable_confinement(level: Level, env: Mapping[str, str], person: Path) -> str:
+    """Why a command cannot be confined by a level on this machine; "" where it can.
+
+    Runs one small command, which tries to make a folder in the user's home folder. Makes no file where it is refused.
+    """
+    if reason := _absent(level):
+        return reason
+    wrong = str(person / f".clio-probe-{os.getpid()}")
+    try:
+        argv = ("/bin/sh", "-c", _TRY_CONFINED, "sh", wrong)
+        done = _run(confine_command(level, Path("/"), argv, person=person, own_tmp=False), Path("/"), env)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return cause(error)
+    if done.stdout.split() != ["done"]:
+        said = (done.stderr or done.stdout).strip().splitlines()
+        return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"
+    return ""
+
+
+def confine_command(
+    level: Level, root: Path, argv: tuple[str, ...], *, person: Path, env: Mapping[str, str] | None = None,
+    network: bool = False, lingers: bool = False, own_tmp: bool = True,
+) -> Enclosed:  # fmt: skip
+    """A command that only reads: nothing is written but a /tmp of its own, and it has no network.
+
+    `Enclosed.tmp`, where there is one, is to be removed after it. env: by its PATH, programs in /tmp are found.
+    own_tmp: False where not even a folder for temporary files may be made; bubblewrap's is in memory.
+    Raises OSError where the level's program is gone.
+    """
+    match level:
+        case "bwrap":
+            program = _there(find_bubblewrap(), "bwrap")
+            shown = (root, *list_tmp_program_folders(env or {}), *iter_git_folders(root))
+            hidden = list_socket_folders(person)
+            return confine_with_bubblewrap(program, root, argv, shown, hidden, network=network, lingers=lingers)
+        case "landlock":
+            return confine_with_landlock(_own_tmp() if own_tmp else None, argv, network=network, lingers=lingers)
+        case "seatbelt":
+            program = _there(find_seatbelt(), "sandbox-exec")
+            return confine_with_seatbelt(program, _own_tmp() if own_tmp else None, argv, network=network)
+        case "off":
+            return Enclosed(argv=argv)
+
+
+def _own_tmp() -> Path:
+    return Path(tempfile.mkdtemp(prefix="clio-command-")).resolve()
+
+
+def _run(enclosed: Enclosed, cwd: Path, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    argv, given = enclosed.command, -1
+    try:
+        if enclosed.given:
+            given, write = os.pipe()
+            os.write(write, enclosed.given)
+            os.close(write)
+            place = argv.index(GIVEN)
+            argv = (*argv[:place], str(given), *argv[place + 1 :])
+        return subprocess.run(
+            argv, cwd=cwd, env={**env, **dict(enclosed.env)}, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=_LIMIT_S, check=False, pass_fds=() if given < 0 else (given,),
+        )  # fmt: skip
+    finally:
+        if given >= 0:
+            os.close(given)
+
+
+def _absent(level: Level) -> str:
+    find: Mapping[Level, Callable[[], str]] = {
+        "bwrap": lambda: "" if find_bubblewrap() else "bubblewrap is not installed",
+        "landlock": explain_missing_landlock,
+        "seatbelt": lambda: "" if find_seatbelt() else "it is a part of macOS",
+    }
+    return find[level]() if level in find else ""
+
+
+def _there(program: str | None, name: str) -> str:
+    if program is None:
+        raise FileNotFoundError(f"{name} is not installed")
+    return program
+
+
+def _outside_tmp() -> str | None:
+    """A folder no level lets commands write; /tmp is given to them."""
+    return "/var/tmp" if Path("/var/tmp").is_dir() else None

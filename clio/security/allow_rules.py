@@ -1,0 +1,354 @@
+"""Which commands an `allow` rule covers, and the narrowest rule worth offering to the user."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+from msgspec import Struct
+
+from clio.security.actions import Rule
+from clio.security.command_risk import (
+    INTERPRETERS,
+    PLAIN_STARTERS,
+    Level,
+    assess,
+    is_harmless_variable,
+    is_known_program_name,
+    is_level_above,
+    names_own_code,
+)
+from clio.security.shell.command_line import SimpleCommand, Word, word_set
+from clio.security.shell.wrappers import SHELLS, git_subcommand
+from clio.text.lazy_regex import LazyRegex
+
+SAFE = "<safe>"
+"""The last word of a rule, which stands for any number of harmless arguments."""
+
+_PATH = LazyRegex(r"[\w.][\w.@%+,/-]*")
+_TEST_ID = LazyRegex(r"[\w.][\w.@%+,/-]*(?:::[\w.:\[\]@%+,/ =-]+)?")
+_NAME = LazyRegex(r"[A-Za-z_][\w.:-]*")
+_BRANCH = LazyRegex(r"[A-Za-z_][\w.-]*(?:/[\w.-]+)*")
+_PACKAGES = LazyRegex(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
+
+
+class _Safe(Struct, frozen=True):
+    """The harmless arguments of one call.
+
+    flags: options without a value. valued: options with one, as the next word or behind `=`. operand: what an operand
+    looks like; None where there is none. As a path, each must be inside the project.
+    """
+
+    flags: frozenset[str] = frozenset()
+    valued: frozenset[str] = frozenset()
+    operand: LazyRegex | None = None
+
+
+def _safe(flags: str, valued: str = "", operand: LazyRegex | None = None) -> _Safe:
+    return _Safe(word_set(flags), word_set(valued), operand)
+
+
+_PYTEST = _safe(
+    "-q -v -x -s -l --lf --ff --nf --sw --co --quiet --verbose --exitfirst --showlocals --last-failed"
+    " --failed-first --new-first --stepwise --collect-only --no-header --no-summary --disable-warnings",
+    "-k -m -n --maxfail --tb --durations --color --numprocesses --timeout",
+    _TEST_ID,
+)
+_UNITTEST = _safe("-v -q -f -b --verbose --quiet --failfast --buffer", "-k", _TEST_ID)
+_CARGO = _safe(
+    "--all --workspace --lib --bins --tests --examples --benches --all-targets --all-features --no-default-features"
+    " --release -q --quiet -v --verbose --no-fail-fast --no-run --locked --offline --frozen --doc --keep-going --"
+    " --nocapture --exact --ignored --include-ignored --show-output",
+    "-p --package --test --bin --example --features -F -j --jobs --color --test-threads --skip",
+    _NAME,
+)
+_SAFE_CALLS: dict[str, _Safe] = {
+    "pytest": _PYTEST,
+    "py.test": _PYTEST,
+    "python -m pytest": _PYTEST,
+    "python -m unittest": _UNITTEST,
+    "go test": _safe(
+        "-v -race -short -cover -failfast -benchmem -json", "-count -run -skip -timeout -parallel -p -bench", _PACKAGES
+    ),
+    "go build": _safe("-v -race", "", _PACKAGES),
+    "go vet": _safe("-v", "", _PACKAGES),
+    "cargo test": _CARGO,
+    "cargo check": _CARGO,
+    "cargo build": _CARGO,
+    "cargo clippy": _safe(" ".join(_CARGO.flags - {"--"}), " ".join(_CARGO.valued)),
+    "cargo fmt": _safe("--all --check -q --quiet -v --verbose", "-p --package"),
+    "ruff check": _safe(
+        "--fix --no-fix --diff --statistics --show-files --preview --no-preview --exit-zero --no-cache -q --quiet -v"
+        " --verbose -s --silent --isolated --show-fixes",
+        "--select --ignore --extend-select --output-format --target-version --line-length",
+        _PATH,
+    ),
+    "ruff format": _safe(
+        "--check --diff --preview --no-preview --no-cache -q --quiet -v --verbose -s --silent --isolated",
+        "--target-version --line-length",
+        _PATH,
+    ),
+    "black": _safe(
+        "--check --diff --color --no-color -q --quiet -v --verbose --fast --safe", "-l --line-length", _PATH
+    ),
+    "isort": _safe("--check --check-only -c --diff -q --quiet -v --verbose", "", _PATH),
+    "mypy": _safe(
+        "--strict --pretty --show-error-codes --ignore-missing-imports --no-incremental --no-error-summary -v",
+        "",
+        _PATH,
+    ),
+    "pyright": _safe("--stats --outputjson --verbose --warnings", "--level", _PATH),
+    "flake8": _safe("-v -q --statistics --count --benchmark", "--select --ignore --max-line-length", _PATH),
+    "eslint": _safe("--fix --quiet --cache --no-cache --color --no-color", "--max-warnings --ext", _PATH),
+    "prettier": _safe("--check -c --write -w --list-different -l --no-color", "--log-level", _PATH),
+    "tsc": _safe("--noEmit --pretty --skipLibCheck --strict", "", None),
+    "jest": _safe(
+        "--coverage --silent --verbose --runInBand -i --ci --bail --watch --watchAll --onlyChanged -o",
+        "-t --testNamePattern",
+        _PATH,
+    ),
+    "vitest run": _safe("--coverage --silent --bail", "-t --testNamePattern", _PATH),
+    "gofmt": _safe("-l -d -s -e -w", "", _PATH),
+    "mkdir": _safe("-p -v --parents --verbose", "", _PATH),
+    "touch": _safe("-c --no-create", "", _PATH),
+    "git add": _safe("-A --all -u --update -v --verbose -n --dry-run -N --intent-to-add", "", _PATH),
+    "git commit": _safe("-a --all -v --verbose -q --quiet -s --signoff --no-edit", "-m --message"),
+    "git fetch": _safe("--all --prune -p --tags -t -q --quiet -v --verbose --no-tags", "--depth", _BRANCH),
+    "git pull": _safe("--ff-only --rebase --no-rebase --prune -p --tags -q --quiet -v --verbose", "", _BRANCH),
+    "git switch": _safe("-q --quiet --detach --no-guess --no-track", "-c --create", _BRANCH),
+}
+"""By the words before them."""
+
+
+def count_safe_head(words: Sequence[Word]) -> int:
+    """How many words of a call a rule with `<safe>` would fix; 0 where the program has no such list."""
+    return next((count for count in (3, 2, 1) if _entry([word.text for word in words[:count]])), 0)
+
+
+def _entry(texts: Sequence[str]) -> _Safe | None:
+    if not texts:
+        return None
+    program = texts[0].rsplit("/", 1)[-1]
+    if program.startswith("python") and program[6:].replace(".", "").isdecimal():
+        program = "python"
+    return _SAFE_CALLS.get(" ".join((program, *texts[1:])))
+
+
+def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callable[[Word], bool]) -> bool:
+    """Whether all further arguments of a call are harmless.
+
+    head: the words the rule fixes. inside: whether an operand leads nowhere but into the project.
+    """
+    known = _entry(head)
+    if known is None or any(word.dynamic for word in rest):
+        return False
+    place = 0
+    while place < len(rest):
+        word = rest[place]
+        if not word.text.startswith("-"):
+            if not _is_plain_operand(word, known, inside):
+                return False
+            place += 1
+            continue
+        taken = _option_length(word.text, known)
+        values = rest[place + 1 : place + taken]
+        if not taken or len(values) < taken - 1 or any(each.text.startswith("-") for each in values):
+            return False
+        if any(each.glob for each in (word, *values)):
+            return False
+        place += taken
+    return True
+
+
+def _option_length(text: str, known: _Safe) -> int:
+    """How many words a harmless option takes, its value included; 0 where it is not on the list."""
+    if text in known.flags:
+        return 1
+    name, sign, _ = text.partition("=")
+    if name in known.valued:
+        return 1 if sign else 2
+    letters = text[1:]
+    if not letters.isalpha() or any(len(flag) > 2 and not flag.startswith("--") for flag in known.flags | known.valued):
+        return 0  # not several letters in one word, or a program that takes those for one name
+    if any(f"-{letter}" not in known.flags for letter in letters[:-1]):
+        return 0
+    return 1 if f"-{letters[-1]}" in known.flags else 2 * (f"-{letters[-1]}" in known.valued)
+
+
+def _is_plain_operand(word: Word, known: _Safe, inside: Callable[[Word], bool]) -> bool:
+    text = word.text
+    if word.glob:  # only below a folder that is written out: a bare pattern may match a name that looks like an option
+        if text[:1] in "*?[" or "::" in text:
+            return False
+        text = text.replace("*", "x").replace("?", "x").replace("[", "x").replace("]", "x")
+    if known.operand is None or known.operand.fullmatch(text) is None:
+        return False
+    path = text.split("::", 1)[0]
+    if ".." in path.replace("...", "").split("/"):
+        return False
+    return inside(Word(word.text.split("::", 1)[0], glob=word.glob))
+
+
+_NO_RULE = word_set(
+    """
+    rm rmdir mv cp ln tee dd curl wget sudo su doas ssh scp rsync nc kill chmod chown eval source . exec env xargs find
+    parallel command builtin export declare typeset local readonly set alias trap install truncate patch sqlite3 psql
+    mysql redis-cli mongosh npx pnpx uvx bunx docker-compose awk gawk sed less more vi vim nano ed ex printenv
+    """
+)
+_GLOB = frozenset("*?[")
+
+
+def is_below_folder(word: Word) -> bool:
+    """Whether an operand, by its letters alone, leads to no place above or beside the folder it is used in."""
+    return not word.text.startswith(("/", "~")) and ".." not in word.text.split("/")
+
+
+def is_allowed_by_rule(
+    rule: Rule, command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = is_below_folder
+) -> bool:
+    """Whether a rule lets a command of this danger run.
+
+    All words must match, wrappers aside. A rule covers what is dangerous only when its own fixed words say so: `git *`
+    covers `git commit`, not `git push`, which needs `git push *`. Variables set for the command block it unless they
+    only change how things look. A last word `<safe>` covers the harmless arguments `safe_arguments` lists.
+
+    inside: whether an operand leads nowhere but into the project.
+    """
+    if not rule.words or _sets_something(command):
+        return False
+    if not command.words or command.words[0].dynamic:
+        return False
+    if rule.words[-1] == SAFE:
+        head = rule.words[:-1]
+        return not is_level_above(level, "medium") and any(
+            _matches(head, words[: len(head)])
+            and inside(Word("."))
+            and are_safe_arguments(head[_started_after(command, words) :], words[len(head) :], inside)
+            for words in _spellings(command)
+            if head
+        )
+    if is_level_above(level, _reach(rule)):
+        return False
+    if not any(_GLOB & set(word) for word in rule.words) and level != "low" and not inside(Word(".")):
+        return assess(command).level == "low" and any(_matches(rule.words, words) for words in _spellings(command))
+    return any(_matches(rule.words, words) for words in _spellings(command))
+
+
+def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = is_below_folder) -> str | None:
+    """A rule worth keeping that is no wider than what was asked; None for none.
+
+    For programs with a list of harmless arguments, `program sub-command <safe>`, where the command has no others; else
+    exactly this command. No rule is offered for what is dangerous, for program text of interpreters, and for programs
+    that do whatever their arguments say.
+    """
+    words = _plain(command.words)
+    starter = () if set(command.wrappers) <= PLAIN_STARTERS else command.written[: -len(command.words)]
+    if any(map(_is_open, starter)):
+        return None
+    if level == "high" or not words or words[0].dynamic or _sets_something(command):
+        return None
+    program = words[0].text.rsplit("/", 1)[-1]  # `.venv/bin/python` does whatever its arguments say as well
+    runs_script = program in ("source", ".") and len(words) == 2
+    if not runs_script and (program in _NO_RULE or program in SHELLS or _runs_text(program, words)):
+        return None
+    fixed = count_safe_head(words)
+    if fixed and not any(_is_open(word) for word in words[:fixed]):
+        head = tuple(word.text for word in words[:fixed])
+        if inside(Word(".")) and are_safe_arguments(head, words[fixed:], inside):
+            return f"{shlex.join((*(word.text for word in starter), *head))} {SAFE}"
+    return None if any(map(_is_open, words)) else shlex.join(word.text for word in (*starter, *words))
+
+
+def suggest_exact_rule(command: SimpleCommand) -> str | None:
+    """The rule for exactly this command, word by word; None where a word may mean something else next time."""
+    if command.env or any(map(_is_open, command.words)):
+        return None
+    return shlex.join(command.argv)
+
+
+def _sets_something(command: SimpleCommand) -> bool:
+    return any(
+        not (is_harmless_variable(name, value) or names_own_code(command, name, value)) for name, value in command.env
+    )
+
+
+def _is_open(word: Word) -> bool:
+    """Whether a word may mean something else next time, or would be a pattern in a rule."""
+    return word.dynamic or word.glob or bool(_GLOB & set(word.text)) or word.text == SAFE
+
+
+def _runs_text(program: str, words: tuple[Word, ...]) -> bool:
+    """Whether an interpreter runs something else than `-m name` or a file."""
+    if program not in INTERPRETERS:
+        return False
+    if len(words) > 2 and program.startswith(("python", "pypy")) and words[1].text == "-m":
+        return words[2].text in ("pdb", "code", "timeit", "http.server", "runpy")
+    return len(words) < 2 or words[1].text.startswith("-")
+
+
+def _reach(rule: Rule) -> Level:
+    """The danger a rule covers: what its fixed words are by themselves, and never less than "medium".
+
+    A rule without any `*` is the whole command word by word, so it covers that command however dangerous.
+    """
+    if not any(_GLOB & set(word) for word in rule.words):
+        return "high"
+    fixed: list[str] = []
+    for word in rule.words:
+        if _GLOB & set(word):
+            break
+        fixed.append(word)
+    if not fixed:
+        return "medium"
+    level = assess(SimpleCommand(words=tuple(Word(word) for word in fixed))).level
+    return level if level == "high" else "medium"
+
+
+def _spellings(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
+    """The ways a rule may name a command: bare, and with the wrappers it was written with.
+
+    Only as written where a wrapper has it act as another user, or elsewhere, or runs code of its own first: what is
+    allowed for `pytest` is not allowed for whatever `uv run pytest` or `dotenv run pytest` starts.
+    """
+    bare = _plain(command.words)
+    if not set(command.wrappers) <= PLAIN_STARTERS:
+        return (command.written,) if command.written != command.words else ()
+    return (bare,) if not command.wrappers or command.written == command.words else (bare, command.written)
+
+
+def _started_after(command: SimpleCommand, words: tuple[Word, ...]) -> int:
+    """How many words of one spelling stand before the call itself."""
+    return len(words) - len(command.words) if words is command.written else 0
+
+
+def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """The words with git's harmless leading options left out, so that `git --no-pager log` is `git log`."""
+    if not words or words[0].text.rsplit("/", 1)[-1] != "git":
+        return words
+    place = git_subcommand(words)
+    leading = [word.text for word in words[1:place]] if place > 0 else ["?"]
+    harmless = all(text in ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs") for text in leading)
+    return (words[0], *words[place:]) if harmless else words
+
+
+def _matches(patterns: tuple[str, ...], words: tuple[Word, ...], *, strict: bool = True) -> bool:
+    rest_is_free = patterns[-1] == "*"
+    fixed = patterns[:-1] if rest_is_free else patterns
+    if len(words) < len(fixed) or (len(words) > len(fixed) and not rest_is_free):
+        return False
+    return all(
+        _word_matches(pattern, word, program=place == 0, strict=strict)
+        for place, (pattern, word) in enumerate(zip(fixed, words, strict=False))
+    )
+
+
+def _word_matches(pattern: str, word: Word, *, program: bool, strict: bool) -> bool:
+    if pattern == "*":
+        return not (program and word.dynamic)
+    if word.dynamic:
+        return False
+    if not program:
+        return fnmatchcase(word.text, pattern)
+    name = word.text.rsplit("/", 1)[-1]
+    by_name = (is_known_program_name(word.text) or not strict) and fnmatchcase(name, pattern)
+    return by_name or fnmatchcase(word.text, pattern)

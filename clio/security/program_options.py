@@ -1,0 +1,573 @@
+"""Options, sub-commands and configured aliases of programs, as far as rules need them."""
+
+import os
+import shlex
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
+from clio.security.shell.wrappers import Options, make_options
+from clio.text.lazy_regex import LazyRegex
+
+GLOBAL_OPTIONS: dict[str, Options] = {
+    "git": make_options(
+        "-p --paginate -P --no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare"
+        " --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs -v --version -h --help"
+        " --html-path --man-path --info-path",
+        "-C -c --git-dir --work-tree --namespace --config-env --super-prefix --exec-path --attr-source --list-cmds",
+    ),
+    "docker": make_options(
+        "-D --debug --tls --tlsverify -v --version --help",
+        "-c --context -H --host -l --log-level --config --tlscacert --tlscert --tlskey",
+    ),
+    "podman": make_options(
+        "-r --remote --help -v --version --noout --transient-store --syslog --trace",
+        "-c --connection --url --identity --log-level --root --runroot --runtime --storage-driver --storage-opt"
+        " --tmpdir",
+    ),
+    "kubectl": make_options(
+        "--insecure-skip-tls-verify --match-server-version --warnings-as-errors --disable-compression -h --help",
+        "-n --namespace --context --cluster --user -s --server --kubeconfig --as --as-group --as-uid --token"
+        " --request-timeout --cache-dir --certificate-authority --client-certificate --client-key --tls-server-name"
+        " --username --password -v --v --vmodule --profile --profile-output --log-flush-frequency",
+    ),
+    "helm": make_options(
+        "--debug -h --help --kube-insecure-skip-tls-verify",
+        "-n --namespace --kube-context --kubeconfig --kube-apiserver --kube-token --kube-as-user --kube-as-group"
+        " --kube-ca-file --kube-tls-server-name --registry-config --repository-cache --repository-config --burst-limit"
+        " --qps",
+    ),
+    "npm": make_options(
+        "-g --global -s --silent -q --quiet -d -dd -ddd --verbose -f --force -y --yes -D -S -E -O --save --save-dev"
+        " --save-exact --workspaces --ws --if-present --ignore-scripts --json --long -l -v --version --no-audit"
+        " --no-fund --dry-run --offline --prefer-offline --include-workspace-root -h --help --legacy-peer-deps",
+        "--prefix -C --registry --reg --loglevel --userconfig --globalconfig --cache -w --workspace --script-shell"
+        " --tag --otp --access --omit --include --before --node-options --scope",
+    ),
+    "pnpm": make_options(
+        "-r --recursive -s --silent -w --workspace-root --color --no-color --stream --aggregate-output -h --help -v"
+        " --version",
+        "-C --dir -F --filter --loglevel --reporter --store-dir --prefix",
+    ),
+    "yarn": make_options(
+        "-s --silent --verbose --offline --json -v --version --frozen-lockfile",
+        "--cwd --registry --cache-folder --modules-folder --mutex --use-yarnrc",
+    ),
+    "bun": make_options(
+        "--bun --silent -v --version -h --help --watch --hot", "--cwd -c --config --env-file -r --preload"
+    ),
+    "cargo": make_options(
+        "-v --verbose -vv -q --quiet --frozen --locked --offline -V --version --list -h --help",
+        "-C -Z --config --color --explain",
+    ),
+    "gh": make_options("--help --version", "-R --repo --hostname"),
+    "pip": make_options(
+        "-v --verbose -vv -vvv -q --quiet -qq --isolated --debug --require-virtualenv --no-input --no-cache-dir"
+        " --disable-pip-version-check --no-color -V --version -h --help",
+        "--proxy --retries --timeout --exists-action --trusted-host --cert --client-cert --cache-dir --log --python"
+        " --use-feature --use-deprecated --keyring-provider",
+    ),
+    "terraform": make_options("-help -version --help --version", "-chdir --chdir"),
+    "aws": make_options(
+        "--debug --no-verify-ssl --no-paginate --no-sign-request --version --no-cli-pager --no-cli-auto-prompt",
+        "--profile --region --endpoint-url --output --query --color --ca-bundle --cli-read-timeout"
+        " --cli-connect-timeout --cli-binary-format",
+    ),
+    "gcloud": make_options(
+        "-q --quiet --log-http --user-output-enabled --no-user-output-enabled -h --help",
+        "--project --account --configuration --format --verbosity --billing-project --impersonate-service-account"
+        " --access-token-file --flags-file --flatten --trace-token",
+    ),
+    "az": make_options("--debug --verbose --only-show-errors -h --help", "-o --output --query --subscription"),
+    "systemctl": make_options(
+        "--user --system --global -a --all -q --quiet -l --full --no-pager --no-block --wait --now --runtime --force -f"
+        " --no-wall --no-ask-password --no-legend --plain --failed",
+        "-H --host -M --machine -t --type --state -p --property -n --lines -o --output --root --image -s --signal"
+        " --kill-whom --job-mode",
+    ),
+    "uv": make_options(
+        "-q --quiet -v --verbose -n --no-cache --offline --no-config --no-progress --native-tls --managed-python"
+        " --no-managed-python --no-python-downloads -V --version -h --help",
+        "--directory --project --config-file --cache-dir --color --allow-insecure-host",
+    ),
+    "poetry": make_options(
+        "-q --quiet -v -vv -vvv --verbose -n --no-interaction --no-plugins --no-cache --ansi --no-ansi -V --version",
+        "-C --directory -P --project",
+    ),
+    "go": make_options("", "-C"),
+    "make": make_options(
+        "-B -b -d -e -i -k -n -p -q -R -r -s -S -t -v -w -h --always-make --debug --environment-overrides"
+        " --ignore-errors --keep-going --dry-run --just-print --print-data-base --question --no-builtin-rules"
+        " --no-builtin-variables --quiet --silent --stop --touch --version --print-directory --no-print-directory",
+        "-C --directory -f --file --makefile -I --include-dir -o --old-file --assume-old -W --what-if --new-file -E",
+    ),
+    "brew": make_options("-v --verbose -d --debug -q --quiet -h --help", ""),
+    "apt": make_options("-y --yes -q -qq -s --simulate -f", "-o -c -t --option --config-file --target-release"),
+    "apt-get": make_options("-y --yes -q -qq -s --simulate -f", "-o -c -t --option --config-file --target-release"),
+    "twine": make_options("--no-color --version -h --help", ""),
+    "rm": make_options(
+        "-r -R --recursive -f --force -i -I -v --verbose -d --dir --one-file-system --no-preserve-root", ""
+    ),
+}
+"""The options that may stand before a sub-command: those that take no value, and those that do."""
+
+SAME_PROGRAM = {
+    "gmake": "make",
+    "yarnpkg": "yarn",
+    "py.test": "pytest",
+    "nodejs": "node",
+    "npm-cli.js": "npm",
+    "terragrunt": "terraform",
+    **{f"g{each}": each for each in word_set("rm cp mv ln dd chmod chown chgrp shred truncate tee tar sed find xargs")},
+}
+"""Programs under another name."""
+
+STANDS_FOR: dict[str, tuple[str, ...]] = {
+    "npx": ("npm", "exec"),
+    "pnpx": ("pnpm", "dlx"),
+    "bunx": ("bun", "x"),
+    "uvx": ("uv", "tool", "run"),
+    "docker-compose": ("docker", "compose"),
+    "podman-compose": ("podman", "compose"),
+    "rustfmt": ("cargo", "fmt"),
+}
+"""Programs that are a sub-command of another."""
+
+
+def _synonyms(text: str) -> dict[str, str]:
+    """`name: other other` lines as a map from each other name to the name."""
+    found = dict[str, str]()
+    for line in text.strip().splitlines():
+        name, others = line.split(":")
+        found |= dict.fromkeys(others.split(), name.strip())
+    return found
+
+
+SYNONYMS: dict[str, dict[str, str]] = {
+    # npm's lib/utils/cmd-list.js
+    "npm": _synonyms(
+        """
+        access: author
+        owner: author
+        ci: clean-install ic install-clean isntall-clean
+        dedupe: ddp
+        docs: home
+        exec: x
+        explain: why
+        init: create innit
+        install: add i in ins inst insta instal isnt isnta isntal isntall
+        install-ci-test: cit clean-install-test sit
+        install-test: it
+        link: ln
+        ls: la list ll
+        rebuild: rb
+        repo: repository
+        run: rum run-script urn
+        search: s se find
+        test: t tst
+        uninstall: r remove rm un unlink
+        unpublish: unpublish
+        update: u up udpate upgrade
+        version: verison
+        view: info show v
+        login: adduser add-user
+        """
+    ),
+    "pnpm": _synonyms(
+        """
+        install: i
+        remove: rm un uninstall uni
+        update: up upgrade
+        run: run-script
+        test: t tst
+        link: ln
+        list: ls la ll
+        rebuild: rb
+        why: explain
+        create: init
+        """
+    ),
+    "yarn": _synonyms("remove: rm\nupgrade: up\nrun: run-script"),
+    "bun": _synonyms("install: i\nremove: rm r uninstall\nadd: a\nrun: run-script\ncreate: c\nupdate: up"),
+    "cargo": _synonyms("build: b\ncheck: c\ndoc: d\nrun: r\ntest: t\nremove: rm"),
+    "brew": _synonyms("uninstall: remove rm\ninstall: instal\nlist: ls\nupgrade: up\nupdate: up\nlink: ln"),
+    "svn": _synonyms("commit: ci\ncheckout: co\ndelete: del remove rm\ncopy: cp\nmove: mv rename ren\nstatus: stat st"),
+    "hg": _synonyms("commit: ci\nupdate: up checkout co\nstatus: st\nlog: history\nremove: rm\nrename: mv move"),
+    "helm": _synonyms("uninstall: del delete un\nlist: ls\nrepo: repository"),
+    "conda": _synonyms("remove: uninstall\nupdate: upgrade"),
+    "gem": _synonyms("install: i\nuninstall: rm"),
+    "poetry": _synonyms("remove: rm"),
+    "rails": _synonyms("generate: g\nserver: s\nconsole: c\ndestroy: d\ntest: t\nrunner: r\ndbconsole: db"),
+    "deno": _synonyms("install: i\nremove: rm\nadd: a"),
+}
+"""Other names of sub-commands, by program."""
+
+IMPLIES: dict[str, dict[str, tuple[str, ...]]] = {
+    "git": {
+        "push": ("subtree push", "lfs push"),
+        "send-pack": ("push",),
+        "http-push": ("push",),
+        "fetch-pack": ("fetch",),
+        "http-fetch": ("fetch",),
+        "fetch": ("remote update",),
+        "pull": ("subtree pull",),
+    },
+    "npm": {
+        "install-test": ("install", "test"),
+        "install-ci-test": ("ci", "test"),
+        "ci": ("install",),
+        "test": ("run test",),
+        "start": ("run start",),
+        "stop": ("run stop",),
+        "restart": ("run restart",),
+    },
+    "docker": {
+        "push": ("image push",),
+        "pull": ("image pull",),
+        "rmi": ("image rm",),
+        "build": ("image build", "buildx build"),
+        "images": ("image ls",),
+        **{
+            word: (f"container {word}",)
+            for word in (
+                "run exec rm kill stop start restart cp attach commit create diff export logs pause port rename stats "
+                "top unpause update wait"
+            ).split()
+        },
+    },
+}
+"""Sub-commands that are, or do, what others do as well; words of a longer path are parted by blanks."""
+IMPLIES["podman"] = IMPLIES["docker"]
+
+RUNS_SCRIPTS = word_set("npm pnpm yarn bun")
+"""Programs whose `run NAME` may be written without `run` (npm only for its own four)."""
+
+ABBREVIATES = word_set("npm gem bundle hg composer symfony drush ip tc bridge nmcli btrfs vagrant")
+"""Programs that take the beginning of a sub-command for the whole."""
+
+HAS_ALIASES = word_set("git cargo gh")
+"""Programs whose configuration may name sub-commands of the user's own."""
+
+KNOWN_SUBCOMMANDS: dict[str, frozenset[str]] = {
+    "git": word_set(
+        """
+        add add--interactive am annotate apply archive backfill bisect bisect--helper blame branch bugreport bundle
+        cat-file check-attr check-ignore check-mailmap check-ref-format checkout checkout--worker checkout-index
+        cherry cherry-pick citool clean clone column commit commit-graph commit-tree config count-objects credential
+        credential-cache credential-cache--daemon credential-store cvsexportcommit cvsimport cvsserver daemon describe
+        diagnose diff diff-files diff-index diff-pairs diff-tree difftool difftool--helper env--helper fast-export
+        fast-import fetch fetch-pack filter-branch fmt-merge-msg for-each-ref for-each-repo format-patch fsck
+        fsck-objects fsmonitor--daemon gc get-tar-commit-id gitk gitweb grep gui hash-object help hook http-backend
+        http-fetch http-push imap-send index-pack init init-db instaweb interpret-trailers last-modified log ls-files
+        ls-remote ls-tree mailinfo mailsplit maintenance merge merge-base merge-file merge-index merge-octopus
+        merge-one-file merge-ours merge-recursive merge-recursive-ours merge-recursive-theirs merge-resolve
+        merge-subtree merge-tree mergetool mktag mktree multi-pack-index mv name-rev notes p4 pack-objects
+        pack-redundant pack-refs patch-id pickaxe prune prune-packed pull push quiltimport range-diff read-tree rebase
+        receive-pack reflog refs remote remote-ext remote-fd remote-ftp remote-ftps remote-http remote-https repack
+        replace replay repo request-pull rerere reset restore rev-list rev-parse revert rm scalar send-email send-pack
+        sh-i18n--envsubst sh-setup shell shortlog show show-branch show-index show-ref sparse-checkout stage stash
+        status stripspace submodule submodule--helper subtree svn switch symbolic-ref tag unpack-file unpack-objects
+        update-index update-ref update-server-info upload-archive upload-archive--writer upload-pack var verify-commit
+        verify-pack verify-tag version web--browse whatchanged worktree write-tree
+        """
+    ),
+    "cargo": word_set(
+        """
+        add bench build check clean clippy config doc fetch fix fmt generate-lockfile git-checkout help info init
+        install locate-project login logout metadata miri new owner package pkgid publish read-manifest remove report
+        run rustc rustdoc search test tree uninstall update vendor verify-project version yank b c d r t rm
+        """
+    ),
+    "gh": word_set(
+        """
+        agent-task alias api attestation auth browse cache co codespace completion config copilot cs extension
+        extensions ext gist gpg-key help issue label org pr preview project release repo rs ruleset run search secret
+        ssh-key status variable version workflow
+        """
+    ),
+}
+"""Sub-commands that no configuration can give another meaning."""
+
+SAME_OPTIONS: dict[str, tuple[str, ...]] = {
+    "rm": (
+        "-r -R --recursive",
+        "-f --force --interactive=never --interactive=none --interactive=no",
+        "-i --interactive",
+        "-d --dir",
+        "-v --verbose",
+    ),
+    "cp": ("-r -R --recursive -a --archive", "-f --force", "-t --target-directory"),
+    "mv": ("-f --force", "-t --target-directory"),
+    "chmod": ("-R --recursive",),
+    "chown": ("-R --recursive",),
+    "chgrp": ("-R --recursive",),
+    "ln": ("-s --symbolic", "-f --force"),
+    "sed": ("-i --in-place", "-e --expression", "-f --file"),
+    "git": (
+        "-f --force",
+        "-D --delete",
+        "-d --delete",
+        "-n --no-verify",
+        "-a --all",
+        "-m --message",
+        "-u --set-upstream",
+        "-q --quiet",
+        "-s --signoff",
+        "-S --gpg-sign",
+        "-e --edit",
+        "-i --interactive",
+        "-t --tags",
+        "-p --prune",
+        "-x --exec",
+    ),
+    "curl": (
+        "-X --request",
+        "-d --data",
+        "-k --insecure",
+        "-o --output",
+        "-O --remote-name",
+        "-T --upload-file",
+        "-F --form",
+        "-u --user",
+        "-H --header",
+        "-L --location",
+        "-K --config",
+        "-x --proxy",
+    ),
+    "wget": ("-O --output-document", "-i --input-file", "-e --execute", "-r --recursive"),
+    "docker": (
+        "-v --volume",
+        "-p --publish",
+        "-e --env",
+        "-d --detach",
+        "-i --interactive",
+        "-t --tty --tag",
+        "-u --user",
+        "-w --workdir",
+        "-f --force --file --filter",
+        "-a --all",
+    ),
+    "npm": (
+        "-g --global --location=global",
+        "-f --force",
+        "-D --save-dev",
+        "-w --workspace",
+        "-y --yes",
+        "-C --prefix",
+        "-E --save-exact",
+    ),
+    "pnpm": ("-g --global", "-f --force", "-D --save-dev", "-r --recursive", "-C --dir", "-F --filter"),
+    "pip": (
+        "-i --index-url --pypi-url",
+        "-r --requirement",
+        "-e --editable",
+        "-U --upgrade",
+        "-t --target",
+        "-f --find-links",
+        "-c --constraint",
+        "-y --yes",
+    ),
+    "kubectl": ("-f --filename", "-n --namespace", "-A --all-namespaces", "-l --selector", "-o --output", "-i --stdin"),
+    "helm": ("-n --namespace", "-f --values", "-i --install"),
+    "make": ("-f --file --makefile", "-C --directory", "-j --jobs", "-B --always-make", "-k --keep-going", "-E --eval"),
+    "gh": ("-R --repo", "-m --merge", "-s --squash", "-r --rebase", "-d --delete-branch", "-y --yes", "-X --method"),
+    "rsync": ("-r --recursive", "-a --archive", "-z --compress", "-n --dry-run"),
+    "tar": ("-x --extract --get", "-c --create", "-f --file", "-C --directory", "-z --gzip"),
+    "systemctl": ("-f --force", "-H --host", "-M --machine"),
+    "kill": ("-9 -KILL -SIGKILL", "-15 -TERM -SIGTERM"),
+    "pkill": ("-9 -KILL -SIGKILL", "-f --full", "-u --euid"),
+    "pytest": ("-x --exitfirst", "-v --verbose", "-q --quiet", "-c --config-file"),
+    "apt": ("-y --yes --assume-yes",),
+    "apt-get": ("-y --yes --assume-yes",),
+}
+"""Spellings of one option, each row by itself. podman's are docker's."""
+SAME_OPTIONS["podman"] = SAME_OPTIONS["docker"]
+
+SINGLE_DASH_WORDS = word_set(
+    "find terraform go java javac gcc g++ clang clang++ cc c++ ld openssl ffmpeg fd convert magick"
+)
+"""Programs whose options are words behind a single dash, so that `-rf` is not `-r -f`."""
+
+
+_MAX_BYTES = 1_000_000
+_MAX_INCLUDES = 20
+_SECRET_URL = LazyRegex(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
+_CHANGES_SOURCES = ("GIT_", "HOME", "XDG_CONFIG_HOME", "CARGO_", "GH_", "PATH")
+
+
+class ConfiguredAliases:
+    """The aliases that hold where a line starts.
+
+    start: the folder. line: all of it; where it changes what aliases there may be, none of them can be told.
+    """
+
+    def __init__(self, start: str, line: CommandLine) -> None:
+        self.start = start
+        self.line = line
+        self.changed = _changes_aliases(line)
+        self._git: dict[Path, Mapping[str, str]] = {}
+
+    def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
+        """What a name stands for; "" where no alias has the name; None where that cannot be told."""
+        if self.changed or any(key.startswith(_CHANGES_SOURCES) for key, _ in command.env):
+            return None
+        folders = self._folders(call, command)
+        if folders is None:
+            return None
+        if program == "gh":
+            return None
+        found = [
+            self._git_alias(folder, name) if program == "git" else _cargo_alias(folder, name) for folder in folders
+        ]
+        if any(found):
+            return next(alias for alias in found if alias) if len(set(found)) == 1 else None
+        return ""
+
+    def _folders(self, call: Sequence[Word], command: SimpleCommand) -> list[Path] | None:
+        """Where the program would look for its settings."""
+        if command.folders is None:
+            return None
+        found = [Path(self.start, os.path.expanduser(folder)) for folder in command.folders]  # noqa: PTH111
+        for place, word in enumerate(call):
+            if word.text.startswith(("--git-dir", "--work-tree", "--config-env")) or "include" in word.text:
+                return None
+            if word.text == "-C" and place + 1 < len(call):
+                if call[place + 1].dynamic:
+                    return None
+                found = [folder / os.path.expanduser(call[place + 1].text) for folder in found]  # noqa: PTH111
+        return found
+
+    def _git_alias(self, folder: Path, name: str) -> str:
+        if folder not in self._git:
+            self._git[folder] = {key: value for path in _git_files(folder) for key, value in _read_aliases(path)}
+        return self._git[folder].get(name.casefold(), "")
+
+
+def _changes_aliases(line: CommandLine) -> bool:
+    """Whether a line sets variables, or writes files, that say what aliases there are."""
+    for command in line.commands:
+        if any(key.startswith(_CHANGES_SOURCES) for key, _ in command.env if not command.words or key != "PATH"):
+            return True
+        texts = command.argv
+        if "config" in texts and any("alias" in text or "include" in text for text in texts):
+            return True
+        if command.program in ("cp", "mv", "ln", "tee", "sed", "install") and any("config" in text for text in texts):
+            return True
+    return any(each.writes and "config" in each.target.text for each in line.redirects)
+
+
+def _git_files(folder: Path) -> Iterator[Path]:
+    """The configuration files git reads in a folder, those that count less first."""
+    home = Path.home()
+    yield from (Path("/etc/gitconfig"), Path("/usr/local/etc/gitconfig"), Path("/opt/homebrew/etc/gitconfig"))
+    yield Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
+    yield Path(os.environ.get("GIT_CONFIG_GLOBAL") or home / ".gitconfig")
+    for place in (folder, *folder.parents):
+        for base in (place / ".git", place):
+            git_dir = _linked_folder(base) if base.is_file() else base
+            if git_dir is None or not (git_dir / "HEAD").is_file():
+                continue
+            try:
+                common = git_dir / (git_dir / "commondir").read_text(encoding="utf-8").strip()
+            except (OSError, UnicodeDecodeError):
+                common = git_dir
+            yield from (common / "config", git_dir / "config.worktree")
+            return
+
+
+def has_secret_url(folder: Path) -> bool:
+    """Whether the configuration that git reads in a folder has a URL with a password or token in it."""
+    waiting, seen = list(_git_files(folder)), set[Path]()
+    while waiting and len(seen) < _MAX_INCLUDES:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        for line in _logical_lines(path):
+            if _SECRET_URL.search(line):
+                return True
+            key, sign, value = line.partition("=")
+            if sign and key.strip().casefold() == "path":
+                other = Path(os.path.expanduser(_value(value)))  # noqa: PTH111
+                waiting.append(other if other.is_absolute() else path.parent / other)
+    return bool(waiting)
+
+
+def _linked_folder(path: Path) -> Path | None:
+    """The folder a `.git` file names."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    return path.parent / text.removeprefix("gitdir:").strip() if text.startswith("gitdir:") else None
+
+
+def _read_aliases(path: Path, included: int = 0) -> Iterator[tuple[str, str]]:
+    """Name and text of each alias of a git configuration file and of those it includes, names in small letters."""
+    section = ""
+    for line in _logical_lines(path):
+        text = line.strip()
+        if text.startswith("["):
+            head, _, rest = text[1:].partition("]")
+            section, text = head.strip().casefold(), rest.strip()
+        if not text or text[0] in "#;":
+            continue
+        key, sign, value = text.partition("=")
+        key, value = key.strip().casefold(), _value(value) if sign else ""
+        if section == "alias":
+            yield key, value
+        elif section.startswith("alias ") and key == "command":
+            yield section[6:].strip().strip('"'), value
+        elif section.startswith("include") and key == "path" and included < _MAX_INCLUDES:
+            other = Path(os.path.expanduser(value))  # noqa: PTH111
+            yield from _read_aliases(other if other.is_absolute() else path.parent / other, included + 1)
+
+
+def _logical_lines(path: Path) -> Iterator[str]:
+    try:
+        if not path.is_file() or path.stat().st_size > _MAX_BYTES:
+            return
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    yield from text.replace("\\\r\n", "").replace("\\\n", "").splitlines()
+
+
+def _value(text: str) -> str:
+    """A value of git's configuration with its quotes and comment taken off."""
+    shown, quoted, place = "", False, 0
+    text = text.strip()
+    while place < len(text):
+        letter = text[place]
+        if letter == "\\" and place + 1 < len(text):
+            place += 1
+            shown += {"n": "\n", "t": "\t", "b": "\b"}.get(text[place], text[place])
+        elif letter == '"':
+            quoted = not quoted
+        elif letter in "#;" and not quoted:
+            break
+        else:
+            shown += letter
+        place += 1
+    return shown.strip()
+
+
+def _cargo_alias(folder: Path, name: str) -> str:
+    """What cargo's configuration has a name stand for; "" for nothing."""
+    home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    for place in (*(parent / ".cargo" for parent in (folder, *folder.parents)), home):
+        for file in (place / "config", place / "config.toml"):
+            try:
+                if not file.is_file() or file.stat().st_size > _MAX_BYTES:
+                    continue
+                aliases: object = tomllib.loads(file.read_text(encoding="utf-8")).get("alias")
+            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+                continue
+            found = cast("dict[str, object]", aliases).get(name) if isinstance(aliases, dict) else None
+            if isinstance(found, str):
+                return found
+            if isinstance(found, list):
+                return shlex.join(map(str, cast("list[object]", found)))
+    return ""

@@ -1,0 +1,256 @@
+"""Files that decide what clio or other programs run later, and so need the user's approval before a write."""
+
+import os
+import unicodedata
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from clio.config.trust import why_deciding
+from clio.text.lazy_regex import LazyRegex
+
+_FOLDERS: dict[str, str] = {
+    **dict.fromkeys(
+        ".vscode .vscode-insiders .idea .fleet .zed .vs .devcontainer .nvim .vim .emacs.d".split(),
+        "is obeyed by an editor that opens the folder",
+    ),
+    **dict.fromkeys(
+        """
+            .claude .cursor .windsurf .gemini .codex .continue .aider .roo .kilocode .cline .opencode .junie
+            .amazonq .kiro .qwen .trae .augment .goose .crush
+            """.split(),
+        "is obeyed by another agent",
+    ),
+    **dict.fromkeys(".husky .githooks .git-hooks .lefthook".split(), "is run by git hooks"),
+    **dict.fromkeys(
+        """
+            .circleci .buildkite .gitlab .drone .teamcity .woodpecker .forgejo .gitea .azure-pipelines
+            .semaphore
+            """.split(),
+        "is run by continuous integration",
+    ),
+    ".cargo": "is obeyed by cargo, and may name programs",
+    ".yarn": "is run by yarn",
+    ".mvn": "is obeyed by Maven, and may name programs",
+    ".direnv": "is run when a shell enters the folder",
+    ".mise": "is run when a shell enters the folder",
+    ".bundle": "is obeyed by Bundler",
+}
+"""Folders by their names, and why all that is in them counts."""
+_BELOW: dict[str, str] = {
+    ".github/workflows": "is run by continuous integration",
+    ".github/actions": "is run by continuous integration",
+    ".github/copilot-instructions.md": "is obeyed by another agent",
+    ".github/dependabot.yml": "is obeyed by GitHub",
+    ".config/mise": "is run when a shell enters the folder",
+    ".config/mise.toml": "is run when a shell enters the folder",
+    ".config/nvim": "is obeyed by an editor that opens the folder",
+    "gradle/wrapper": "names what the Gradle wrapper downloads and runs",
+}
+_FILES: dict[str, str] = {
+    **dict.fromkeys(
+        """
+            .envrc .tool-versions .mise.toml mise.toml .mise.local.toml mise.local.toml .rtx.toml .autoenv
+            .autoenv.zsh .ondirrc
+            """.split(),
+        "is run when a shell enters the folder",
+    ),
+    **dict.fromkeys(
+        """
+            .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile
+            .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login .inputrc config.fish .xprofile .xinitrc
+            .xsession .pam_environment
+            """.split(),
+        "is run by a shell that starts",
+    ),
+    **dict.fromkeys(
+        """
+            .vimrc .exrc .gvimrc _vimrc .nvim.lua .nvimrc .nvim.vim .ideavimrc .dir-locals.el
+            .dir-locals-2.el .emacs .lvimrc .kakrc .projectile .nanorc
+            """.split(),
+        "is obeyed by an editor that opens the folder",
+    ),
+    **dict.fromkeys(
+        """
+            .lldbinit .lldbinit-lldb .gdbinit .pdbrc .irbrc .pryrc .psqlrc .sqliterc .rprofile .renviron
+            .ghci .ocamlinit .iex.exs
+            """.split(),
+        "is run by a program that starts here",
+    ),
+    **dict.fromkeys("sitecustomize.py usercustomize.py".split(), "is run whenever Python starts here"),
+    **dict.fromkeys(
+        ".gitattributes .gitmodules .gitconfig .gitproxy .lfsconfig".split(),
+        "is obeyed by git, and may name programs",
+    ),
+    **dict.fromkeys(
+        """
+            .pre-commit-config.yaml .pre-commit-config.yml .pre-commit-hooks.yaml lefthook.yml lefthook.yaml
+            lefthook.toml lefthook.json lefthook-local.yml .lefthook.yml .lefthook.yaml .lefthook.toml
+            .overcommit.yml .huskyrc .huskyrc.json .huskyrc.js .lintstagedrc .lintstagedrc.json
+            .lintstagedrc.js .lintstagedrc.cjs .lintstagedrc.mjs .lintstagedrc.yaml .lintstagedrc.yml
+            lint-staged.config.js lint-staged.config.cjs lint-staged.config.mjs .simple-git-hooks.json
+            .simple-git-hooks.js simple-git-hooks.js prek.toml hk.pkl
+            """.split(),
+        "is run by git hooks",
+    ),
+    **dict.fromkeys(
+        """
+            .gitlab-ci.yml .gitlab-ci.yaml .travis.yml jenkinsfile azure-pipelines.yml azure-pipelines.yaml
+            .drone.yml .cirrus.yml bitbucket-pipelines.yml appveyor.yml .appveyor.yml .woodpecker.yml
+            wercker.yml codeship-steps.yml buildkite.yml .buildkite.yml cloudbuild.yaml cloudbuild.yml
+            buildspec.yml codemagic.yaml bitrise.yml .semaphore.yml screwdriver.yaml .readthedocs.yaml
+            .readthedocs.yml netlify.toml vercel.json renovate.json .renovaterc .renovaterc.json .gitpod.yml
+            .gitpod.dockerfile action.yml action.yaml .sourcehut.yml .build.yml
+            """.split(),
+        "is run by continuous integration",
+    ),
+    **dict.fromkeys(
+        """
+            .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.js .pnpmfile.mjs pnpmfile.cjs bunfig.toml
+            .bazelrc .bazeliskrc .bazelversion rust-toolchain rust-toolchain.toml pip.conf pip.ini .pypirc
+            .condarc .curlrc .wgetrc .netrc .gemrc .sbtopts .jvmopts gradle-wrapper.properties
+            gradle.properties uv.toml nuget.config global.json
+            """.split(),
+        "is obeyed by a build tool or package manager, and may name programs or where code comes from",
+    ),
+    **dict.fromkeys(
+        """
+            .mcp.json mcp.json .clauderc .cursorrules .cursorignore .windsurfrules .clinerules .roomodes
+            .roorules .goosehints .aider.conf.yml .aiderignore .continuerc.json opencode.json opencode.jsonc
+            .opencode.json crush.json .crush.json .kilocodemodes
+            """.split(),
+        "is obeyed by another agent",
+    ),
+    "devcontainer.json": "is obeyed by an editor that opens the folder",
+    ".devcontainer.json": "is obeyed by an editor that opens the folder",
+    ".watchmanconfig": "is obeyed by a watcher that starts by itself",
+    ".tmuxinator.yml": "is run by a terminal that opens the folder",
+    ".tmux.conf": "is run by a terminal that opens the folder",
+}
+"""Files by their names in small letters."""
+_PATTERNS: dict[str, str] = {
+    "*.code-workspace": "is obeyed by an editor that opens the folder",
+    "*.sublime-project": "is obeyed by an editor that opens the folder",
+    ".autoenv*": "is run when a shell enters the folder",
+    "azure-pipelines*.y*ml": "is run by continuous integration",
+    ".gitlab-ci*.y*ml": "is run by continuous integration",
+    "*.pth": "is run whenever Python starts with its folder",
+    ".envrc.*": "is run when a shell enters the folder",
+    ".mise*.toml": "is run when a shell enters the folder",
+    "lefthook*.y*ml": "is run by git hooks",
+    ".yarnrc*": "is obeyed by a build tool or package manager, and may name programs or where code comes from",
+    ".git*": "is obeyed by git or a git server, and may name programs",
+}
+_HARMLESS = frozenset(
+    """
+            .gitignore .gitkeep .github .gitignore.template .gitlint .gitbook.yaml .gitbook .gitea .gitlab
+            .gitmessage
+            """.split()
+)
+"""What begins with `.git` and has git run nothing. `.github` counts by what is in it."""
+_HOLDERS = frozenset(".github".split())
+_HARMLESS_BELOW = ((".vscode", "extensions.json"), (".yarn", "versions"))
+
+
+def explain_automatic_file(parts: Sequence[str]) -> str:
+    """Why other programs run or obey a file by themselves, as the end of a sentence; "" where they do not.
+
+    parts: of its path below a project, in small letters; the project may be in any folder of another one.
+    """
+    for place, part in enumerate(parts):
+        if tuple(parts[place : place + 2]) in _HARMLESS_BELOW:
+            return ""
+        if why := _FOLDERS.get(part, ""):
+            return why
+        for length in (2, 3):
+            if why := _BELOW.get("/".join(parts[place : place + length]), ""):
+                return why
+    name = parts[-1] if parts else ""
+    if name in _HOLDERS:
+        return "holds what continuous integration runs"
+    if why := _FILES.get(name, ""):
+        return why
+    if name in _HARMLESS:
+        return ""
+    return next((why for pattern, why in _PATTERNS.items() if fnmatchcase(name, pattern)), "")
+
+
+_IGNORABLE = frozenset(
+    (
+        *(0x00AD, 0x034F, 0x061C, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFEFF, 0xFFA0),
+        *range(0x180B, 0x1810),
+        *range(0x200B, 0x2010),
+        *range(0x202A, 0x202F),
+        *range(0x2060, 0x2070),
+        *range(0xFE00, 0xFE10),
+        *range(0xFFF0, 0xFFFC),
+        *range(0x1BCA0, 0x1BCA4),
+        *range(0x1D173, 0x1D17B),
+        *range(0xE0000, 0xE1000),
+    )
+)
+"""Unicode's Default_Ignorable_Code_Point and the interlinear signs. HFS+ passes over those of its time in names."""
+_SHORT_NAME = LazyRegex(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
+"""A name of at most 8 and 3 characters as NTFS and FAT give one to each longer name: `git~1` is `.git` there."""
+
+
+def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
+    """Why a file is protected, as the end of a sentence; "" where it is not.
+
+    path: absolute with links resolved, inside `root`.
+    """
+    if why := explain_clio_file(path, root, clio_home):
+        return why
+    parts = _below(path, root)
+    if ".git" in parts:
+        return "belongs to git, which may run what it holds"
+    if any(_SHORT_NAME.fullmatch(part) for part in parts):
+        return "has the form of the short name that a Windows disk gives to another file"
+    return explain_automatic_file(parts) or _why_linked(path, root)
+
+
+def _why_linked(path: Path, root: Path) -> str:
+    """Why a file counts that a link beside it, or in the project's own folder, gives the name of one that does."""
+    for folder in dict.fromkeys((root, *(place for place in path.parents if place.is_relative_to(root)))):
+        try:
+            links = [entry for entry in os.scandir(folder) if entry.is_symlink()]
+        except OSError:
+            continue
+        for link in links:
+            real = Path(os.path.realpath(link.path))
+            why = explain_automatic_file(_below(Path(link.path), root)) if real == path or real in path.parents else ""
+            if why:
+                return f"{why}, as {link.name!r} leads to it"
+    return ""
+
+
+def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
+    """Why a file decides what clio itself does, so that no mode lets it be written unasked; "" where it does not.
+
+    path: absolute with links resolved, anywhere: the person's own files of these kinds need no trust to take effect.
+    Names are compared as the most tolerant file systems do, see `fold_disk_name`.
+    """
+    if clio_home is not None and (path == clio_home or clio_home in path.parents):
+        return "belongs to clio's own settings"
+    return why_deciding(_below(path, root))
+
+
+def fold_disk_name(name: str) -> str:
+    """The one spelling for all names that some file system takes for the same; "." where nothing is left.
+
+    Upper and lower case and Unicode's normal and compatibility forms are one name (APFS, HFS+, NTFS, ext4 with
+    casefold). Characters without a shape (HFS+), dots and blanks at the end, and what follows a colon (streams of NTFS,
+    such as `.git::$INDEX_ALLOCATION`) do not count.
+    """
+    if not name.isascii():
+        for _ in range(2):  # folding can make characters that normalize further, and normalizing ones that fold
+            name = "".join(char for char in name if ord(char) not in _IGNORABLE)
+            name = unicodedata.normalize("NFKC", name).casefold()
+    stem = "".join(char for char in name.casefold().partition(":")[0] if char.isprintable())
+    return stem.rstrip(". ") or os.curdir
+
+
+def _below(path: Path, root: Path) -> tuple[str, ...]:
+    parts = path.relative_to(root).parts if path.is_relative_to(root) else path.parts
+    # A backslash is part of a name here and divides names where the project is checked out on Windows.
+    return tuple(fold_disk_name(name) for part in parts for name in part.split("\\") if name)

@@ -1,0 +1,417 @@
+"""Which names denote a secret, and which values look like one: random, word-like, placeholder, reference. Pure."""
+
+import math
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+
+from clio.text.lazy_regex import LazyRegex
+
+# ruff: noqa: E501 - an expression reads better on one line
+
+
+_CHARACTER_KINDS = tuple(map(LazyRegex, (r"\d", "[a-z]", "[A-Z]", "[^A-Za-z0-9]")))
+_CONSONANTS = LazyRegex(r"(?i)[b-df-hj-np-tv-xz]{5}")
+
+
+def compute_entropy(text: str) -> float:
+    """Bits per character of a text by its own letter counts: 0 for "aaaa", about 4.5 for 40 random base64 letters.
+
+    Source: Shannon 1948, "A Mathematical Theory of Communication".
+    """
+    size = len(text)
+    return -sum(n / size * math.log2(n / size) for n in map(text.count, set(text))) if size else 0.0
+
+
+def has_digit(text: str) -> bool:
+    """Whether a text holds one of 0 to 9."""
+    return any(char.isdigit() and char.isascii() for char in text)
+
+
+def is_random_key(text: str) -> bool:
+    """Whether a key's body looks drawn by lot and not like words: it holds a digit, and its letters vary."""
+    return has_digit(text) and compute_entropy(text) >= 3.0
+
+
+def count_character_kinds(value: str) -> int:
+    """How many of digits, small letters, capitals and other signs a value holds: 0 to 4."""
+    return sum(kind.search(value) is not None for kind in _CHARACTER_KINDS)
+
+
+def is_random_value(value: str) -> bool:
+    """Whether a value looks drawn by lot, whatever signs it holds: long, varied, digits among letters of both cases."""
+    return (
+        len(value) >= 14
+        and sum(kind.search(value) is not None for kind in _CHARACTER_KINDS[:3]) == 3
+        and sum(char.isdigit() for char in value) >= 2
+        and compute_entropy(value) >= 3.4
+    )
+
+
+def is_random_stretch(value: str) -> bool:
+    """Whether a stretch by itself, half of a key perhaps, looks drawn by lot: no word, number or date does."""
+    turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(value) if a.isalnum() and b.isalnum())
+    cases = all(kind.search(value) for kind in _CHARACTER_KINDS[:3])
+    no_file = sum(map(str.isdigit, value)) >= 2 or "." not in value  # such as README2.txt
+    signs = sum(letter in "!#$%^&*?@" for letter in value[1:-1])  # as no word and no path has them
+    mixed = signs >= 1 and sum(bool(kind.search(value)) for kind in _CHARACTER_KINDS[:3]) >= 2
+    return len(value) >= 8 and ((cases and no_file) or turns >= 3 or mixed) and compute_entropy(value) >= 2.5
+
+
+def is_unpronounceable(value: str) -> bool:
+    """Whether letters make no word in any writing: five consonants on end, or a change of case at every other one."""
+    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
+    return _CONSONANTS.search(value) is not None or turns * 2 >= len(value)
+
+
+def has_scrambled_case(value: str) -> bool:
+    """Whether letters alone change case too often to be words."""
+    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
+    return len(value) >= 20 and turns * 3 >= len(value)
+
+
+# How common each pair of letters is in words and identifiers, by first and second letter: 6 is as common as chance.
+_PAIRS = (
+    "36763461604867061878554341856575427538557516747223538354840761764394165862204075569543922633733664642340"
+    "64785552312668364887254640735578319017348416567112507243946770165764187563124492339202804544833657610050"
+    "66766560203769751677150405800483007054048400808360307435956281164565138652534083469332813733840366540170"
+    "86449322813564781263620040737775836254346403785510315566355052477966086675632183448335704743761867622260"
+    "50055335533643336663934350835594518045657406775430606263843771454466237973425073549427801533740776523261"
+    "67656550600778470878100202834192328022436223534402108335843780461774377431412166768514702562480469220542"
+    "6565655373267769058734525483349234803553740255303046"
+)
+_SEGMENTS = LazyRegex(r"[-_./: ]+")
+_SEGMENT = LazyRegex(r"[A-Za-z]*\d{0,4}|\d+")
+_RUNS = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+
+
+def is_wordlike(value: str, *, digits: bool = False) -> bool:
+    """Whether a value consists of words, as identifiers, labels and paths do.
+
+    digits: each word may end with up to four digits; without it, no digit is allowed.
+    Of random strings of 8 small letters, 5 % pass; of those with digits among the letters, hardly any.
+    """
+    if not digits and has_digit(value):
+        return False
+    runs: list[str] = []
+    for segment in _SEGMENTS.split(value):
+        if not _SEGMENT.fullmatch(segment):
+            return False
+        runs += _RUNS.findall(segment)
+    letters = sum(map(len, runs))
+    if len(runs) > 2 and len(runs) * 3.4 > letters and not value.islower() and not value.isupper():
+        return False  # the case changes too often
+    if letters >= 8 and "_" not in value and sum(_pair_score(run.lower()) for run in runs if len(run) > 2) < 0:
+        return False
+    return all(len(run) < 5 or _pair_score(run.lower()) >= 0 for run in runs)
+
+
+def _pair_score(word: str) -> int:
+    """How much more common the pairs of letters of a word are than chance."""
+    return sum(int(_PAIRS[26 * ord(a) + ord(b) - 2619]) - 6 for a, b in pairwise(word))
+
+
+_NAME_WORD = (
+    r"(?:user|my|your|the|a|new|old|db|app|api|access|auth|client|secret|private|public|refresh|id|bearer|some|this|confirm"
+    r"|current|login|account|admin|pass|password|passwd|passphrase|passcode|pwd|pw|secrets?|tokens?|keys?|credentials?|name"
+    r"|value|string|text|field|type|hash|input|basic|digest|jwt|oauth2?|csrf|xsrf|session|cookie|header|env|var|param|arg"
+    r"|grant|code|file|path|url|data|label|placeholder|prompt|reset|forgot|change|enter|repeat|show|hide|none|null)"
+)
+_PLACEHOLDER = LazyRegex(
+    r"(?:x{3,}[-_x]*|\*{2,}|\.{2,}|-{2,}|_{2,}|•+|…+|#{3,}|0+|1+|<.*>|\[.*\]?|\$\{.*|\$\(?[A-Za-z_]\w*\)?|\$[0-9@*#?]|\{\{?.*"
+    r"|%\w{0,40}%?|%[(<{].*|#\{.*|@.*@|:[a-z_]+|\?|[\w.-]*(?:\.{3}|…|\*{3,}|x{4,})[\w.-]*"
+    r"|(?:my|your|the|a|some|new|old|fake|dummy|sample|example|test|demo|mock|bad|wrong|invalid|default|insert|enter|add"
+    r"|put|replace|change|update)(?:(?:[-_. ][A-Za-z]+)+|(?-i:(?:[A-Z][a-z]+)+))\d{0,4}"
+    r"|[\w-]*(?:changeme|change_me|change-me|placeholder|redacted|example|dummy)[\w-]*"
+    rf"|{_NAME_WORD}(?:[-_. ]?{_NAME_WORD}){{0,4}}:?\d{{0,4}}"
+    r"|(?:user)?(?:name)?(?:pass|password|passwd|passphrase|pwd|secret|token|key|apikey|api_key|none|null|nil|true"
+    r"|false|undefined|todo|tbd|string|str|admin|root|guest|postgres|mysql|foobar|foo|bar|baz|qux|test"
+    r"|testing|unset|empty|missing|hidden|masked|optional|required|yes|no|on|off|auto|bytes|abc|xyz|any|all)\d{0,4})",
+    re.IGNORECASE,
+)
+_REFERENCE = LazyRegex(
+    r"\$\{|\$\(|\{\{|<%|%\(|\$env:|\$\w+\Z|`|(?:os\.)?(?:environ|getenv)\b|process\.env|import\.meta|System\.|Deno\.env"
+    r"|ENV\[|ENV\.|env\.|env\(|!(?:Ref|Sub|GetAtt|secret|vault|env|ImportValue|Join)\b|(?:op|vault|keyring|secret|file|env|awssm"
+    r"|ref\+\w+|gcpsm|azurekv)://?|arn:aws|ENC\[|ENC\(|\{cipher\}|var\.|local\.|data\.\w+\.|module\.|secrets\.|vars\."
+    r"|https?://[^:@\s]+\Z|[.~]{0,2}/[\w./-]+\Z|data:|projects/[\w-]+/secrets/"
+)
+
+
+def is_placeholder(value: str) -> bool:
+    """Whether a value only marks where a secret belongs: `changeme`, `<your key>`, `${X}`, `xxxx`, `password123`."""
+    if len(value) > 80:
+        return value.startswith(("<", "${", "{{", "xxxxxxxx", "********"))
+    return _PLACEHOLDER.fullmatch(value) is not None
+
+
+def is_reference(value: str) -> bool:
+    """Whether a value says where the secret is kept: a variable, an expression, a path, an address of a store."""
+    return _REFERENCE.match(value) is not None
+
+
+def may_be_secret(value: str) -> bool:
+    """Whether a value in a place for secrets is one: long enough, no placeholder, no reference, not replaced already."""
+    return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
+
+
+_ALGORITHM_PARTS = (
+    "hmac pkcs rsa aes sha md base utf ecdsa ecdh dsa des gcm cbc ecb ctr ccm cfb oaep pss mgf hs rs es ps ed oauth openid rfc"
+    " pbkdf bcrypt scrypt argon hkdf kdf id tls ssl http https x x. chacha poly curve secp prime nist nistp p k r v latin unicode"
+    " iso cp ucs blake crc whirlpool ripemd fips sp with and key wrap encryption hash token jwt jws jwe cert hex bit"
+    " bits kw nopad padding url sum crypt"
+)
+_ALGORITHM = rf"(?:(?>{'|'.join(map(re.escape, sorted(_ALGORITHM_PARTS.split(), key=len, reverse=True)))})[-_/+.: ]?[\d_/]{{0,8}}[-_/+.:]?)++\w?"
+MEASURE = LazyRegex(
+    rf"(?i:[-+<>=~]?\d[\d.,]*[a-z%]{{0,5}}|{_ALGORITHM}|(?:sha|base|rfc|iso|utf|win32|unicode|latin)[-_]?\d+[-_:.,/][a-z:._,-]*"
+    r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s|.*n't"
+    r"|.*[()\[\]{}].*|[a-z_./?&:-]+=[^=].*)"
+)
+"""Numbers with their units, versions, the names of algorithms and other words with digits that no secret is."""
+FILE_NAME = LazyRegex(
+    r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
+)
+REPETITION = LazyRegex(r"\d{0,3}\*\d{0,3}[A-Za-z-]+\Z")
+CHAIN_STOP = frozenset(
+    "case sensitive server side generated encrypted based specific only time date user client token password secret auto self pre post non".split()
+)
+
+
+_CHAIN_WORDS = LazyRegex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_CHAIN = LazyRegex(
+    r"[A-Za-z]{3,}(?:(?P<sign>[-_.])[A-Za-z]{3,}(?:(?P=sign)[A-Za-z]{3,})*)?(?:[-_.]?\d{1,4})?[!.]?|(?:[A-Z][a-z]{2,}){2,}\d{0,4}!?"
+)
+# What identifiers, labels and the words of programs are made of; no passphrase has one of them in this table.
+_TECHNICAL = frozenset(
+    (
+        "access account action active add address admin agent algorithm alias all allow and any api app application arg args"
+        " argument array async attribute auth authentication authenticator authorization available aws azure back base basic"
+        " bearer begin binary bind block body bool boolean bot bucket buffer build builder button bytes cache call callback"
+        " cell certificate challenge change char check child class clear client close cloud cluster code collection column command"
+        " comment common component con config configuration configured confirm connect connection console const constant"
+        " container content context control controller cookie count create created creation credential credentials creds crypt"
+        " current custom customer data database date debug declaration decode default define delete demo deploy deployment"
+        " derive derived description detail details dev device dialog dict digest dir directory disable disabled display"
+        " docker document domain edit element else email empty enable enabled encode encoded encrypt encrypted encryption"
+        " end endpoint engine entity entry enum env environment err error event example exception execute expected expire"
+        " expired expiration expiry explicit export expression extension external factory fail failed failure false fetch"
+        " field file filter final find flag flow fold for form format from full func function generate generated"
+        " generator generic get git github gitlab global google grant group handle handler handshake has hash header help hidden hook"
+        " host html http https icon ident identifier identity impl import include index info init initial inner input insert"
+        " instance int integer interface internal invalid issue item iterator job json jwt key keys keyword kind kube"
+        " label last layer length level line link list listener literal load loader local location lock log logger"
+        " login logout main make manager map mapping mask max member memory message metadata method min missing mock"
+        " mode model modifier module multi mutation name namespace network new next node none not null number oauth object"
+        " observer offset oidc old once only open operation operator option optional options order origin output override owner"
+        " package page param parameter params parse parser part pass passcode passphrase passwd password path pattern payload"
+        " permission phase pin pipeline placeholder plain plugin pod policy pool port post prefix previous primary private"
+        " process production profile project prompt property protected protocol provider proxy public publish push query"
+        " queue random read reader ready real record redirect ref reference refresh region register registry relation reload remote"
+        " remove render replace repo repository request require required reset resolve resolver resource response result"
+        " retrieve return revoke role root route router row rule run runtime sample save scheme schema scope script search secret"
+        " secrets section secure security select selector self sender sequence serial server service session set setting"
+        " settings setup shared show sign signature simple single size socket sort source spec split sql ssh staging start state"
+        " statement static status step stop storage store string struct style sub subject submit subscription success suffix"
+        " super supported symbol sync syntax system table tag target task temp template tenant test text this time timeout title"
+        " tls token tokens tool total track transaction transfer trigger true trust type types undefined unique unit unknown"
+        " update upload uri url usage use user username users using util utils valid validate validation validator value values"
+        " var variable verification verify version view virtual volume web webhook widget with word worker"
+        " workflow worst wrapper write writer wrong xml yaml your sensitive optional whitespace punctuation comment"
+        " identifier keyword numeric delimiter bracket brace comma semicolon colon"
+    ).split()
+)
+_TECHNICAL_PARTS = LazyRegex(
+    r"secret|token|passw|passphrase|auth|credential|config|default|example|value|string|client|server|setting|invalid|required"
+    r"|encrypt|param|attribute|identifier|variable|function|placeholder|change|apikey|refresh|access|public|private|session"
+)
+_ENGLISH_ENDS = LazyRegex(
+    r"(?:ly|able|ible|ized|ised|izing|ising|ization|isation|ations?|ness|ments?|ility|ical|ating|ated)\Z"
+)
+
+
+def is_passphrase(value: str, least: int = 3) -> bool:
+    """Whether a value is a chain of ordinary words: `CorrectHorseBattery`, `correct-horse-battery`, `correcthorsebattery`.
+
+    Up to four digits or one "!" may follow. No word is one that identifiers and labels are made of.
+    least: words needed where signs or capitals part them; written together, the letters have to be 16.
+    """
+    match = _CHAIN.fullmatch(value)
+    if match is None:
+        return False
+    words = [word.lower() for word in _CHAIN_WORDS.findall(value)]
+    if len(words) == 1:
+        word = words[0]
+        return (
+            value[0].islower()
+            and len(word) >= 16
+            and _TECHNICAL_PARTS.search(word) is None
+            and _ENGLISH_ENDS.search(word) is None
+        )
+    return (
+        len(words) >= least
+        and min(map(len, words)) >= 3
+        and (match["sign"] is None or value.islower() or all(part[:1].isupper() for part in value.split(match["sign"])))
+        and not any(word in _TECHNICAL or word.rstrip("s") in _TECHNICAL for word in words)
+    )
+
+
+WORDS = (
+    *("pass", "secret", "token", "credential", "pwd", "auth", "key", "sess", "_pat"),
+    *("pw", "psk", "kennwort", "contrase", "geheim", "senha", "wachtwoord", "pin"),
+)
+"""What is part of every such name, in small letters."""
+_KEYS = (
+    "api",
+    "access",
+    "private",
+    "auth",
+    "encryption",
+    "signing",
+    "account",
+    "master",
+    "license",
+    "secret",
+    "hmac",
+    "jwt",
+    "cipher",
+    "cookie",
+    "session",
+    "storage",
+    "shared",
+    "webhook",
+)
+_JOINTS = 13  # as many dashes, underlines or blanks may part "api" and "key" in `is_begun`
+BEHIND = r"(?=[\"'`\s:=>\])\\]|\Z)"
+_PIN = r"(?:[_-]pin|pin[_-]?code)"
+ANY_WORD = (
+    rf"(?:pass|secret|token|credential|pwd|authorization|auth{BEHIND}|(?:{'|'.join(_KEYS)})[ _-]{{0,{_JOINTS}}}key"
+    rf"|[_-]key{BEHIND}|key-data{BEHIND}|_pat{BEHIND}|sess(?:ion)?_?id{BEHIND}"
+    rf"|pw{BEHIND}|psk{BEHIND}|kennwort|contrase|geheim|senha{BEHIND}|wachtwoord|{_PIN}{BEHIND})"
+)
+"""A word of such a name in a text of small letters; nothing a name has to have is missing."""
+QUOTE = r"\\{0,2}[\"'`]"
+NAME_CHARS = r"A-Za-z0-9_.ñÑ-"
+NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])}}]){{0,2}}[ \t]{{0,16}}"
+HALF_A_NAME = rf"(?:{'|'.join(_KEYS)})(?=[ \t]*\Z)"
+"""The first of two words that are a name together, at the end of a text."""
+
+_ENDS = LazyRegex(
+    r"(?:password|passwd|passphrase|passcode|passwort|motdepasse|kennwort|contraseña|contrasena|senha|wachtwoord|geheimnis"
+    r"|secrets?|token|apikey|accesskey|secretkey|secretkeybase|privatekey"
+    r"|credentials?|pwd|(?:db|user|smtp|mail|admin|ftp|root|redis|mysql|pg|ssh|become|sudo|login|ldap|bind|http|proxy|wifi"
+    r"|key|store|truststore|keystore|rabbitmq|mongo|postgres|vault|imap|pop3?|remote|auth|sasl|jdbc|sql|vpn|ipmi|bmc|sip|mqtt"
+    r"|amqp|kafka|elastic|jenkins|git|svn|svc|service|cert|pfx|account|socks|sftp|cifs|smb|web|default|initial|temp|router"
+    r"|archive|ap|sa|su|net|app|api|backup|require|client|session|secret|proxyuser)pass|\Apass|pw|psk|presharedkey|subscriptionkey|secret(?:id|string|answer)|authtok"
+    r"|authkey|encryptionkey|signingkey|accountkey|clientkeydata|keydata|pincode"
+    r"|masterkey|authorization|licensekey|(?:secret|token|password)value)"
+    r"(?:prod|production|dev|staging|test|live|old|new|primary|secondary|confirm|confirmation|repeat|v?\d{1,3})?\Z"
+)
+_IN_CAPITALS = LazyRegex(
+    r"(?:\A|_)(?:PASSWORD|PASSWD|PASS|SECRET|TOKEN|API_?KEY)(?:_(?:PROD|DEV|STAGING|TEST|LIVE|V?\d+))?\Z"
+)
+_PLACES = (
+    "next prev previous page continuation pagination cursor sync stop start end pad eos bos unk mask num max min total"
+    " special public cancellation last current first skip expected syntax line n iterator resume lookahead peek lock"
+)
+_OF_PLACES = frozenset(_PLACES.split())
+"""What a token is called that marks a place in a text or a list."""
+_NOT_SECRET = LazyRegex(
+    rf"(?:(?:{'|'.join(_PLACES.split())})+|per|cls|sep|this|string|name|number|publickey)token\d{{0,3}}"
+    r"|.*public(?:access|api|encryption|signing)key|.*enc?pwd|oldpwd",
+    needs="token pwd public",
+)
+_NAME_WORDS = LazyRegex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_MAYBE = LazyRegex(
+    r"[A-Z0-9_]+_(?:KEY|PAT|AUTH|PASS|PIN)\Z|(?:\A|[_.-])auth\Z|(?:PHPSESS|JSESSION|SESSION|session)_?(?:ID|Id|id)\Z|connect\.sid\Z"
+    r"|[A-Za-z0-9]_[Pp]ass\Z|[a-z]Pass\Z|(?:hmac|jwt|aes|crypt|cipher|cookie|session|storage|shared|consumer|subscription|deploy|webhook"
+    r"|service|admin|app|application|stripe|openai|client)_?-?[Kk]ey\Z|[A-Za-z0-9_-]*(?:[Tt]okens|_TOKENS|[Pp]asswords|PASSWORDS"
+    r"|[Kk]eys|_KEYS|_pin)\Z"
+)
+_OPEN_KEY = LazyRegex(r"PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|CACHE|SITE|PUBLISHABLE|IDEMPOTENCY|HOT|REG|ROW|INDEX")
+_PASSWORD_WORDS = ("pass", "pwd", "kennwort", "contrase", "senha", "wachtwoord", "psk")
+# Names that grammars, parsers and messages use for other things as well.
+_GENERIC = frozenset("token secret secrets credential credentials authorization privatekey".split())
+
+
+def is_begun(lowered: str, place: int, word: str) -> bool:
+    """Whether a word of `WORDS`, found at a place of a text in small letters, may be part of a name that counts."""
+    end = place + len(word)
+    if word == "key":
+        before = lowered[max(0, place - _JOINTS - 3) : place]
+        return before.endswith(("_", "-")) or before.rstrip("_- ").endswith(_KEYS)
+    if word in ("auth", "_pat", "pw", "psk", "senha"):
+        return lowered.startswith("authorization", place) or not lowered[end : end + 1].isalnum()
+    if word == "pin":
+        return lowered.startswith(("code", "_code", "-code"), end) or (
+            lowered[place - 1 : place] in ("_", "-") and not lowered[end : end + 1].isalnum()
+        )
+    return True
+
+
+@lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Whether the last words of a name mean a secret: `db_password`, `apiKey`, `SECRET_KEY_BASE`, `config.token`."""
+    plain = _plain(name)
+    if _NOT_SECRET.fullmatch(plain) or ("token" in plain and _marks_place(name)):
+        return False
+    if _ENDS.search(plain):
+        return True
+    return is_environment_name(name) and _IN_CAPITALS.search(name) is not None
+
+
+def may_be_secret_name(name: str) -> bool:
+    """Whether a name means a secret only where its value looks random: `MY_KEY`, `auth`, a session's cookie."""
+    return (
+        _MAYBE.search(name) is not None
+        and _OPEN_KEY.search(name) is None
+        and not _NOT_SECRET.fullmatch(_plain(name))
+        and not _marks_place(name)
+    )
+
+
+def is_generic(name: str) -> bool:
+    """Whether a name by itself may mean other things than a secret, as the `token` of a grammar."""
+    return _plain(name) in _GENERIC
+
+
+def is_environment_name(name: str) -> bool:
+    """Whether a name is written as those of an environment are, or as a flag's."""
+    return name.isupper() or name.startswith("--")
+
+
+def get_secret_kind(name: str) -> str:
+    """What the value of a name is called where it was."""
+    lowered = name.lower()
+    if any(word in lowered for word in _PASSWORD_WORDS) or lowered.endswith("pw"):
+        return "password"
+    if "authorization" in lowered:
+        return "authorization"
+    return "token" if "token" in lowered else "secret"
+
+
+def list_env_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of variables with secret-looking names, to be redacted wherever they appear; longest first.
+
+    Values under 12 characters, paths, URLs and placeholders are left out: they would hide ordinary text.
+    """
+    found = {
+        value
+        for name, value in env.items()
+        if is_secret_name(name)
+        and len(value) >= 12
+        and not value.startswith(("/", "~", "http://", "https://"))
+        and not is_placeholder(value)
+        and compute_entropy(value) >= 2.5
+    }
+    return tuple(sorted(found, key=lambda value: (-len(value), value)))
+
+
+def _marks_place(name: str) -> bool:
+    """Whether a name is that of a token that marks a place: `nextPageToken`, `eos_token`."""
+    words = [word.lower() for word in _NAME_WORDS.findall(name)]
+    return any(after.startswith("token") and before in _OF_PLACES for before, after in pairwise(words))
+
+
+def _plain(name: str) -> str:
+    last = name.rstrip(".-").rsplit(".", 1)[-1]
+    return last.replace("_", "").replace("-", "").replace(" ", "").lower()

@@ -1,0 +1,297 @@
+"""Checks of a parse: compare the two readers of a line, and name what the bash grammar did not account for. Pure."""
+
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from clio.security.shell import command_line as shell_state
+from clio.security.shell.command_line import DECLARES, Word
+from clio.security.shell.hand_parser import Outline
+from clio.security.shell.wrappers import SHELLS, reads_input
+from clio.text.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+
+Words = tuple[Word, ...]
+
+
+def same_calls(outline: Outline, seen: Mapping[int, Words]) -> bool:
+    """Whether the same calls begin at the same places, with the same words."""
+    found = {place: _plain(words) for place, words in seen.items() if words}
+    own = {place: _plain(words) for place, words in outline.calls.items()}
+    return own.keys() == found.keys() and all(
+        len(words) == len(found[place]) and all(map(_alike, words, found[place])) for place, words in own.items()
+    )
+
+
+def same_redirects(outline: Outline, seen: Mapping[int, tuple[str, Word]]) -> bool:
+    """Whether the same files are read and written at the same places."""
+    return outline.redirects.keys() == seen.keys() and all(
+        operator == seen[place][0] and _alike(target, seen[place][1])
+        for place, (operator, target) in outline.redirects.items()
+    )
+
+
+def same_inputs(outline: Outline, seen: Mapping[int, str | None]) -> bool:
+    """Whether each shell is fed the same text: a shell runs it."""
+    for place, words in outline.calls.items():
+        if any(_reads(words[start:]) for start in range(len(words))):
+            fed = outline.inputs.get(place)
+            own = outline.documents.get(fed, "") if isinstance(fed, int) else fed
+            other = seen.get(place)
+            if (own if own is None else own.rstrip("\n")) != (other if other is None else other.rstrip("\n")):
+                return False
+    return True
+
+
+def same_settings(outline: Outline, seen: Mapping[int, tuple[str, Word]]) -> bool:
+    """Whether each setting was seen; the other reader also takes parts of arithmetic for some."""
+    return all(
+        place in seen and name == seen[place][0] and (value.dynamic or value.text == seen[place][1].text)
+        for place, (name, value) in outline.settings.items()
+    )
+
+
+def _reads(words: Words) -> bool:
+    """Whether this would be a shell that runs what it reads."""
+    return words[0].text.rsplit("/", 1)[-1] in SHELLS and reads_input(words)
+
+
+def _plain(words: Words) -> Words:
+    """The words of a call as both readers may have them: `[` without its test, the names after `export` sorted."""
+    if words[0] == Word("[", glob=words[0].glob):
+        return (Word("["),)
+    if words[0].text not in DECLARES:
+        return words
+    return (words[0], *sorted((_named(word) for word in words[1:]), key=lambda word: word.text))
+
+
+def _named(word: Word) -> Word:
+    """A name and what it is set to; the value is compared only where it is plain."""
+    name, sign, _ = word.text.partition("=")
+    return Word(f"{name}=", dynamic=True) if sign else word
+
+
+def _alike(own: Word, other: Word) -> bool:
+    """Whether a word of the other reader says no more than this one's."""
+    if own.dynamic or other.dynamic:
+        return other.dynamic
+    return own.text == other.text and other.glob >= own.glob
+
+
+_EXPANDS = ("simple_expansion", "expansion", "command_substitution")
+_CALCULATING = frozenset({"arithmetic_expansion", "c_style_for_statement"})
+# What holds text between its parts that belongs to it.
+_WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
+# What the shell reads up to the end of the line and no further.
+_ON_ONE_LINE = frozenset(
+    {"command", "declaration_command", "unset_command", "redirected_statement", "variable_assignments"}
+    | {"file_redirect", "herestring_redirect", "negated_command"}
+)
+_SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
+_BARE = frozenset({"word", "extglob_pattern", "regex"})
+_SIGN = LazyRegex(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
+_SUBSTITUTION = LazyRegex(r"`|\$\(|[<>]\(")
+_DESCRIPTOR = LazyRegex(r"\d+|\{\w+\}")
+_INDEX = LazyRegex(r"\[(?!\d+\]=)[^\n]*\]\+?=")
+_DOLLARS = frozenset({"simple_expansion", "translated_string"})
+_DOUBLE = LazyRegex(r"\$\(\(")
+_BLANK = LazyRegex(r"(?<!\\)(?:\\\\)*[ \t]")
+_TWICE = LazyRegex(r"\\[$`\\\"]")
+_BROKEN_WORD = LazyRegex(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
+_SEVERAL = LazyRegex(r"\$@|\$\{[@!]|\[@\]|@\}")
+
+
+def find_unaccounted(root: "Node", source: bytes, counted: frozenset[str]) -> list[str]:
+    """What a tree does not account for, in a few words each; none where every byte is understood.
+
+    counted: the variables that hold nothing but a number. Every substitution in the raw text must be one the grammar
+    saw, or stand where the shell does not look.
+    """
+    found: list[str] = []
+    opened: set[int] = set()
+    sums: set[int] = set()
+    quiet: list[tuple[int, int]] = []
+    seen = bytearray(len(source))
+    for node in below(root):
+        if _is_arithmetic(node) and shell_state.calculates(_calculated(node, source), counted):
+            found.append(shell_state.CALCULATES)
+        if node.type == "word" and _BLANK.search(_text(node, source)):
+            found.append("a word holds a blank the shell would part it at")
+        if node.type == "command" and any(
+            before.type == "variable_assignment" and before.end_byte == after.start_byte
+            for before, after in pairwise(node.children)
+        ):
+            found.append("a value and a program are not parted")
+        if any(
+            before.end_byte == after.start_byte and _parted(before, after) for before, after in pairwise(node.children)
+        ):
+            found.append("a word goes on behind a redirect")
+        if _breaks(node, source):
+            found.append("the end of a line parts what the shell grammar joins")
+        if node.type == "array" and any(_INDEX.match(_text(child, source)) for child in node.children):
+            found.append(shell_state.CALCULATES)
+        if node.type == "arithmetic_expansion":
+            sums.add(node.start_byte)
+        if node.type in _DOLLARS and source[node.start_byte + 1 : node.start_byte + 2].isspace():
+            found.append("a lone $ may part words otherwise")
+        if node.type == "file_descriptor" and not _DESCRIPTOR.fullmatch(_text(node, source)):
+            found.append("the word before a redirect is taken for its number")
+        if node.type == "heredoc_end" and not _ends_its_line(node, source):
+            found.append("a here-document may go on behind its end")
+        if node.type in ("`", "$(", "$((", "((", "<(", ">("):
+            opened.update((node.start_byte, node.end_byte - len(node.type)))
+        elif node.type in ("raw_string", "ansi_c_string", "comment") or _literal_heredoc(node, source):
+            quiet.append((node.start_byte, node.end_byte))
+        size = node.end_byte - node.start_byte
+        if (dash := lone_dash(node, source)) is not None:
+            seen[dash] = ord("x")
+        if not node.child_count or node.type in _WHOLE:
+            seen[node.start_byte : node.end_byte] = b"x" * size
+        elif node.type == "command_substitution":  # even in a text, its parts must be accounted for one by one
+            seen[node.start_byte : node.end_byte] = bytes(size)
+            if source[node.start_byte : node.start_byte + 1] == b"`" and _TWICE.search(_text(node, source)):
+                found.append("backslashes in backquotes are taken off twice")
+        if node.type == "comment" and source[node.start_byte - 1 : node.start_byte].strip(b" \t\n;&|()"):
+            found.append("a comment may not be one")
+    if b"<<" in source and b"\n\\\n" in source:
+        found.append("a here-document may begin otherwise")
+    if any(each.type == "test_command" and _redirects(each, source) for each in below(root)):
+        found.append("a redirect stands inside a test")
+    skipped = bytes(0 if mark else byte for mark, byte in zip(seen, source, strict=True))
+    if _SKIPPED.search(skipped):
+        found.append("the shell grammar left a part of it out")
+    visible = bytearray(source)
+    for start, end in quiet:
+        visible[start:end] = b"_" * (end - start)
+    return [*found, *_raw_look(visible.decode("latin-1"), opened, sums)]
+
+
+def _raw_look(shown: str, opened: set[int], sums: set[int]) -> list[str]:
+    """What the text says that stands where the shell looks; the substitutions and the sums the grammar saw."""
+    found = [why] if (why := shell_state.explain_hidden_effect(shown)) else []
+    if any(match.start() not in sums and not _escaped(shown, match.start()) for match in _DOUBLE.finditer(shown)):
+        found.append("it may be arithmetic, or a shell in a shell")
+    if _BROKEN_WORD.search(shown):
+        found.append("a word goes on over the end of a line")
+    places = (match.start() for match in _SUBSTITUTION.finditer(shown))
+    if any(place not in opened and not _escaped(shown, place) for place in places):
+        found.append("a substitution could not be followed")
+    return found
+
+
+def is_test_node_unsafe(node: "Node", source: bytes, counted: frozenset[str]) -> bool:
+    """Whether a test may run what stands in its texts and variables; those in `counted` hold a number."""
+    inside = list(below(node))
+    literals = [_text(each, source) for each in inside if each.type in ("raw_string", "ansi_c_string")]
+    splits = any(
+        each.type in _EXPANDS
+        and (not _in_string(each, node) or _SEVERAL.search(_text(each, source)))
+        and _text(each, source) not in ("$#", "$?", "$$", "$!")
+        and _text(each, source).strip("${}") not in counted
+        for each in inside
+    )
+    return shell_state.is_test_unsafe(_text(node, source), literals, counted, splits=splits)
+
+
+def _redirects(node: "Node", source: bytes) -> bool:
+    """Whether a sign stands bare in a `[ … ]`, where it makes or reads a file, or ends it, and compares nothing."""
+    if node.children[0].type != "[":
+        return False
+    inside = list(below(node))
+    compared = (each for each in inside if each.parent is not None and each.parent.type == "binary_expression")
+    bare = (each for each in inside if each.type in _BARE and not each.child_count)
+    return any(not each.is_named and set("<>") & set(each.type) for each in compared) or any(
+        _SIGN.search(_text(each, source)) for each in bare
+    )
+
+
+def _parted(before: "Node", after: "Node") -> bool:
+    """Whether a word that touches what is before it may belong to the file, the text or the end of a redirect."""
+    if before.type not in ("file_redirect", "herestring_redirect", "heredoc_start"):
+        return False
+    return after.is_named and not after.type.endswith("_redirect") and after.type != "heredoc_body"
+
+
+def lone_dash(node: "Node", source: bytes) -> int | None:
+    """Where a `-` stands before a here-document, which the grammar leaves out of `python -  <<E`; None for nowhere."""
+    if node.type != "redirected_statement" or len(node.children) < 2:
+        return None
+    body, after = node.children[:2]
+    gap = source[body.end_byte : after.start_byte]
+    if (
+        body.type not in ("command", "list")
+        or after.type != "heredoc_redirect"
+        or gap.strip(b" \t") != b"-"
+        or gap[:1] == b"-"
+    ):
+        return None
+    return body.end_byte + gap.index(b"-")
+
+
+def below(node: "Node") -> Iterator["Node"]:
+    """All nodes under one, without recursion."""
+    waiting = [node]
+    while waiting:
+        current = waiting.pop()
+        yield current
+        waiting.extend(current.children)
+
+
+def _text(node: "Node", source: bytes) -> str:
+    return source[node.start_byte : node.end_byte].decode("utf-8", "surrogatepass")
+
+
+def _is_arithmetic(node: "Node") -> bool:
+    return node.type in _CALCULATING or (node.type == "compound_statement" and node.children[0].type == "((")
+
+
+def _calculated(node: "Node", source: bytes) -> str:
+    """What a node calculates: all of it, or of a loop the part before its body."""
+    body = node.child_by_field_name("body")
+    end = body.start_byte if body is not None else node.end_byte
+    text = source[node.start_byte : end].decode("utf-8", "surrogatepass")
+    return text.removeprefix("$").removeprefix("for").rstrip().removesuffix("do")
+
+
+def _literal_heredoc(node: "Node", source: bytes) -> bool:
+    """Whether a here-document's body is taken as it stands, because its delimiter is quoted."""
+    if node.type != "heredoc_body" or node.parent is None:
+        return False
+    starts = [child for child in node.parent.children if child.type == "heredoc_start"]
+    return any(mark in source[start.start_byte : start.end_byte] for start in starts for mark in (b"'", b'"', b"\\"))
+
+
+def _breaks(node: "Node", source: bytes) -> bool:
+    """Whether a line ends between two words the shell reads only up to there, and is not continued."""
+    single = node.type == "test_command" and node.children[0].type == "["
+    if node.type not in _ON_ONE_LINE and not single:
+        return False
+    joins = [pair for each in (below(node) if single else (node,)) for pair in pairwise(each.children)]
+    gaps = (source[before.end_byte : after.start_byte] for before, after in joins)
+    return any(b"\n" in gap.replace(b"\\\n", b"") for gap in gaps)
+
+
+def _in_string(node: "Node", end: "Node") -> bool:
+    """Whether a node stands in double quotes, or inside an expansion, below another one."""
+    while node.parent is not None and node.parent != end:
+        node = node.parent
+        if node.type in ("string", "expansion", "command_substitution"):
+            return True
+    return False
+
+
+def _ends_its_line(node: "Node", source: bytes) -> bool:
+    """Whether the end of a here-document stands alone on its line, as the shell wants it."""
+    before = source[: node.start_byte].rsplit(b"\n", 1)[-1]
+    after = source[node.end_byte : node.end_byte + 1]
+    tabs = node.parent is not None and node.parent.children[0].type == "<<-"
+    return after in (b"", b"\n") and not (before.strip(b"\t") if tabs else before)
+
+
+def _escaped(text: str, place: int) -> bool:
+    before = text[:place]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1

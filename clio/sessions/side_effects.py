@@ -1,0 +1,124 @@
+"""What a tool call did, where the tool itself did not say: read from its name, its arguments and its output."""
+
+import re
+from typing import Any, cast
+
+import msgspec
+
+from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
+from clio.text.commit_lines import commit_lines, runs_commit
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
+
+READERS = frozenset({"read_file", "read", "view", "open_file", "open", "cat"})
+_WRITERS = frozenset(
+    "write_file edit_file write edit create_file create str_replace insert multiedit notebookedit write_to_file "
+    "replace_in_file append_file replace_string multi_replace_string insert_at_line undo_edit".split()
+)
+_DELETERS = frozenset({"delete_file", "remove_file"})
+_MOVERS = frozenset({"rename_file", "move_file"})
+_ASKERS = frozenset({"ask_user", "user_collaboration", "request_input", "askuserquestion"})
+RUNNERS = frozenset({"run_command", "bash", "shell", "exec", "execute"})
+EDITORS = _WRITERS | _DELETERS | _MOVERS | {"apply_patch"}
+"""Names, in small letters, of tools that read files, run commands, and change files; clio's own and other agents'."""
+_PATCHED = LazyRegex(r"^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b/)?)(\S.*?)\s*$", re.MULTILINE)
+# Tools that are several in one: what they do stands in an argument.
+_FAMILIES = {
+    "file_operations": "operation",
+    "terminal_operations": "operation",
+    "version_control": "operation",
+    "user_collaboration": "operation",
+    "git": "operation",
+    "str_replace_editor": "command",
+}
+_PATHS = ("path", "file_path", "notebook_path", "filename", "file", "old_path")
+_MOVED_TO = ("new_path", "destination", "to")
+_QUESTIONS = ("question", "message")
+_EXIT_CODE = LazyRegex(
+    r"^\W{0,3}(?:(?:process|command|shell) )?exit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I
+)
+
+
+def deeds_of(call: ToolCall, result: ToolMessage) -> Deeds:
+    """The deeds of one call: its own account, else what can be told for certain. A failed call has done nothing."""
+    if result.deeds is not None:
+        return result.deeds
+    arguments = call_arguments(call)
+    name = tool_of(call.name, arguments)
+    if name in RUNNERS:
+        return _of_command(_word(arguments, ("command",)), result)
+    if not result.ok:
+        return Deeds()
+    if name in _ASKERS:
+        return Deeds(question=_word(arguments, _QUESTIONS), answer=result.content)
+    if name == "commit":
+        return Deeds(commits=commits_in(result.content))
+    return _of_file(name, arguments)
+
+
+def tool_of(name: str, arguments: dict[str, Any]) -> str:
+    """The name of a tool in small letters; of one that is several in one, what it was told to do."""
+    name = name.casefold()
+    return (_word(arguments, (_FAMILIES[name],)).casefold() or name) if name in _FAMILIES else name
+
+
+def _of_file(name: str, arguments: dict[str, Any]) -> Deeds:
+    path = _word(arguments, _PATHS)
+    if not path:
+        return Deeds()
+    if name in READERS:
+        return Deeds(read=(path,))
+    if name in _WRITERS:
+        return Deeds(changed=(FileDeed(path=path, kind="update"),))
+    if name in _DELETERS:
+        return Deeds(changed=(FileDeed(path=path, kind="delete"),))
+    if name in _MOVERS:
+        return Deeds(changed=(FileDeed(path=path, kind="move", moved_to=_word(arguments, _MOVED_TO)),))
+    return Deeds()
+
+
+def _of_command(command: str, result: ToolMessage) -> Deeds:
+    if not command:
+        return Deeds()
+    commits = commits_in(result.content) if runs_commit(command) else ()
+    return Deeds(command=command, exit_code=_exit_code(result), commits=commits)
+
+
+def _exit_code(result: ToolMessage) -> int:
+    """As the result's summary, first or last line says; else by whether it is called a success."""
+    text = result.content.strip()
+    for line in (result.summary, text.partition("\n")[0], text.rpartition("\n")[2]):
+        code = _EXIT_CODE.match(line.strip())
+        if code:
+            return int(code["code"])
+    return 0 if result.ok else 1
+
+
+def commits_in(output: str) -> tuple[Commit, ...]:
+    """The commits that the output of `git commit` reports: lines such as `[main 1a2b3c4] fix: add adds`."""
+    return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
+
+
+def patched_paths(arguments: dict[str, Any]) -> list[str]:
+    """The paths a patch in the arguments is to change, each once, in its order; none where there is no patch."""
+    texts = (arguments.get(key) for key in ("patch", "input", "diff"))
+    found = (path for text in texts if isinstance(text, str) for path in _PATCHED.findall(text))
+    return list(dict.fromkeys(found))
+
+
+def path_of(arguments: dict[str, Any]) -> str:
+    """The file the arguments of a call name; "" where they name none."""
+    return _word(arguments, _PATHS)
+
+
+def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
+    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
+
+
+def call_arguments(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call; none where they are no JSON object."""
+    try:
+        arguments = decode_json(call.arguments)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return {}  # the call itself failed for it, and its result says so
+    return cast("dict[str, Any]", arguments) if isinstance(arguments, dict) else {}

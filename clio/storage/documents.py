@@ -1,0 +1,253 @@
+"""Versioned JSON documents that several clios share, and small files of what was learned."""
+
+import errno
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from clio.errors import CorruptDocument, NewerDocument, StorageError
+from clio.storage.files import make_folder, read_regular, write_atomic
+from clio.storage.locks import FileLock, cause
+from clio.text.json_data import decode_json
+
+T = TypeVar("T", bound=Struct)
+Json = dict[str, Any]
+Migration = Callable[[Json], Json]
+
+
+class Format(Struct, Generic[T], frozen=True, kw_only=True):
+    """What a kind of document is: its name, its newest version, the Struct of its fields, the way from older versions.
+
+    type: its fields without `schema` and `version`; each needs a default, so that an empty document is one.
+    migrations: `{1: v1_to_v2, …}`, pure functions of the whole JSON object.
+    unversioned: the version a document has that names none.
+    """
+
+    schema: str
+    version: int
+    type: type[T]
+    migrations: Mapping[int, Migration] = {}
+    unversioned: int = 1
+
+
+class Document(Struct, Generic[T], frozen=True, kw_only=True):
+    """A document's value, and the top-level fields this clio does not know, which a rewrite keeps."""
+
+    value: T
+    unknown: dict[str, Raw] = {}
+
+
+class _Stamp(Struct):
+    version: Raw | UnsetType = UNSET
+
+
+_LARGEST_VERSION = 9_999
+"""Every larger number counts as a version that this clio does not know."""
+
+
+def load(path: Path, kind: Format[T]) -> Document[T] | None:
+    """The document at `path`; None where there is none. Older versions are migrated in memory.
+
+    Raises NewerDocument; CorruptDocument after moving the file aside; OSError.
+    """
+    try:
+        data = read_regular(path)
+    except FileNotFoundError as error:
+        if path.is_symlink():  # what it is to lead to may be on a disk that is not mounted
+            raise OSError(errno.ENOLINK, "it is a link that leads nowhere", str(path)) from error
+        return None
+    try:
+        return decode(data, kind, path)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        moved_to = set_aside(path)
+        raise corrupt(path, moved_to, str(error)) from error
+
+
+def decode(data: bytes, kind: Format[T], path: Path) -> Document[T]:
+    """The document in `data`. `path` is for messages. Raises NewerDocument, or msgspec.DecodeError for damage."""
+    version = stated_version(data, kind.unversioned)
+    refuse_newer(path, version, kind.version)
+    if version < kind.version:
+        old = decode_json(data, type=Json)
+        data = _migrated(old, version, kind)
+    known = {"schema", "version", *kind.type.__struct_encode_fields__}
+    fields = decode_json(data, type=dict[str, Raw])
+    unknown = {name: value.copy() for name, value in fields.items() if name not in known}
+    return Document(value=decode_json(data, type=kind.type), unknown=unknown)
+
+
+def stated_version(data: bytes, unversioned: int = 1) -> int:
+    """The version a JSON object says it has, or `unversioned` where it says nothing.
+
+    Raises msgspec.DecodeError where it says anything but a whole number that can be a version: the file is damaged.
+    """
+    said = decode_json(data, type=_Stamp).version
+    return unversioned if said is UNSET else check_version(decode_json(bytes(said)))
+
+
+def check_version(version: object) -> int:
+    """The version, or one more than the largest that is told apart.
+
+    Raises msgspec.DecodeError for anything that no clio writes as one.
+    """
+    # JSON numbers beyond 64 bits may be floats; what no float can hold is no version.
+    if isinstance(version, int | float) and _LARGEST_VERSION < version <= sys.float_info.max:
+        return _LARGEST_VERSION + 1
+    if type(version) is int and 0 <= version <= _LARGEST_VERSION:
+        return version
+    raise msgspec.ValidationError(f"its version is {str(version)[:40]!r}, which is not a version number")
+
+
+def _migrated(old: Json, version: int, kind: Format[T]) -> bytes:
+    """The document in its newest version. Raises msgspec.DecodeError where an older one is not what it should be."""
+    try:
+        return msgspec.json.encode(migrate(old, version, kind.version, kind.migrations))
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise msgspec.ValidationError(f"it is not what version {version} should be: {error!r}") from error
+
+
+def encode(document: Document[T], kind: Format[T]) -> bytes:
+    """The bytes of a document: indented, in UTF-8, with its schema and version first and unknown fields last."""
+    fields: dict[str, Any] = {"schema": kind.schema, "version": kind.version}
+    for name, encoded in zip(document.value.__struct_fields__, document.value.__struct_encode_fields__, strict=True):
+        fields[encoded] = getattr(document.value, name)
+    return msgspec.json.format(msgspec.json.encode(fields | document.unknown), indent=1) + b"\n"
+
+
+def save(path: Path, kind: Format[T], document: Document[T]) -> None:
+    """Write a document whole. Where others may write it too, `update` is the way. Raises OSError."""
+    make_folder(path.parent)
+    write_atomic(path, encode(document, kind))
+
+
+def update(path: Path, kind: Format[T], change: Callable[[T], T]) -> T:
+    """Lock, read, change, write: two processes updating one document lose nothing. Returns the new value.
+
+    change: gets what is on disk now (an empty document where there is none) and must not remember an older value.
+        Returning the same object writes nothing.
+    Raises what `load` raises; OSError where the document cannot be written; TimeoutError where the lock is not let go.
+    """
+    make_folder(path.parent)
+    with FileLock(path.with_name(path.name + ".lock")):
+        document = load(path, kind) or Document(value=kind.type())
+        value = change(document.value)
+        if value is not document.value:
+            write_atomic(path, encode(Document(value=value, unknown=document.unknown), kind))
+    return value
+
+
+def migrate(document: Json, version: int, newest: int, migrations: Mapping[int, Migration]) -> Json:
+    """Bring a JSON object from `version` to `newest`, one step at a time. Raises KeyError where a step is missing."""
+    for step in range(version, newest):
+        document = migrations[step](document) | {"version": step + 1}
+    return document
+
+
+def refuse_newer(path: Path, version: int, newest: int) -> None:
+    """Raise NewerDocument if `version` is one this clio does not know.
+
+    Raises msgspec.DecodeError for a number that no clio writes as a version: the file is damaged.
+    """
+    if check_version(version) > newest:
+        raise NewerDocument(
+            f"{str(path)!r} was written by a later clio: it has version {version}, and this one knows versions up to "
+            f"{newest}. It is left as it is; update clio to open it."
+        )
+
+
+def set_aside(path: Path, *, keep: bool = False) -> Path | None:
+    """Move a file to `<name>.corrupt-<time>` beside it; None where that cannot be done.
+
+    keep: leave the file under its old name as well, for a writer that will replace it at once.
+    """
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    for number in range(100):
+        target = path.with_name(f"{path.name}.corrupt-{stamp}" + (f"-{number}" if number else ""))
+        if target.exists():
+            continue
+        try:
+            keep_twin(path, target) if keep else path.rename(target)
+        except OSError:
+            return None
+        return target
+    return None
+
+
+def keep_twin(path: Path, target: Path) -> None:
+    """Give a file a second name, or a copy where the file system has no hard links. Raises OSError."""
+    try:
+        os.link(path, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        import shutil
+
+        shutil.copy2(path, target)
+
+
+def describe_damage(cause: str) -> str:
+    """What a decoder found wrong, in the words of a user: only what clio says itself stays as it is."""
+    return cause if cause.startswith(_OWN_CAUSES) or cause[:1].isdigit() else "not valid JSON of this kind"
+
+
+_OWN_CAUSES = ("it", "no ", "nothing ")
+"""How the causes begin that clio states, in lower case; those of the decoder begin with a capital letter."""
+
+
+def corrupt(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
+    """The error that says what became of a document that does not parse."""
+    fate = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
+    return CorruptDocument(
+        f"{str(path)!r} cannot be read ({describe_damage(cause)}); {fate}.", path=path, moved_to=moved_to
+    )
+
+
+class LearnedFile(Generic[T]):
+    """One document. Several clios may use it; each changes only what it learned itself.
+
+    path: None reads and writes nothing. what: the words for what it holds, such as "what models were found to bill".
+    notice: told, once in a run, what is wrong with the file.
+    """
+
+    def __init__(self, path: Path | None, kind: Format[T], what: str, notice: Callable[[str], None]) -> None:
+        self._path = path
+        self._kind = kind
+        self._what = what
+        self._notice = notice
+        self._told = False
+
+    def read(self) -> T | None:
+        """What it holds; None where there is none, or it cannot be read."""
+        if self._path is None:
+            return None
+        try:
+            document = load(self._path, self._kind)
+        except (StorageError, OSError) as error:
+            self._tell(f"{self._what} is not known: {cause(error)}")
+            return None
+        return document.value if document else None
+
+    def change(self, change: Callable[[T], T]) -> None:
+        """Lock, read, merge, write. A change that gives back what it was given writes nothing."""
+        if self._path is None:
+            return
+        try:
+            try:
+                update(self._path, self._kind, change)
+            except CorruptDocument as error:
+                self._tell(f"{self._what} is learned anew: {error}")
+                if error.moved_to is not None:
+                    update(self._path, self._kind, change)
+        except (StorageError, OSError) as error:
+            self._tell(f"{self._what} is not stored: {cause(error)}")
+
+    def _tell(self, sentence: str) -> None:
+        if not self._told:
+            self._told = True
+            self._notice(sentence)

@@ -1,0 +1,122 @@
+"""Texts as points of 384 numbers made by hashing stems, and documents cut into overlapping windows. Pure."""
+
+import math
+import zlib
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+
+from clio.text.lazy_regex import LazyRegex
+from clio.text.vocabulary import SYNONYMS, canonical, stem, terms
+
+DIMENSIONS = 384
+_FEATURES = DIMENSIONS - 1
+_PIECE, _PIECES_SHARE = 4, 0.5
+_COMMON_WEIGHT = 0.45
+_LETTERS = LazyRegex(r"[A-Za-z]+")  # and nothing more: a pattern with the hump in it takes n² steps on a long word
+_HUMP = LazyRegex(r"(?<=[a-z])(?=[A-Z])")
+_PLACES = 2  # of each feature: two features then seldom meet in both
+_IN_COMMON = 0.08
+"""The square of what all vectors have in common; it puts the distance of 1.0 where texts begin to share a subject."""
+_COMMON_WORDS = """
+    able accept actual add after again ago ahead allow almost alone along already also although always among amount
+    answer anyone anything appear apply area around ask away back bad base become before begin behind believe below
+    best better between big bit both bring business bye call care case cause certain change choose clean clear close
+    code come common complete consider continue cool correct cost could couple course create current cut day deal
+    decide describe detail differ different difficult do done down during each early easy eight either else end
+    enough even ever every everyone everything exact example except exist expect explain fact fall far feel few file
+    final find fine first five follow form forward four full general get given go gone good great group grow half
+    hand happen happy hard hear hello help hi high hold hope hour house however hundred idea important include inside
+    instead interest issue item job keep kind know large last late later lead learn least leave less let level life
+    like likely line list little live long longer look lot low main major make mark matter maybe mean might mind
+    minute miss moment month more morning most move much must name near necessary need never new next nice night nine
+    nothing number often ok okay old once one only open order other own page part past pay people perhaps person
+    place plan play please point possible power present pretty probably problem provide put question quick quite
+    rather reach read ready real really reason rest result return right room rule run same save say second see seem
+    send sense separate set seven several short show side similar simple since single six size small something soon
+    sort special specific start state stay step still stop such suppose sure system take team tell ten than thank
+    thing think thirty thought three through throughout thus time today together toward try turn twenty two type
+    under understand until update use usual value very wait want way week welcome well whole within without wonder
+    word work world worth write wrong year yes yesterday yet
+"""
+_COMMON = frozenset(canonical(stem(word)) for word in _COMMON_WORDS.split())
+
+
+def fingerprint() -> str:
+    """Changes whenever the same text would get another vector: words and weights that go into one, in eight digits."""
+    tables = sorted((word, sorted(group)) for word, group in SYNONYMS.items()), sorted(_COMMON)
+    weights = DIMENSIONS, _PIECE, _PIECES_SHARE, _COMMON_WEIGHT, _PLACES, _IN_COMMON, _LETTERS.pattern, _HUMP.pattern
+    return f"{zlib.crc32(repr((tables, weights)).encode()):08x}"
+
+
+def embed(text: str) -> "array[float]":
+    """A unit vector of 384 numbers; all zero for a text without a word."""
+    vector = array("f", bytes(4 * DIMENSIONS))
+    for word, count in Counter(map(canonical, _words(text))).items():
+        weight = (1.0 + math.log(count)) * (_COMMON_WEIGHT if word in _COMMON else 1.0)
+        _put(vector, word, weight)
+        pieces = _pieces(word)
+        for piece in pieces:
+            _put(vector, piece, weight * _PIECES_SHARE / math.sqrt(len(pieces)))
+    norm = math.sqrt(sum(value * value for value in vector))
+    if not norm:
+        return vector
+    scale = 1.0 / (norm * math.sqrt(1.0 + _IN_COMMON))
+    unit = array("f", [value * scale for value in vector])
+    unit[_FEATURES] = math.sqrt(_IN_COMMON / (1.0 + _IN_COMMON))
+    return unit
+
+
+def _words(text: str) -> list[str]:
+    """Stems, and those of the parts of identifiers in camel case."""
+    humped = [word for word in _LETTERS.findall(text) if _HUMP.search(word)]
+    return terms(text) + (terms(" ".join(_HUMP.sub(" ", word) for word in humped)) if humped else [])
+
+
+def _pieces(word: str) -> list[str]:
+    if len(word) <= _PIECE:
+        return []
+    bounded = f"^{word}$"
+    return [bounded[at : at + _PIECE] for at in range(len(bounded) - _PIECE + 1)]
+
+
+def _put(vector: "array[float]", feature: str, weight: float) -> None:
+    data = feature.encode("utf-8", "replace")
+    for place in range(_PLACES):
+        number = zlib.crc32(data, place * 0x9E3779B1 & 0xFFFFFFFF)
+        vector[number % _FEATURES] += weight if number & 0x80000000 else -weight
+
+
+WINDOW_TOKENS, OVERLAP_TOKENS = 512, 128
+LEAST_CHARS = 50
+TOP_K = 3
+_RELATIVE_GATE = 1.10
+
+
+def windows(length: int, size: int = WINDOW_TOKENS, overlap: int = OVERLAP_TOKENS) -> list[tuple[int, int]]:
+    """(start, end) of windows of `size` over `length` tokens, each sharing `overlap` with the one before.
+
+    The last one ends at the end. Raises ValueError unless 0 ≤ overlap < size.
+    """
+    if not 0 <= overlap < size:
+        raise ValueError(f"an overlap of {overlap} does not fit into windows of {size}")
+    found: list[tuple[int, int]] = []
+    start = 0
+    while start < length:
+        end = min(start + size, length)
+        found.append((start, end))
+        if end == length:
+            break
+        start += size - overlap
+    return found
+
+
+def is_worth_keeping(chunk: str) -> bool:
+    """Whether a chunk has more than 50 characters, white space at its ends not counted."""
+    return len(chunk.strip()) > LEAST_CHARS
+
+
+def near_the_best(distances: Sequence[float]) -> list[float]:
+    """Those within 1.10 × the smallest, in their order."""
+    limit = min(distances, default=0.0) * _RELATIVE_GATE
+    return [distance for distance in distances if distance <= limit + 1e-12]

@@ -1,0 +1,105 @@
+"""Counts, money, times and Markdown code as text. Pure."""
+
+import time
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from clio.text.lazy_regex import LazyRegex
+
+
+def format_tokens(count: int) -> str:
+    """A count in at most five characters: "950", "1.2k", "12k", "1.3M"."""
+    if count < 1000:
+        return str(count)
+    if count < 9_950:
+        return f"{count / 1000:.1f}k"
+    if count < 999_500:
+        return f"{round(count / 1000)}k"
+    return f"{count / 1_000_000:.1f}M"
+
+
+def describe_cache_use(read: int, written: int, number: Callable[[int], str] = "{:,}".format) -> str:
+    """What a prompt cache gave and took of a request's input, after the input: " (8,000 cached, 200 written)".
+
+    "" where nothing was read or written.
+    """
+    parts = [f"{number(count)} {word}" for count, word in ((read, "cached"), (written, "written")) if count]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+_TICKS = LazyRegex("`+")
+
+
+def span(text: str) -> str:
+    """Text on one line as code within a sentence; the blanks at its ends are those Markdown takes away."""
+    ticks = "`" * (_longest(text) + 1)
+    return f"{ticks} {text} {ticks}" if "`" in text or text != text.strip() else f"{ticks}{text}{ticks}"
+
+
+def block(text: str, language: str = "") -> str:
+    """Text of any lines, without its last line end, as a block of code."""
+    fence = "`" * max(3, _longest(text) + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def _longest(text: str) -> int:
+    return max(map(len, _TICKS.findall(text)), default=0)
+
+
+MICROS = 1_000_000
+"""Micro-dollars in a dollar."""
+_AMOUNT = LazyRegex(r"([0-9]{0,6})(?:\.([0-9]*))?")
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What requests cost: what is known in micro-dollars, and the tokens whose price nobody knows."""
+
+    micro_dollars: int = 0
+    unpriced_tokens: int = 0
+
+    def __add__(self, other: "Cost") -> "Cost":
+        return Cost(
+            micro_dollars=self.micro_dollars + other.micro_dollars,
+            unpriced_tokens=self.unpriced_tokens + other.unpriced_tokens,
+        )
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is all that was spent."""
+        return not self.unpriced_tokens
+
+    @property
+    def text(self) -> str:
+        """For a line: "$0.021", "$0.021+" where there is more of unknown price, "" where nothing is known."""
+        if self.is_known:
+            return format_money(self.micro_dollars)
+        return f"{format_money(self.micro_dollars)}+" if self.micro_dollars else ""
+
+
+def format_money(micro_dollars: int) -> str:
+    """An amount with the digits that matter: "$0", "$0.0021", "$0.021", "$0.50", "$1,234.50"."""
+    if micro_dollars <= 0:
+        return "$0"
+    if micro_dollars < 50:
+        return "<$0.0001"
+    places = 4 if micro_dollars < 10_000 else 3 if micro_dollars < MICROS else 2
+    text = f"{micro_dollars / MICROS:,.{places}f}"
+    return "$" + (text[:-2] + text[-2:].rstrip("0") if places == 4 else text.removesuffix("0") if places == 3 else text)
+
+
+def micros_of(dollars: str) -> int:
+    """Micro-dollars of an amount such as "0.25" or ".5", rounded. Raises ValueError for what is none."""
+    found = _AMOUNT.fullmatch(dollars.strip().replace("_", ""))
+    if found is None or not (found[1] or found[2]):
+        raise ValueError(f"{dollars!r} is no amount of dollars below a million")
+    digits = (found[2] or "").ljust(7, "0")
+    return int(found[1] or "0") * MICROS + int(digits[:6]) + (digits[6] >= "5")
+
+
+def format_stored_time(form: str, seconds: float, unknown: str = "–") -> str:
+    """Seconds since the epoch by this machine's clock, as `time.strftime` has it; `unknown` where that is no time."""
+    try:
+        return time.strftime(form, time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return unknown

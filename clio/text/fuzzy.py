@@ -1,0 +1,246 @@
+"""Fuzzy matching of typed characters with names, and edit distance of mistyped words. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+
+_LONGEST = 60  # what is longer is a sentence, and would take long
+
+
+def nearest_name(word: str, names: Iterable[str]) -> str | None:
+    """The name with the fewest slips; None where no name is near. Of several the first with the same first letter.
+
+    Near are one slip, two in words of five letters and more, and a third of the letters in longer ones.
+    """
+    known = [name for name in names if abs(len(name) - len(word)) <= allowed(word, name)]
+    if not word or not known or len(word) > _LONGEST:
+        return None
+    counted = {name: slips(word, name) for name in known}
+    best = min(known, key=lambda name: (counted[name], name[:1] != word[:1], abs(len(name) - len(word))))
+    return best if counted[best] <= allowed(word, best) else None
+
+
+def allowed(one: str, other: str) -> int:
+    """How many slips may lie between two words for one to have been meant by the other; of one letter, none."""
+    letters = min(len(one), len(other))
+    return 0 if letters < 2 else 1 if letters < 5 else max(2, letters // 3)
+
+
+def slips(one: str, other: str) -> int:
+    """Letters to add, leave out, change or swap with their neighbour to make one word the other.
+
+    Source: the optimal string alignment distance (Damerau 1964).
+    """
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, 1):
+        line = [row]
+        for column, there in enumerate(other, 1):
+            cost = min(last[column] + 1, line[column - 1] + 1, last[column - 1] + (letter != there))
+            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == there:
+                cost = min(cost, before[column - 2] + 1)
+            line.append(cost)
+        before, last = last, line
+    return last[-1]
+
+
+WORD_START = 8.0
+CONSECUTIVE = 9.0
+IN_BASENAME = 3.0
+BASENAME_START = 10.0
+BASENAME_WHOLE = 30.0
+EXACT_CASE = 0.5
+_GAP, _MAX_GAP = 0.3, 4.0
+_LENGTH = 0.05  # a character of the name costs so much: of two equal matches the shorter name is meant
+_SCORED = 250
+"""Names that are scored in full for one query; with more matches the likelier ones are picked by cheaper signs."""
+_SEPARATORS = "/_-. \\:"
+
+
+def score(query: str, name: str) -> float | None:
+    """How well a name answers a query; None where its characters are not in it in that order. Higher is better.
+
+    Only scores of one query compare. Blanks in the query are ignored; an empty query matches everything.
+    """
+    wanted = "".join(query.split())
+    smart = _is_exact(wanted)
+    text = name if smart else name.lower()
+    if not wanted:
+        return -_LENGTH * len(name)
+    base = name.rstrip("/").rfind("/") + 1
+    placed = _places(wanted, text, name, base)
+    if placed is None:
+        return None
+    total = -_LENGTH * len(name)
+    before = -2
+    for char, at in zip(wanted, placed, strict=True):
+        total += 1.0 + (IN_BASENAME if at >= base else 0.0) + (WORD_START if _starts_word(name, at) else 0.0)
+        total += EXACT_CASE if name[at] == char else 0.0
+        if at == before + 1:
+            total += CONSECUTIVE
+        elif before >= 0:
+            total -= min(_GAP * (at - before - 1), _MAX_GAP)
+        before = at
+    if placed[0] == base:
+        total += BASENAME_START
+        stem = text[base:].rstrip("/")
+        if wanted in (stem, stem.rpartition(".")[0]):
+            total += BASENAME_WHOLE
+    return total
+
+
+class FuzzyNames:
+    """Many names that are searched again and again while somebody types. Not for several threads at once.
+
+    Names that match one query are all that a longer query beginning with it can match, so each further key looks at
+    fewer of them.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        ordered = sorted(set(names), key=lambda name: (name.count("/"), len(name), name))
+        self._exact = {name: name for name in ordered}
+        # Of most projects all names are small already: they are held once.
+        self._folded = _folded(ordered) if any(name != name.lower() for name in ordered) else self._exact
+        self._whole = {False: ordered if self._folded is self._exact else list(self._folded), True: ordered}
+        self._joined: dict[bool, str] = {}
+        self._narrowed: tuple[str, list[str]] = ("", self._whole[False])
+
+    @cached_property
+    def _bases(self) -> dict[str, str]:
+        """The last part of each text; made when somebody first searches, for many never do."""
+        return {text: text.rstrip("/").rpartition("/")[2] for text in (*self._folded, *self._exact)}
+
+    def __len__(self) -> int:
+        return len(self._exact)
+
+    def best(self, query: str, limit: int, boosts: Mapping[str, float] | None = None) -> list[str]:
+        """The `limit` best names for a query, best first.
+
+        boosts: points added to the score of single names, such as those used a moment ago; they come first for an
+        empty query.
+        """
+        wanted = "".join(query.split())
+        boosts = boosts or {}
+        name_of = self._exact if _is_exact(wanted) else self._folded
+        ranked: list[tuple[float, str]] = []
+        used = [name for name in boosts if name in self._exact]
+        likely = [name_of[text] for text in _likely(self._matching(wanted), wanted, self._bases)]
+        for name in dict.fromkeys((*used, *likely)):
+            points = score(wanted, name)
+            if points is not None:
+                ranked.append((-points - boosts.get(name, 0.0), name))
+        ranked.sort()
+        return [name for _, name in ranked[:limit]]
+
+    def _matching(self, wanted: str) -> list[str]:
+        """The texts of all names that hold the query's characters in its order."""
+        exact = _is_exact(wanted)
+        before, pool = self._narrowed
+        if not before or not wanted.startswith(before) or exact != _is_exact(before):
+            before, pool = "", self._whole[exact]
+        if wanted != before:
+            if len(wanted) == 1:
+                pool = [text for text in pool if wanted in text]
+            else:
+                joined = "\n".join(pool) if before else self._whole_text(exact)
+                pool = re.findall(f"^{_pattern(wanted)}.*$", joined, re.MULTILINE)
+            self._narrowed = (wanted, pool)
+        return pool
+
+    def _whole_text(self, exact: bool) -> str:
+        if exact not in self._joined:
+            self._joined[exact] = "\n".join(self._whole[exact])
+        return self._joined[exact]
+
+
+def _folded(ordered: Sequence[str]) -> dict[str, str]:
+    """The names by how they are searched: in small letters, but for a second one that would be the same so."""
+    folded: dict[str, str] = {}
+    for name in ordered:
+        small = name.lower()
+        folded.setdefault(name if small == name or small in folded else small, name)
+    return folded
+
+
+def _likely(found: list[str], wanted: str, bases: Mapping[str, str]) -> Sequence[str]:
+    """At most `_SCORED` of the texts: those whose last part begins with the query, holds it, begins like it; others."""
+    if len(found) <= _SCORED:
+        return found
+    chosen: dict[str, None] = {}
+    if wanted:
+        first = wanted[0]
+        for picked in (
+            (text for text in found if bases[text].startswith(wanted)),
+            (text for text in found if wanted in bases[text]),
+            (text for text in found if bases[text].startswith(first)),
+        ):
+            chosen.update(dict.fromkeys(islice(picked, _SCORED)))
+            if len(chosen) >= _SCORED:
+                break
+    chosen.update(dict.fromkeys(islice(found, max(_SCORED - len(chosen), 0))))
+    return list(chosen)
+
+
+def _is_exact(query: str) -> bool:
+    return query != query.lower()
+
+
+def _pattern(wanted: str) -> str:
+    """A regular expression for the subsequence that never has to go back: each gap is free of the next character."""
+    return "".join(f"[^\\n{re.escape(char)}]*{re.escape(char)}" for char in wanted)
+
+
+def _starts_word(name: str, at: int) -> bool:
+    before = name[at - 1] if at else "/"
+    return before in _SEPARATORS or (name[at].isupper() and before.islower())
+
+
+def _places(wanted: str, text: str, name: str, base: int) -> list[int] | None:
+    """Where the characters fall: in one piece in the last part, else word by word there, else anywhere."""
+    whole = text.find(wanted, base)
+    starts = whole
+    while starts >= 0 and not _starts_word(name, starts):
+        starts = text.find(wanted, starts + 1)
+    at = starts if starts >= 0 else whole
+    if starts < 0:
+        by_word = _by_words(wanted, text, name, base)
+        if by_word is not None:
+            return by_word
+    if at >= 0:
+        return list(range(at, at + len(wanted)))
+    within = _by_words(wanted, text, name, 0) or _greedy(wanted, text, base)
+    if within is not None:
+        return within
+    at = text.rfind(wanted)
+    return list(range(at, at + len(wanted))) if at >= 0 else _greedy(wanted, text, 0)
+
+
+def _by_words(wanted: str, text: str, name: str, start: int) -> list[int] | None:
+    """Places where every piece of the query begins a word, taking as much of each word as fits; None where none."""
+    places: list[int] = []
+    at = start
+    for char in wanted:
+        if places and places[-1] + 1 < len(text) and text[places[-1] + 1] == char:
+            at = places[-1] + 1
+        else:
+            at = text.find(char, at)
+            while at >= 0 and not _starts_word(name, at):
+                at = text.find(char, at + 1)
+            if at < 0:
+                return None
+        places.append(at)
+        at += 1
+    return places
+
+
+def _greedy(wanted: str, text: str, start: int) -> list[int] | None:
+    """The leftmost places from `start` on."""
+    places: list[int] = []
+    at = start - 1
+    for char in wanted:
+        at = text.find(char, at + 1)
+        if at < 0:
+            return None
+        places.append(at)
+    return places

@@ -1,0 +1,416 @@
+"""Words of questions and memories: tokens, stop words, stems, synonyms, identifiers, misspellings. Pure."""
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache, lru_cache
+
+from msgspec import Struct
+
+from clio.text.lazy_regex import LazyRegex
+
+_NAME = LazyRegex(r"[A-Za-z0-9]{4,80}")
+_HUMP = LazyRegex(r"[a-z][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z]{3}\d")
+_PART = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_LEAST = 3
+
+
+def parts(text: str) -> list[str]:
+    """The parts of three letters or more of names that have several, folded; a plain word has none."""
+    return [
+        part.lower()
+        for name in _NAME.findall(text)
+        if _HUMP.search(name)
+        for part in _PART.findall(name)
+        if len(part) >= _LEAST
+    ]
+
+
+LEAST_LETTERS = 5
+"""In shorter words one edit makes another word too often."""
+
+
+def is_misspelling(one: str, other: str) -> bool:
+    """Whether two words are the same, or long enough and one letter put in, taken out, changed or swapped apart."""
+    if one == other:
+        return True
+    return min(len(one), len(other)) >= LEAST_LETTERS and _one_edit_apart(one, other)
+
+
+class KnownWords:
+    """Words that are found again when they are misspelt; asking costs what the word's length costs."""
+
+    def __init__(self) -> None:
+        self._by_rest: dict[str, set[str]] = {}
+        self._words: set[str] = set()
+
+    def add(self, word: str) -> None:
+        """Know a word; a short one is passed over."""
+        if word not in self._words and len(word) >= LEAST_LETTERS:
+            self._words.add(word)
+            for rest in _rests(word):
+                self._by_rest.setdefault(rest, set()).add(word)
+
+    def like(self, word: str) -> set[str]:
+        """The known words this one may have been meant as."""
+        if len(word) < LEAST_LETTERS:
+            return set()
+        found = {known for rest in _rests(word) for known in self._by_rest.get(rest, ())}
+        return {known for known in found if is_misspelling(known, word)}
+
+
+def _rests(word: str) -> set[str]:
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
+
+
+def _one_edit_apart(one: str, other: str) -> bool:
+    if abs(len(one) - len(other)) > 1:
+        return False
+    start = 0
+    while start < min(len(one), len(other)) and one[start] == other[start]:
+        start += 1
+    a, b = one[start:], other[start:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (len(a) > 1 and a[:2] == b[1::-1] and a[2:] == b[2:])
+
+
+_WORD = LazyRegex(r"[^\W_]+")
+# Scripts written without spaces: a run of them is read as overlapping pairs of characters.
+_UNSPACED = LazyRegex(r"([\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+)")
+_ASCII_WORD = LazyRegex(r"[A-Za-z0-9]+")
+_VOWEL = LazyRegex(r"[aeiouy]")
+
+_STOP_WORDS = """
+a about all also an and any are as at be been but by can could did do does done for from get got had has have he her
+here him his how i if in into is it its just like me my no not now of on one or our out please she should so some
+than that the their them then there these they this those to too up us was we were what when where which who why
+will with would yes you your
+"""
+STOP_WORDS = frozenset(_STOP_WORDS.split())
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, case-folded; underscores separate, numbers stay whole, any script."""
+    found: list[str] = []
+    for word in _WORD.findall(text.casefold()):
+        if word.isascii():
+            found.append(word)
+        else:
+            for number, run in enumerate(_UNSPACED.split(word)):
+                if run:
+                    found.extend(_pairs(run) if number % 2 else [run])
+    return found
+
+
+def terms(text: str) -> list[str]:
+    """The words that say something, stemmed; all of them where every word is a stop word."""
+    found = words(text)
+    return [stem(word) for word in found if word not in STOP_WORDS] or [stem(word) for word in found]
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str) -> str:
+    """The word without common English endings: plural, -ed, -ing, -ly, final e. Others are returned as they are.
+
+    Not a dictionary form; only good for comparing with another stem.
+    """
+    if len(word) < 3 or not (word.isascii() and word.isalpha()):
+        return word
+    word = _without_plural(word)
+    for ending in ("ing", "ed"):
+        rest = word.removesuffix(ending)
+        if rest != word and len(rest) >= 2 and _VOWEL.search(rest) and not word.endswith("eed"):
+            doubled = len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "lsz"
+            word = rest[:-1] if doubled else rest
+            word = word[:-1] + "y" if ending == "ed" and word.endswith("i") else word
+            break
+    if word.endswith("ly") and len(word) > 5:
+        word = word[:-2]
+    return word[:-1] if word.endswith("e") and len(word) > 2 else word
+
+
+def rarity(documents: Iterable[Collection[str]], wanted: Collection[str]) -> dict[str, float]:
+    """A positive weight for each wanted term, more for a rare one: ln(1 + (N + 1) / (1 + documents that have it))."""
+    counts = dict.fromkeys(wanted, 0)
+    total = 0
+    for document in documents:
+        total += 1
+        for term in counts:
+            counts[term] += term in document
+    return {term: math.log(1 + (total + 1) / (1 + count)) for term, count in counts.items()}
+
+
+def coverage(wanted: Mapping[str, float], document: Collection[str]) -> float:
+    """The share, by weight, of the wanted terms a document has: 0.0 to 1.0."""
+    total = sum(wanted.values())
+    return sum(weight for term, weight in wanted.items() if term in document) / total if total else 0.0
+
+
+def has_phrase(text: Sequence[str], phrase: Sequence[str]) -> bool:
+    """Whether the words of the phrase stand in the text, whole, next to each other and in order."""
+    if not phrase:
+        return False
+    first, length = phrase[0], len(phrase)
+    return any(word == first and list(text[at : at + length]) == list(phrase) for at, word in enumerate(text))
+
+
+def rough_tokens(text: str) -> int:
+    """About how many tokens a text is: a quarter of each ASCII word's length, rounded up; one for each other sign.
+
+    ASCII punctuation and white space count nothing. Source: the preferences document.
+    """
+    ascii_words = sum(-(-len(word) // 4) for word in _ASCII_WORD.findall(text))
+    return ascii_words + sum(1 for char in text if not char.isascii() and not char.isspace())
+
+
+def _without_plural(word: str) -> str:
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith("sses"):
+        return word[:-2]
+    if word.endswith("s") and not word.endswith(("ss", "us", "is")) and len(word) > 3:
+        return word[:-1]
+    return word
+
+
+def _pairs(run: str) -> list[str]:
+    return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
+
+
+_SAID_BY_ALL = """
+able actually again ago ahead almost alone along already always another answer anyone anything apparently around ask
+away back bad base become before begin behind believe best better between big bit both bring came case cause certain
+check clear close come common compare complete consider contain correct could course day deal decide describe detail
+differ different difficult during each early easy either else empty end enough entire even ever every everyone
+everything exact example expect explain fact far feel few final find fine first follow form former found full further
+general give go good great guess half hand happen hard hear help here high hold hope however idea important inside
+instead interest issue keep kind know large last late later least leave left less let like likely little live long
+look lot low main many matter may maybe mean mention might mind miss moment more most move much must near necessary
+need never new next nice nobody none nothing often ok okay old once one only order other own part past people perhaps
+person place plan please point possible pretty probably problem proper put quick quite rather reach read ready real
+really reason relevant remember rest right room said same say second see seem sense separate several short show side
+similar simple since single small somebody someone something sometimes soon sort special specific start state stay
+still stop such suppose sure take talk tell thank thanks thing think third though thought through today together
+tomorrow tonight top toward tried try turn two under understand until up upon use used useful user usual value various
+very want way well whether which while whole without wonder word work world worth wrong yes yesterday yet above across
+after against among below beneath beside besides beyond despite down except hence into minus off onto opposite out
+outside over per plus throughout till towards unlike unless via versus whereas within because yourself itself
+themselves himself herself ourselves
+"""
+_ASKED_FOR = """
+add adjust allow app application apply argument array block box branch bug build button call change class clean code
+column command comment commit convert copy create data default define delete directory display document edit element
+empty entry error example exist export extract fail field file filter fix folder format function generate group handle
+implement import include input insert item json key library line link list load log loop make map match message method
+mode modify module name note number object open option output package page paragraph parse pass path pattern position
+print process program project property question read refactor reference remove rename repeat replace report request
+response result return review row run save script search section select send set setting sheet size sort source split
+step string structure style summarise summarize summary support switch system tab table task template text title tool
+translate type undo update validate variable version view write
+"""
+_COUNTED = """
+one two three four five six seven eight nine ten twelve twenty thirty hundred thousand million minute hour day week
+month year morning evening night time times date number amount count total
+"""
+_TELLING_DIGITS = 3
+
+
+def is_everyday(word: str) -> bool:
+    """Whether a stem is one of these words, a single letter, or a number of one or two digits."""
+    if not word.isascii():
+        return False
+    return word in _stems() or len(word) == 1 or (word.isdigit() and len(word) < _TELLING_DIGITS)
+
+
+@cache
+def _stems() -> frozenset[str]:
+    return frozenset(stem(word) for word in f"{_SAID_BY_ALL} {_ASKED_FOR} {_COUNTED}".split())
+
+
+_GROUPS = """
+db database postgres postgresql
+repo repository
+config configuration setting settings
+env environment
+auth authentication login signin
+authz authorization permission permissions
+prod production
+dev development
+staging stage
+deps dependency dependencies
+dir directory folder
+docs documentation doc
+deploy deployment deploys ship
+test tests testing suite
+fn func function
+param parameter argument
+var variable
+msg message
+err error failure
+perf performance
+impl implement implementation
+ci pipeline
+k8s kubernetes
+url address endpoint
+pwd password passphrase
+boss manager lead
+colleague coworker teammate
+delete remove erase
+create make add
+fix repair mend
+fast quick
+begin start launch
+stop end halt
+choose pick select
+like prefer favour favor love enjoy
+dislike hate avoid
+name called named
+host server machine
+"""
+
+# Only for what is asked: vectors are made with the groups above, and are kept.
+_ALSO = """
+vacation holiday leave
+migrate migration migrations
+configure configuration
+authenticate authentication
+authorize authorization
+install installation setup
+validate validation validator
+generate generation generator
+integrate integration
+translate translation translations i18n localisation localization
+accessibility a11y
+licence license licensing
+colour color
+behaviour behavior
+initialise initialize initialisation initialization
+optimise optimize optimisation optimization
+observe observability monitoring telemetry
+meeting call appointment
+live lives home
+job employer company
+email mail
+picture photo image
+allocate allocation alloc
+certify certification certificate cert
+expire expiry expiration
+encrypt encryption
+compress compression
+sign signed signature
+ship shipped shipping
+retry retries retrying
+queue broker
+ticket issue
+"""
+_WIDER = _GROUPS + _ALSO
+# What a kind of thing is asked for, and what it is called where it stands; the other way round says nothing.
+_KINDS = """
+database: postgres postgresql mysql mariadb sqlite mongodb oracle cockroachdb dynamodb
+cache: redis memcached
+queue: kafka rabbitmq sqs nats celery
+editor: vim neovim nvim emacs vscode helix intellij pycharm sublime zed
+shell: bash zsh fish powershell nushell
+linter: ruff eslint flake8 pylint clippy rubocop biome
+formatter: black prettier gofmt rustfmt
+framework: django flask fastapi rails react vue svelte angular spring express
+frontend: react vue svelte angular
+styling: css tailwind sass
+ci: jenkins buildkite circleci travis
+cloud: aws azure gcp cloudflare
+container: docker podman kubernetes
+browser: safari firefox chrome chromium
+tracker: jira linear
+laptop: macbook thinkpad
+computer: laptop macbook thinkpad
+"""
+
+
+@cache
+def _table(groups: str) -> dict[str, frozenset[str]]:
+    table: dict[str, frozenset[str]] = {}
+    for line in groups.strip().splitlines():
+        group = frozenset(stem(word) for word in line.split())
+        for word in group:
+            table[word] = table.get(word, frozenset()) | group
+    return table
+
+
+@cache
+def _kinds() -> dict[str, frozenset[str]]:
+    lines = (line.split(":") for line in _KINDS.strip().splitlines())
+    return {stem(kind): frozenset(stem(word) for word in members.split()) for kind, members in lines}
+
+
+SYNONYMS = _table(_GROUPS)
+
+
+def expanded(word: str) -> frozenset[str]:
+    """The stem and the stems of what it may also be called."""
+    return SYNONYMS.get(word, frozenset((word,)))
+
+
+def other_words(word: str) -> frozenset[str]:
+    """The stem and the stems of other words for what a question calls so; more of them than `expanded` knows."""
+    return _table(_WIDER).get(word, frozenset((word,)))
+
+
+def of_its_kind(word: str) -> frozenset[str]:
+    """The stems of things that are one of what a question calls so, as Vim is an editor; none for most words."""
+    return frozenset[str]().union(*(_kinds().get(one, frozenset()) for one in other_words(word)))
+
+
+def canonical(word: str) -> str:
+    """The one stem that stands for all of a word's group, the first there; a stem of no group stands for itself."""
+    return _first_words().get(word, word)
+
+
+@cache
+def _first_words() -> dict[str, str]:
+    first: dict[str, str] = {}
+    for line in _GROUPS.strip().splitlines():
+        stems = [stem(word) for word in line.split()]
+        for word in stems:
+            first.setdefault(word, stems[0])
+    return first
+
+
+MAX_CHARS = 4_000
+"""Of a question, from its beginning and its end, so that a pasted log costs nothing; what is asked stands there."""
+_FILLERS = STOP_WORDS | frozenset(
+    "am s t d m ll re ve don doesn didn isn aren wasn couldn shouldn wouldn won let us mine yours myself ours".split()
+)
+_FIRST = LazyRegex(r"\W*(what|when|where|which|who|whose|whom|why|how)\b", re.IGNORECASE)
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """One word of a question. said: as it stands there. same: its stem and those of other words for it.
+
+    forms: those, and the stems of things of that kind. everyday: it stands in requests of every kind.
+    """
+
+    said: str
+    stem: str
+    same: frozenset[str]
+    forms: frozenset[str]
+    everyday: bool
+
+
+def asked(question: str) -> list[Asked]:
+    """The words that say something in the order they were said; of words for the same thing only the first."""
+    half = MAX_CHARS // 2
+    text = question if len(question) <= MAX_CHARS else f"{question[:half]}\n{question[-half:]}"
+    found: dict[str, Asked] = {}
+    taken: set[str] = set()
+    for word in (*words(text), *parts(text)):
+        root = stem(word)
+        if word in _FILLERS or root in found or root in taken:
+            continue
+        same = other_words(root)
+        found[root] = Asked(said=word, stem=root, same=same, forms=same | of_its_kind(root), everyday=is_everyday(root))
+        taken |= same
+    return list(found.values())
+
+
+def is_asking(question: str) -> bool:
+    """Whether it begins as a question after something does, which makes its one word its subject."""
+    return _FIRST.match(question) is not None

@@ -1,0 +1,547 @@
+"""Decides where an edit applies, and tells the model what to do when it applies nowhere or in several places."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Literal
+
+from msgspec import Struct
+
+from clio.text.lazy_regex import LazyRegex
+from clio.tools.files.text_file import (
+    LEGEND,
+    body,
+    cut,
+    indent,
+    line_number,
+    numbered,
+    split_lines,
+    unix,
+    unmarked,
+    visible,
+)
+from clio.tools.files.text_match import (
+    Match,
+    find_any_ending,
+    find_exact,
+    find_loose,
+    find_numbers,
+    find_shifted,
+    fold,
+    merged,
+    without_numbers,
+)
+
+_MAX_ROWS = 60
+_MAX_SHOWN_CHARS = 6_000
+_MAX_PLACES = 10
+_MAX_BLOCKS = 6
+_MAX_LINES_COMPARED = 20_000
+_MAX_LINE = 1_000
+_MARGIN = 60
+"""Characters shown on both sides of a part of a long line."""
+_MAX_CHARS = 200
+_MAX_ADDED = 24
+"""Lines around a block that are tried to make it unique."""
+_SLACK = 3
+_ELLIPSIS_SLACK = 400
+_ENOUGH = 0.5
+"""Share of three-letter sequences a line must have in common to be called close."""
+CLOSE = 0.6
+"""Share of its letters that a block must have in common with its closest lines to be taken for them."""
+_ELLIPSIS = LazyRegex(
+    r"\s*(?://|#|--|/\*|<!--|;|\*)?\s*[\[({]?\s*(?:\.{3}|…).{0,60}|.{0,40}(?:\.{3}|…)\s*(?:\*/|-->)?\s*"
+)
+_DEFINES = LazyRegex(
+    r"[ \t]*(?:(?:export|default|pub(?:\([^)]*\))?|async|static|abstract|public|private|protected|final|unsafe)[ \t]+)*"
+    r"(def|class|function|fn|func|struct|enum|trait|interface|module|namespace)\b"
+    r"[ \t*]*(?:\([^)]*\)[ \t]*)?([A-Za-z_$][\w$]*)"
+)
+
+
+class Nearest(Struct, frozen=True, kw_only=True):
+    """Lines `start` to `end` of a text, the most like a block; `likeness` is 0.0 to 1.0."""
+
+    start: int
+    end: int
+    likeness: float
+
+
+def show_places(text: str, found: Sequence[Match], how: str, first_line: int) -> str:
+    """The message for a search that several places answer: for each a block that occurs once."""
+    numbers = [line_number(text, match.start) + first_line - 1 for match in found[:_MAX_PLACES]]
+    listed = ", ".join(map(str, numbers)) + (", …" if len(found) > _MAX_PLACES else "")
+    lines = split_lines(text)
+    bodies = [body(line) for line in lines]
+    joined = "\n".join(bodies)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    blocks: list[str] = []
+    for match, number in zip(found[:_MAX_BLOCKS], numbers, strict=False):
+        first = _line_at(starts, match.start)
+        last = max(first, _line_at(starts, max(match.start, match.end - 1)))
+        unique = _unique_block(bodies, joined, first, last + 1)
+        if unique is not None:
+            rows = _rows(bodies, unique[0], unique[1], first_line)
+            blocks.append(f"the one on line {number}:\n" + "\n".join(rows))
+    message = (
+        f"the text to find occurs in {len(found):,} places{how}, on lines {listed}; "
+        "add lines around it until only one is meant, or replace all of them"
+    )
+    if not blocks:
+        return message + "; no lines around them set them apart, so replace a larger part or write the whole file"
+    return message + ". Each of these blocks occurs once, copy the one you mean:\n" + "\n".join(blocks)
+
+
+def show_nearest(text: str, variants: Sequence[str], new: str, first_line: int) -> tuple[str, float]:
+    """The message for a search that nothing answers, and how like it the closest lines are.
+
+    variants: the text to find as it was given, then as it may have been meant; newlines only.
+    """
+    lines = split_lines(text)
+    near, old = _best_variant(lines, variants)
+    escaped = (
+        r"; your text has \n as two characters where line breaks are meant" if _is_unescaped(variants[0], old) else ""
+    )
+    made = _already_made(text, new, variants, first_line)
+    if near is None:
+        if not text.strip():
+            return "the text to find is not there: the file is empty", 0.0
+        return (
+            f"the text to find is not there, nor anything like it{escaped}{made}{_containing(lines, old, first_line)}",
+            0.0,
+        )
+    searched = split_lines(old)
+    bodies = [body(line) for line in lines]
+    if near.end - near.start == 1 and len(bodies[near.start]) > _MAX_LINE:
+        return _show_part(bodies[near.start], old, near.start + first_line), near.likeness
+    window = _unique_block(bodies, "\n".join(bodies), near.start, near.end) or (near.start, near.end)
+    rows = _rows(bodies, window[0], window[1], first_line)
+    shown = len(rows)
+    head = (
+        f"lines {window[0] + first_line}-{window[0] + first_line + shown - 1}"
+        if shown > 1
+        else f"line {window[0] + first_line}"
+    )
+    more = (
+        f" (the first {shown} of {window[1] - window[0]}; edit a part of them)" if shown < window[1] - window[0] else ""
+    )
+    verb = "are" if shown > 1 else "is"
+    message = f"the text to find is not there{escaped}{made}; {head} {verb} the closest, copy from here{more}:\n"
+    message += "\n".join(rows)
+    message += _difference(lines, searched, near, first_line)
+    message += _moved(lines, searched, window, first_line)
+    return message, near.likeness
+
+
+def _show_part(line: str, old: str, number: int) -> str:
+    """The message where the closest line is too long to be shown: its part that is most like the text to find."""
+    match = SequenceMatcher(None, line, old, autojunk=False).find_longest_match()
+    start = max(0, match.a - match.b - _MARGIN)
+    part = line[start : start + len(old) + 2 * _MARGIN]
+    return (
+        f"the text to find is not there; a part of line {number}, which has {len(line):,} characters, is the closest, "
+        f"copy from here without the number:\n{number}|{part}"
+    )
+
+
+def definitions(lines: Sequence[str]) -> list[tuple[str, str]]:
+    """The kinds and names of what lines define: ("def", "area"), ("class", "Shape")."""
+    found = [match.group(1, 2) for line in lines if (match := _DEFINES.match(line))]
+    return list(dict.fromkeys((str(kind), str(name)) for kind, name in found))
+
+
+def find_definition(lines: Sequence[str], kind: str, name: str) -> list[int]:
+    """The indexes of the lines that define this."""
+    return [
+        at for at, line in enumerate(lines) if (match := _DEFINES.match(line)) and match.group(1, 2) == (kind, name)
+    ]
+
+
+def line_key(line: str) -> str:
+    """A line without what tolerant matching ignores: white space and typography."""
+    return " ".join(fold(line).split())
+
+
+def _line_at(starts: list[int], offset: int) -> int:
+    from bisect import bisect_right
+
+    return max(0, min(bisect_right(starts, offset) - 1, len(starts) - 2))
+
+
+def _rows(bodies: Sequence[str], start: int, end: int, first_line: int) -> list[str]:
+    """Lines as read_file shows them, as many as fit."""
+    end = min(end, start + _MAX_ROWS)
+    rows = numbered(bodies[start:end], start + first_line, max_chars=_MAX_LINE)
+    used = 0
+    for at, row in enumerate(rows):
+        used += len(row) + 1
+        if used > _MAX_SHOWN_CHARS and at:
+            return rows[:at]
+    return rows
+
+
+def _unique_block(bodies: list[str], joined: str, start: int, end: int) -> tuple[int, int] | None:
+    """The block, with as few lines around it as make it occur once; None where none do."""
+    for added in range(_MAX_ADDED + 1):
+        for above in range(added, -1, -1):
+            top, bottom = start - above, end + added - above
+            if top < 0 or bottom > len(bodies):
+                continue
+            block = "\n".join(bodies[top:bottom])
+            if block.strip() and joined.find(block, joined.find(block) + 1) < 0:
+                return top, bottom
+    return None
+
+
+def _best_variant(lines: list[str], variants: Sequence[str]) -> tuple[Nearest | None, str]:
+    best: tuple[Nearest | None, str] = (None, variants[0])
+    for old in variants:
+        near = _closest(lines, split_lines(old))
+        if near is not None and (best[0] is None or near.likeness > best[0].likeness + 0.01):
+            best = near, old
+    return best
+
+
+def _is_unescaped(given: str, used: str) -> bool:
+    return "\\n" in given and given.count("\n") < used.count("\n")
+
+
+def _already_made(text: str, new: str, variants: Sequence[str], first_line: int) -> str:
+    """A note where the replacement is in the file already."""
+    plain = unix(new)
+    if len(plain.strip()) < 8 or any(plain.strip() in old for old in variants):
+        return ""
+    at = unix(text).find(plain.strip("\n"))
+    if at < 0:
+        return ""
+    where = unix(text).count("\n", 0, at) + first_line
+    return f"; the replacement is already there, on line {where}, so this edit may have been made before"
+
+
+def _containing(lines: list[str], old: str, first_line: int) -> str:
+    """The lines that contain the first line of a text, or what it begins with."""
+    wanted = next((key for line in split_lines(old) if len(key := line_key(line)) > 2), "")
+    places = [at for at, line in enumerate(lines) if wanted and wanted in line_key(line)][:_MAX_BLOCKS]
+    if places:
+        rows = "\n".join(f"{at + first_line}|{cut(body(lines[at]), _MAX_LINE)}" for at in places)
+        return f"; these lines contain its first line:\n{rows}"
+    return (
+        f"; no line contains its first line. The file has {len(lines):,} lines; read it, then copy the lines to change"
+    )
+
+
+def _difference(lines: list[str], searched: list[str], near: Nearest, first_line: int) -> str:
+    """Both sides of the first line that differs: in its words, else in its white space."""
+    theirs = lines[near.start : near.end]
+    ours, there = [line_key(line) for line in searched], [line_key(line) for line in theirs]
+    for tag, i1, _i2, j1, _j2 in SequenceMatcher(None, ours, there, autojunk=False).get_opcodes():
+        where = near.start + j1 + first_line
+        yours = searched[i1] if i1 < len(searched) else ""
+        file = theirs[j1] if j1 < len(theirs) else None
+        if tag == "equal":
+            continue
+        if tag == "insert":
+            return f"\nfirst difference: yours has no line {where}:\nfile  | {_short(file or '')}{_legend(file or '')}"
+        if _is_ellipsis(yours, lines):
+            return (
+                f'\nfirst difference: "{yours.strip()}" stands for lines of the file; quote those from line {where} on'
+            )
+        if file is None or tag == "delete":
+            what = "the file ends before" if near.start + j1 >= len(lines) else "the file has no line like"
+            return f"\nfirst difference: {what}: {_short(yours)}{_legend(yours)}"
+        half = ""
+        if i1 == len(searched) - 1 and not yours.endswith("\n") and there[j1].startswith(ours[i1]):
+            half = f"\nyour text ends in the middle of line {where}: quote all of that line"
+        elif i1 == 0 and there[j1].endswith(ours[i1]):
+            half = f"\nyour text begins in the middle of line {where}: quote all of that line"
+        rows = f"\nfirst difference, line {where}:\nyours | {_short(yours)}\nfile  | {_short(file)}"
+        return rows + half + _legend(yours + file)
+    for at, (wanted, file) in enumerate(zip(searched, theirs, strict=False)):
+        if body(wanted).rstrip() != body(file).rstrip():
+            where = near.start + at + first_line
+            rows = f"\nfirst difference, line {where}:\nyours | {_short(wanted)}\nfile  | {_short(file)}"
+            return rows + _legend(wanted + file)
+    return ""
+
+
+def _moved(lines: list[str], searched: list[str], window: tuple[int, int], first_line: int) -> str:
+    """Where the file defines what the text defines, if that is not among the lines shown."""
+    notes: list[str] = []
+    for kind, name in definitions(searched)[:3]:
+        places = find_definition(lines, kind, name)
+        if places and not any(window[0] <= at < window[1] for at in places):
+            at = places[0]
+            notes.append(
+                f"\n{kind} {name} is on line {at + first_line}:\n{at + first_line}|{cut(body(lines[at]), _MAX_LINE)}"
+            )
+    return "".join(notes)
+
+
+def _is_ellipsis(line: str, lines: Sequence[str]) -> bool:
+    return bool(_ELLIPSIS.fullmatch(body(line))) and line_key(line) not in map(line_key, lines)
+
+
+def _closest(lines: list[str], searched: list[str]) -> Nearest | None:
+    """The lines most like a block: those with the most equal lines in its order, else around the most alike one."""
+    keys = [line_key(line) for line in lines[:_MAX_LINES_COMPARED]]
+    wanted = [line_key(line) for line in searched]
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for number, key in enumerate(keys):
+        places[key].append(number)
+    votes: Counter[int] = Counter()
+    for number, key in enumerate(wanted):
+        for place in places.get(key, ())[:100] if key else ():
+            votes[place - number] += 1000 // len(places[key]) + len(key)
+    if not votes:
+        at = _most_alike(keys, wanted)
+        if at is None:
+            return None
+        start, end = max(0, at), min(len(lines), max(0, at) + len(searched))
+        return Nearest(start=start, end=max(end, start + 1), likeness=_likeness(wanted, keys[start:end]))
+    at = max(votes.items(), key=lambda vote: (vote[1], -vote[0]))[0]
+    known = set(keys)
+    gaps = [at for at, line in enumerate(searched) if wanted[at] not in known and _ELLIPSIS.fullmatch(body(line))]
+    start, end, matched = _extent(keys, wanted, at, _ELLIPSIS_SLACK if gaps else _SLACK + len(wanted) // 2)
+    if gaps and matched < gaps[-1]:
+        end = max(end, _block_end(lines, keys, start, wanted[-1]))
+    return Nearest(start=start, end=end, likeness=_likeness(wanted, keys[start:end]))
+
+
+def _block_end(lines: list[str], keys: list[str], start: int, last: str) -> int:
+    """Where the block that a line opens ends, a closing line that reads like `last` included."""
+    depth = len(indent(lines[start]).expandtabs(4))
+    for at in range(start + 1, len(lines)):
+        if keys[at : at + 1] != [""] and len(indent(lines[at]).expandtabs(4)) <= depth:
+            closes = at < len(keys) and keys[at] == last
+            return at + closes
+    return len(lines)
+
+
+def _extent(keys: list[str], wanted: list[str], at: int, slack: int) -> tuple[int, int, int]:
+    """The lines that a block goes over where most of it begins at `at`, lines missing on either side allowed for.
+
+    Also the number of its last line that is there.
+    """
+    low, high = max(0, at - slack), min(len(keys), max(at, 0) + len(wanted) + slack)
+    first: tuple[int, int] | None = None
+    last: tuple[int, int] | None = None
+    for block in SequenceMatcher(None, wanted, keys[low:high], autojunk=False).get_matching_blocks():
+        for step in range(block.size):
+            if len(wanted[block.a + step]) > 1:  # a bracket or a blank line is anywhere
+                last = (block.a + step, low + block.b + step)
+                first = first or last
+    if first is None or last is None:
+        start, end, matched = at, at + len(wanted), len(wanted)
+    else:
+        matched = last[0]
+        start, end = first[1] - first[0], last[1] + len(wanted) - last[0]
+    start = min(max(0, start), max(len(keys) - 1, 0))
+    return start, max(start + 1, min(end, len(keys))), matched
+
+
+def _likeness(wanted: Sequence[str], there: Sequence[str]) -> float:
+    ours, theirs = _grams(" ".join(wanted)), _grams(" ".join(there))
+    return 2 * len(ours & theirs) / (len(ours) + len(theirs) or 1)
+
+
+def _most_alike(keys: list[str], wanted: list[str]) -> int | None:
+    """Where the block begins if its line most like one of the text stands there."""
+    goals = sorted(enumerate(wanted), key=lambda item: -len(item[1]))[:4]
+    theirs = [_grams(key) for key in keys]
+    best, score = None, _ENOUGH
+    for number, line in goals:
+        goal = _grams(line)
+        if not goal:
+            continue
+        for place, grams in enumerate(theirs):
+            alike = 2 * len(goal & grams) / (len(goal) + len(grams) or 1)
+            if alike > score:
+                best, score = place - number, alike
+    return best
+
+
+def _grams(key: str) -> set[str]:
+    text = key.lower()[:20_000]
+    return {text[at : at + 3] for at in range(max(1, len(text) - 2))} if text else set()
+
+
+def _short(line: str) -> str:
+    text = visible(line)
+    return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "…"
+
+
+def _legend(shown: str) -> str:
+    """What the marks mean, where there are any."""
+    return (
+        f"\n(marked in these lines: {LEGEND})"
+        if any(mark in visible(line) for line in split_lines(shown) for mark in "·→␍⍽")
+        else ""
+    )
+
+
+_ESCAPES = (("\\r\\n", "\n"), ("\\n", "\n"), ("\\t", "\t"), ('\\"', '"'), ("\\'", "'"))
+_MAX_LINES_ADDED = 10_000
+"""How far a replacement may have moved its lines from the numbers before them."""
+Rung = Literal["exact", "line endings", "marked blanks", "line numbers", "indent shift", "punctuation", "whitespace"]
+Reason = Literal["empty", "same", "nothing", "several", "no change"]
+
+
+class Span(Struct, frozen=True, kw_only=True):
+    """Characters `start` to `end` of the text become `text`; all others stay."""
+
+    start: int
+    end: int
+    text: str
+
+
+class Landed(Struct, frozen=True, kw_only=True):
+    """The edit has its place. `spans` are in order and do not overlap; more than one only for `replace_all`."""
+
+    rung: Rung
+    spans: tuple[Span, ...]
+
+    def apply(self, text: str) -> str:
+        """The text after the edit; `text` must be the one the edit was fitted to."""
+        pieces: list[str] = []
+        at = 0
+        for span in self.spans:
+            pieces += (text[at : span.start], span.text)
+            at = span.end
+        return "".join([*pieces, text[at:]])
+
+
+class Refused(Struct, frozen=True, kw_only=True):
+    """The edit has no place, or more than one. `message` begins in lower case, to follow the file's name.
+
+    likeness: of the lines most like the text to find, 0.0 to 1.0; 1.0 where it was found.
+    """
+
+    reason: Reason
+    message: str
+    likeness: float = 1.0
+
+
+class _Attempt(Struct, frozen=True, kw_only=True):
+    rung: Rung
+    find: Callable[[], list[Match]]
+    old: str
+    new: str
+    whole_lines: bool = False
+
+
+def fit(
+    text: str, old: str, new: str, *, replace_all: bool = False, whole_lines: bool = False, first_line: int = 1
+) -> Landed | Refused:
+    """Find where `old` stands in `text` and what to put there.
+
+    replace_all: several places are welcome, except on the last rung.
+    whole_lines: a place must begin at the start of a line, as the hunks of a patch do; `old` ends with a newline then.
+    first_line: the number of the text's first line, for messages about a part of a file.
+    """
+    if not old:
+        return Refused(reason="empty", message="old_string is empty; say which text to replace")
+    if old == new:
+        return Refused(reason="same", message="the text to find and its replacement are the same; nothing would change")
+    for attempt in _attempts(text, old, new):
+        found = attempt.find()
+        if whole_lines or attempt.whole_lines:
+            found = [match for match in found if _at_line_start(text, match.start)]
+        if attempt.whole_lines:
+            found = [match for match in found if _at_line_end(text, match.end)]
+        if not found:
+            continue
+        if len(found) > 1 and not (replace_all and attempt.rung != "whitespace"):
+            return _several(text, found, attempt.rung, first_line)
+        spans = tuple(_span(text, match, attempt) for match in _apart(found))
+        if all(text[span.start : span.end] == span.text for span in spans):
+            return Refused(
+                reason="no change", message="the file already reads as the replacement does; nothing to change"
+            )
+        return Landed(rung=attempt.rung, spans=spans)
+    message, likeness = show_nearest(text, _meant(unix(old)), new, first_line)
+    return Refused(reason="nothing", message=message, likeness=likeness)
+
+
+def _meant(old: str) -> list[str]:
+    """The text to find, and what it may have been meant as: without line numbers, marks, or escaped line breaks."""
+    numbers = find_numbers(old)
+    bare = without_numbers(old, numbers) if numbers and numbers.whole else None
+    variants = [bare or old, unmarked(old)]
+    if "\\n" in old:
+        plain = old
+        for escaped, meant in _ESCAPES:
+            plain = plain.replace(escaped, meant)
+        variants.append(plain)
+    return list(dict.fromkeys(variants))
+
+
+def _attempts(text: str, raw_old: str, raw_new: str) -> Iterator[_Attempt]:
+    """The rungs, top to bottom; each is looked at only when those above had nothing."""
+    old, new = unix(raw_old), unix(raw_new)
+    yield _Attempt(rung="exact", find=lambda: find_exact(text, raw_old), old=old, new=new)
+    yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, old), old=old, new=new)
+    if (trimmed := old.rstrip(" \t")) != old and trimmed.endswith("\n") and trimmed.strip():
+        # Blanks behind the last newline that are no indentation in the file: left over from quoting.
+        cut = new.rstrip(" \t")
+        rest = cut if cut.endswith("\n") else new
+        yield _Attempt(rung="line endings", find=lambda: find_any_ending(text, trimmed), old=trimmed, new=rest)
+    if (clear := unmarked(old)) != old:
+        yield _Attempt(
+            rung="marked blanks",
+            find=lambda: find_exact(text, clear) or find_any_ending(text, clear) or find_shifted(text, clear),
+            old=clear,
+            new=unmarked(new),
+            whole_lines=True,
+        )
+    numbers = find_numbers(old)
+    if numbers and (bare := without_numbers(old, numbers)):
+        bare_new = without_numbers(new, numbers, near=_MAX_LINES_ADDED) or ""
+        yield _Attempt(
+            rung="line numbers",
+            find=lambda: find_exact(text, bare) or find_any_ending(text, bare),
+            old=bare,
+            new=bare_new,
+            whole_lines=True,
+        )
+        if numbers.whole:
+            old, new = bare, bare_new
+    # A number stands before a line, so what it stands before is one: never the blanks or the words inside another line.
+    whole = numbers is not None and numbers.whole
+    yield _Attempt(rung="indent shift", find=lambda: find_shifted(text, old), old=old, new=new, whole_lines=whole)
+    plain, folded = fold(text), fold(old)
+    yield _Attempt(
+        rung="punctuation",
+        find=lambda: find_any_ending(plain, folded) or find_shifted(plain, folded),
+        old=old,
+        new=new,
+        whole_lines=whole,
+    )
+    yield _Attempt(rung="whitespace", find=lambda: find_loose(plain, folded), old=old, new=new, whole_lines=whole)
+
+
+def _at_line_start(text: str, offset: int) -> bool:
+    return offset == 0 or text[offset - 1] in "\r\n"
+
+
+def _at_line_end(text: str, offset: int) -> bool:
+    return offset == len(text) or text[offset] in "\r\n" or _at_line_start(text, offset)
+
+
+def _apart(found: list[Match]) -> Iterator[Match]:
+    """The matches that do not overlap an earlier one."""
+    end = -1
+    for match in found:
+        if match.start >= end:
+            yield match
+            end = match.end
+
+
+def _span(text: str, match: Match, attempt: _Attempt) -> Span:
+    return Span(start=match.start, end=match.end, text=merged(text, match, attempt.old, attempt.new))
+
+
+def _several(text: str, found: list[Match], rung: Rung, first_line: int) -> Refused:
+    how = "" if rung == "exact" else f", allowing for a difference in {rung}"
+    return Refused(reason="several", message=show_places(text, found, how, first_line))

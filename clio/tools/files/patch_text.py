@@ -1,0 +1,391 @@
+"""The `*** Begin Patch` format, read from text, and its hunks applied to a file's text."""
+
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from itertools import pairwise
+
+from msgspec import Struct
+
+from clio.errors import ToolRetry
+from clio.text.lazy_regex import LazyRegex
+from clio.tools.files.edit_search import Landed, Refused, Rung, Span, fit
+from clio.tools.files.text_file import body, indent, line_number, main_ending, split_lines
+from clio.tools.files.text_match import fold
+
+_SECTION = LazyRegex(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
+_MOVE = LazyRegex(r"\*\*\* Move to:\s*(.*?)\s*")
+_LINE_NUMBERS = LazyRegex(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
+_HEREDOC = LazyRegex(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
+_FENCE = LazyRegex(r"(?:```|~~~)\s*\w*\s*")
+_END_OF_FILE = "*** End of File"
+_NO_NEWLINE = "\\ No newline at end of file"
+
+
+class Hunk(Struct, frozen=True, kw_only=True):
+    """One change: lines without endings. `headers` are lines that stand before it, outermost first."""
+
+    headers: tuple[str, ...] = ()
+    old: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    at_end: bool = False
+
+
+class AddFile(Struct, frozen=True, kw_only=True, tag="add"):
+    """A new file with this content."""
+
+    path: str
+    content: str
+
+
+class UpdateFile(Struct, frozen=True, kw_only=True, tag="update"):
+    """Changes to a file that exists, and its new path where it moves."""
+
+    path: str
+    hunks: tuple[Hunk, ...]
+    move_to: str | None = None
+
+
+class DeleteFile(Struct, frozen=True, kw_only=True, tag="delete"):
+    """A file to delete."""
+
+    path: str
+
+
+Section = AddFile | UpdateFile | DeleteFile
+
+
+def parse_patch(text: str) -> tuple[Section, ...]:
+    """The sections of a patch, in order. Raises ToolRetry, naming the line, where it cannot be read."""
+    lines = _unwrapped(text.replace("\r\n", "\n").split("\n"))
+    sections = tuple(_sections(lines))
+    if not sections:
+        raise ToolRetry(
+            "the patch names no file: after '*** Begin Patch' write '*** Update File: path', '*** Add File: path' or "
+            "'*** Delete File: path'"
+        )
+    return sections
+
+
+def _unwrapped(lines: list[str]) -> list[str]:
+    """The lines between Begin and End Patch, without fences and heredocs; an end that is missing is taken as said."""
+    while lines and not lines[0].strip():
+        lines = lines[1:]
+    closers: list[str] = []
+    while lines and (opener := _FENCE.fullmatch(lines[0].strip()) or _HEREDOC.fullmatch(lines[0].strip())):
+        closers.append(opener[1] if opener.re is _HEREDOC else lines[0].strip()[:3])
+        lines = lines[1:]
+    begin = next((number for number, line in enumerate(lines) if line.strip() == "*** Begin Patch"), None)
+    if begin is not None:
+        lines = lines[begin + 1 :]
+    end = next((number for number, line in enumerate(lines) if line.strip() == "*** End Patch"), None)
+    if end is not None:
+        return lines[:end]
+    while lines and (not lines[-1].strip() or lines[-1].strip() in closers):
+        lines = lines[:-1]
+    return lines
+
+
+def _sections(lines: list[str]) -> Iterator[Section]:
+    """Each section with its lines."""
+    starts = [number for number, line in enumerate(lines) if _SECTION.fullmatch(line)]
+    if starts and any(line.strip() for line in lines[: starts[0]]) and not _is_prose(lines[: starts[0]]):
+        raise ToolRetry(f"the patch begins with {lines[0]!r}; it must begin with '*** Begin Patch' and a file")
+    for start, stop in pairwise([*starts, len(lines)]):
+        match = _SECTION.fullmatch(lines[start])
+        assert match  # `starts` holds nothing else
+        kind, path = match[1], match[2].strip("`\"'")
+        if not path:
+            raise ToolRetry(f"{lines[start]!r} names no path")
+        content = lines[start + 1 : stop]
+        if kind == "Add":
+            yield AddFile(path=path, content=_added(path, content))
+        elif kind == "Delete":
+            yield DeleteFile(path=path)
+        else:
+            yield _update(path, content)
+
+
+def _is_prose(lines: list[str]) -> bool:
+    """Whether the lines before the first file hold no change that would be lost."""
+    return not any(line.startswith(("+", "-", "@@", "*** ")) for line in lines)
+
+
+def _added(path: str, lines: list[str]) -> str:
+    """The content of a new file; lines without any plus sign at all are taken as they are."""
+    while lines and not lines[-1].strip():
+        lines = lines[:-1]
+    lines = [line for line in lines if line not in (_NO_NEWLINE, _END_OF_FILE)]
+    if any(line.startswith("+") for line in lines):
+        wrong = next((line for line in lines if line and not line.startswith("+")), None)
+        if wrong is not None:
+            raise ToolRetry(f"in '*** Add File: {path}' every line begins with +, and this one does not: {wrong!r}")
+        lines = [line[1:] for line in lines]
+    return "".join(line + "\n" for line in lines)
+
+
+def _update(path: str, lines: list[str]) -> UpdateFile:
+    """The move and the hunks of one file."""
+    move_to: str | None = None
+    lines = [line for line in lines if line != _NO_NEWLINE]
+    while lines and not lines[0].strip():
+        lines = lines[1:]
+    if lines and (match := _MOVE.fullmatch(lines[0])):
+        move_to, lines = match[1].strip("`\"'"), lines[1:]
+    if len(lines) > 1 and lines[0].startswith("--- ") and lines[1].startswith("+++ "):
+        lines = lines[2:]
+    hunks = tuple(_hunks(path, lines))
+    if not hunks and move_to is None:
+        raise ToolRetry(f"'*** Update File: {path}' changes nothing: give lines that begin with - and +")
+    return UpdateFile(path=path, hunks=hunks, move_to=move_to)
+
+
+def _hunks(path: str, lines: list[str]) -> Iterator[Hunk]:
+    headers: list[str] = []
+    block: list[str] = []
+    for line in lines:
+        if line.startswith("@@"):
+            if any(block):
+                yield _hunk(path, headers, block, at_end=False)
+                headers, block = [], []
+            header = _header(line)
+            if header:
+                headers.append(header)
+        elif line.strip() == _END_OF_FILE:
+            yield _hunk(path, headers, block, at_end=True)
+            headers, block = [], []
+        elif line.startswith("*** "):
+            raise ToolRetry(f"in '*** Update File: {path}' this line is not understood: {line!r}")
+        else:
+            block.append(line)
+    if any(block):
+        yield _hunk(path, headers, block, at_end=False)
+
+
+def _header(line: str) -> str:
+    """The text of an `@@` line; line numbers in it are not trusted."""
+    text = _LINE_NUMBERS.sub("", line) if _LINE_NUMBERS.match(line) else line[2:]
+    return text.strip().removesuffix("@@").strip()
+
+
+def _hunk(path: str, headers: list[str], block: list[str], *, at_end: bool) -> Hunk:
+    old: list[str] = []
+    new: list[str] = []
+    while block and not block[-1]:  # an empty line before the next header sets them apart
+        block = block[:-1]
+    for line in block:
+        mark, text = line[:1], line[1:]
+        if mark == "-":
+            old.append(text)
+        elif mark == "+":
+            new.append(text)
+        else:
+            kept = text if mark == " " else line
+            old.append(kept)
+            new.append(kept)
+    if old == new:
+        raise ToolRetry(
+            f"a hunk of '*** Update File: {path}' changes nothing, so no file was changed: "
+            "mark the lines to remove with - and the new ones with +, or leave the hunk out"
+        )
+    return Hunk(headers=tuple(headers), old=tuple(old), new=tuple(new), at_end=at_end)
+
+
+class Patched(Struct, frozen=True, kw_only=True):
+    """The text with all hunks in it, the rungs they needed other than the first, and the stretches that are new."""
+
+    text: str
+    rungs: tuple[Rung, ...]
+    changed: tuple[tuple[int, int], ...] = ()
+
+
+class HunkFailed(Exception):
+    """One hunk has no place, or several; the message says which and why.
+
+    old: its lines as they were to be found. likeness: of the closest lines there are.
+    """
+
+    def __init__(self, message: str, *, old: str = "", likeness: float = 1.0) -> None:
+        super().__init__(message)
+        self.old = old
+        self.likeness = likeness
+
+
+def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Patched:
+    """Apply hunks, which must be in the order of the file.
+
+    Each is looked for behind the one before it: in the block under its `@@` line first, then in all the rest, then from
+    the last line on that the one before it changes. All of them are matched to the text as it is now, so that the
+    line numbers in messages are those of the file. Raises HunkFailed where a hunk does not fit in exactly one place.
+    """
+    bare = bool(text) and not text.endswith(("\n", "\r"))
+    ending = main_ending(text)
+    work = text + ending if bare else text  # hunks are whole lines, and so the last line has to be one
+    spans: list[Span] = []
+    rungs: list[Rung] = []
+    end = changed_to = 0
+    for number, hunk in enumerate(hunks, 1):
+        landed = _place(work, hunk, end)
+        if isinstance(landed, Refused) and changed_to < end and hunk.old:
+            nearer = _place(work, hunk, changed_to)  # its first lines may be the last ones of the hunk before
+            landed = nearer if isinstance(nearer, Landed) else landed
+        if isinstance(landed, Refused):
+            which = f"hunk {number} of {len(hunks)}" if len(hunks) > 1 else "the hunk"
+            message = f"{which} does not fit: {landed.message}"
+            raise HunkFailed(message, old="\n".join(hunk.old), likeness=landed.likeness)
+        whole = landed.spans[0]
+        span = _changed_part(work, whole)
+        end, changed_to = max(end, whole.end), max(changed_to, span.end)
+        spans.append(span)
+        if landed.rung != "exact" and landed.rung not in rungs:
+            rungs.append(landed.rung)
+    patched = Landed(rung="exact", spans=tuple(spans)).apply(work)
+    return Patched(
+        text=patched.removesuffix(ending) if bare else patched, rungs=tuple(rungs), changed=tuple(new_stretches(spans))
+    )
+
+
+def new_stretches(spans: Sequence[Span]) -> Iterator[tuple[int, int]]:
+    """Where the texts of the spans are once all of them are applied: begin and end of each."""
+    moved = 0
+    for span in spans:
+        start = span.start + moved
+        yield start, start + len(span.text)
+        moved += len(span.text) - (span.end - span.start)
+
+
+def _changed_part(text: str, span: Span) -> Span:
+    """The span without the lines at its ends that stay as they are."""
+    before, after = split_lines(text[span.start : span.end]), split_lines(span.text)
+    limit = min(len(before), len(after))
+    head = 0
+    while head < limit and before[head] == after[head]:
+        head += 1
+    tail = 0
+    while tail < limit - head and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    start = span.start + sum(map(len, before[:head]))
+    end = span.end - sum(map(len, before[len(before) - tail :]))
+    return Span(start=start, end=end, text="".join(after[head : len(after) - tail]))
+
+
+def _place(text: str, hunk: Hunk, cursor: int) -> Landed | Refused:
+    """Where one hunk goes."""
+    block = _block_after(text, hunk.headers, cursor)
+    if not hunk.old:
+        return _insertion(text, hunk, block, cursor)
+    regions = [(cursor, len(text))] if block is None else [block, (block[0], len(text))]
+    if hunk.at_end:
+        tail = _tail(text, len(hunk.old), cursor)
+        regions = [(tail, len(text)), *regions]
+    refused: Refused | None = None
+    for start, end in regions:
+        outcome = _fit(text, hunk, start, end)
+        if isinstance(outcome, Landed) or outcome.reason != "nothing":
+            return outcome
+        refused = outcome
+    whole = cursor or (block is not None and block[0])
+    everywhere = _fit(text, hunk, 0, len(text)) if whole else refused
+    if isinstance(everywhere, Landed):
+        where = line_number(text, everywhere.spans[0].start)
+        if not cursor:
+            return Refused(
+                reason="nothing",
+                message=f"its lines begin on line {where}, above {hunk.headers[-1]!r}; name a line above them, or none",
+            )
+        message = (
+            f"its lines begin on line {where}, before the hunk above it; put hunks in the order of the file: "
+            "move this one up"
+        )
+        return Refused(reason="nothing", message=message)
+    return everywhere or Refused(reason="nothing", message="there is no text to search")
+
+
+def _fit(text: str, hunk: Hunk, start: int, end: int) -> Landed | Refused:
+    """The ladder on a part of the text, in offsets of the whole."""
+    old = "".join(line + "\n" for line in hunk.old)
+    new = "".join(line + "\n" for line in hunk.new)
+    part = text[start:end]
+    outcome = fit(part, old, new, whole_lines=True, first_line=line_number(text, start))
+    if isinstance(outcome, Refused):
+        return outcome
+    spans = tuple(Span(start=span.start + start, end=span.end + start, text=span.text) for span in outcome.spans)
+    return Landed(rung=outcome.rung, spans=spans)
+
+
+def _insertion(text: str, hunk: Hunk, block: tuple[int, int] | None, cursor: int) -> Landed | Refused:
+    """A hunk that only adds goes right behind its `@@` line, or to the end of the file."""
+    if hunk.headers and block is None:
+        return _header_missing(text, hunk, cursor)
+    at = len(text)
+    if block is not None and not hunk.at_end:
+        line = split_lines(text[block[0] : block[1]])[0]
+        at = block[0] + len(line)
+    ending = main_ending(text)
+    added = "".join(line + ending for line in hunk.new)
+    return Landed(rung="exact", spans=(Span(start=at, end=at, text=added),))
+
+
+def _header_missing(text: str, hunk: Hunk, cursor: int) -> Refused:
+    """The refusal of a hunk that only adds below a line that is not there, with the lines most like it."""
+    header = hunk.headers[-1]
+    if cursor and _block_after(text, hunk.headers, 0) is not None:
+        message = f"{header!r} is before the hunk above it; put hunks in the order of the file: move this one up"
+        return Refused(reason="nothing", message=message)
+    bodies = [body(line) for line in split_lines(text)]
+    keys = {line.strip(): at for at, line in reversed(list(enumerate(bodies))) if line.strip()}
+    near = get_close_matches(header, keys, n=3, cutoff=0.6)
+    message = f"no line reads {header!r}; "
+    if not near:
+        return Refused(reason="nothing", message=f"{message}add lines of context instead", likeness=0.0)
+    rows = "\n".join(f"{keys[line] + 1}|{bodies[keys[line]]}" for line in near)
+    return Refused(reason="nothing", message=f"{message}copy the one you mean, or add lines of context:\n{rows}")
+
+
+def _block_after(text: str, headers: Sequence[str], cursor: int) -> tuple[int, int] | None:
+    """From the line the last header names to the end of the block it opens; None without a header, or if none is there.
+
+    The block ends before the next line that is indented no deeper and begins with a letter or the like; a line of
+    closing brackets is still part of it.
+    """
+    if not headers:
+        return None
+    lines = split_lines(text[cursor:])
+    at = -1
+    for header in headers:
+        found = _line_like(lines, header, at + 1)
+        if found is None:
+            return None
+        at = found
+    depth = len(indent(lines[at]).expandtabs(4))
+    stop = len(lines)
+    for number in range(at + 1, len(lines)):
+        content = lines[number].strip()
+        shallow = len(indent(lines[number]).expandtabs(4)) <= depth
+        if content and shallow and (content[0].isalnum() or content[0] in "_@#\"'"):
+            stop = number
+            break
+    start = cursor + sum(map(len, lines[:at]))
+    return start, start + sum(map(len, lines[at:stop]))
+
+
+def _line_like(lines: list[str], header: str, start: int) -> int | None:
+    """The first line that is the header, else the first that begins with it; blanks and typography aside."""
+    goal = fold(header).strip()
+    keys = [fold(body(line)).strip() for line in lines[start:]]
+    for number, key in enumerate(keys):
+        if key == goal:
+            return start + number
+    for number, key in enumerate(keys):
+        if key.startswith(goal):
+            return start + number
+    return None
+
+
+def _tail(text: str, count: int, cursor: int) -> int:
+    """Where the last `count` lines begin, blank ones at the end not counted, but never before the cursor."""
+    lines = split_lines(text)
+    blank = 0
+    while blank < len(lines) and not lines[-1 - blank].strip():
+        blank += 1
+    keep = min(len(lines), count + blank)
+    return max(cursor, len(text) - sum(map(len, lines[len(lines) - keep :])))

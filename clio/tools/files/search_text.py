@@ -1,0 +1,476 @@
+"""search_text: lines that match a regular expression, found by ripgrep, or by Python where there is none."""
+
+import asyncio
+import base64
+import contextlib
+import errno
+import os
+import re
+from asyncio.subprocess import DEVNULL, PIPE
+from collections.abc import AsyncGenerator, Callable, Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import ToolFailed, ToolRetry
+from clio.security.actions import ReadFiles, Workspace
+from clio.text.lazy_regex import LazyRegex
+from clio.text.regex_limits import BoundedPattern, PatternRefused, TooSlow
+from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
+from clio.tools.files.file_index import (
+    has_costly_rules,
+    list_files,
+    missing,
+    path_key,
+    resolve,
+    ripgrep,
+    ripgrep_options,
+)
+from clio.tools.files.globs import matcher
+from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, exists, shown
+from clio.tools.schemas import MAX_CHARS, SearchText
+
+_CHUNK = 1 << 16
+_FILE_LIMIT_S = 2.0
+"""For looking whether a pattern is anywhere in a file, which is read as one text."""
+_LINE_MATTERS = LazyRegex(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
+"""Patterns that may match a line and yet not the text it stands in: such a text has to be looked at line by line."""
+_META = LazyRegex(r"[\\.+*?()|\[\]{}^$]")
+
+
+class Query(Struct, frozen=True, kw_only=True):
+    """What to look for.
+
+    root, folder: the project and the part of it to search; `file` names one file in `folder` instead of all.
+    accepts: whether a path relative to `folder` is wanted; `names` a glob for file names known to hold of all that are.
+    max_lines: matching lines after which an engine stops collecting and only counts.
+    """
+
+    pattern: str
+    root: Path
+    folder: Path
+    file: str | None
+    accepts: Callable[[str], bool]
+    names: str | None
+    ignore_case: bool
+    context: int
+    max_lines: int
+
+
+class Line(Struct, frozen=True, kw_only=True):
+    """One line of a file. `hit` tells a matching line from its context; `start` is where the match begins in it."""
+
+    number: int
+    text: str
+    hit: bool
+    start: int = 0
+
+
+class FileHits(Struct, frozen=True, kw_only=True):
+    """The lines to show of one file, in order; `path` is relative to the query's folder."""
+
+    path: str
+    lines: list[Line]
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """The first files in the order of their paths, and how many lines in how many files match in all."""
+
+    files: list[FileHits]
+    matching_lines: int
+    matching_files: int
+
+
+def literal(text: str) -> str:
+    """The pattern that finds this very text, in either engine."""
+    return _META.sub(r"\\\g<0>", text)
+
+
+def bad_pattern(pattern: str, cause: str) -> ToolRetry:
+    """The error for a pattern no engine can read, with the way to search for it as it stands."""
+    way_out = f"to find this very text, use pattern {literal(pattern)}"
+    return ToolRetry(f"{pattern!r} is not a valid regular expression: {cause}; {way_out}")
+
+
+# --- ripgrep ---------------------------------------------------------------------------------------------------------
+
+
+class _Text(Struct):
+    text: str | None = None
+    bytes: str | None = None
+
+    def value(self) -> str:
+        if self.text is not None:
+            return self.text
+        return base64.b64decode(self.bytes or "").decode("utf-8", "replace")
+
+
+class _Submatch(Struct):
+    start: int
+
+
+class _Data(Struct):
+    path: _Text | None = None
+    lines: _Text | None = None
+    line_number: int | None = None
+    submatches: list[_Submatch] = []
+    binary_offset: int | None = None
+
+
+class _Record(Struct):
+    type: str
+    data: _Data
+
+
+_RECORD = msgspec.json.Decoder(_Record)
+
+
+async def search_with_ripgrep(program: str, query: Query) -> Found:
+    """Search with ripgrep. Raises ToolRetry for a bad pattern, OSError where the program cannot be used."""
+    files: list[FileHits] = []
+    matched = here = 0
+    lines: list[Line] = []
+    async with contextlib.aclosing(_records(_command(program, query, "--json", "--sort=path"), query)) as records:
+        async for record in records:
+            data = record.data
+            if record.type == "begin":
+                lines, here = [], 0
+            elif record.type in ("match", "context"):
+                if here < query.max_lines:
+                    lines.append(_line(data, hit=record.type == "match"))
+                here += record.type == "match"
+            elif record.type == "end" and data.path is not None and data.binary_offset is None:
+                path = _relative(data.path.value())
+                if not query.accepts(path):
+                    continue
+                files.append(FileHits(path=path, lines=lines))
+                matched += here
+                if matched >= query.max_lines:
+                    break
+    if matched < query.max_lines:
+        return Found(files=files, matching_lines=matched, matching_files=len(files))
+    return await _with_totals(program, query, files)
+
+
+async def _with_totals(program: str, query: Query, files: list[FileHits]) -> Found:
+    """Count what was not collected, which ripgrep does without printing it."""
+    total = total_files = 0
+    async with contextlib.aclosing(_output(_command(program, query, "--count", "--null"), query)) as output:
+        async for row in output:
+            path, _, count = os.fsdecode(row).rpartition("\0")
+            if path and query.accepts(_relative(path)):
+                total += int(count)
+                total_files += 1
+    return Found(files=files, matching_lines=total, matching_files=total_files)
+
+
+def _command(program: str, query: Query, *mode: str) -> list[str]:
+    command = [program, *mode, "--with-filename", "--engine=auto", "--crlf"]
+    if query.file is None:
+        command.append(f"--max-filesize={MAX_EDIT_BYTES}")
+    command += ripgrep_options(query.root, query.folder, hidden=True)
+    if query.ignore_case:
+        command.append("--ignore-case")
+    if query.context and "--json" in mode:
+        command.append(f"--context={query.context}")
+    if query.names is not None:
+        command += ["--type-add", f"wanted:{query.names}", "--type=wanted"]
+    return [*command, "--regexp", query.pattern, "--", f"./{query.file or ''}"]
+
+
+async def _records(command: list[str], query: Query) -> AsyncGenerator[_Record, None]:
+    async with contextlib.aclosing(_output(command, query)) as output:
+        async for row in output:
+            yield _RECORD.decode(row)
+
+
+async def _output(command: list[str], query: Query) -> AsyncGenerator[bytes, None]:
+    """The lines a command prints; it is killed when the caller stops reading.
+
+    Raises OSError where ripgrep would wait for a file of rules.
+    """
+    process = await asyncio.create_subprocess_exec(*command, cwd=query.folder, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    assert process.stdout and process.stderr
+    errors = asyncio.create_task(process.stderr.read())
+    looking = asyncio.create_task(_kill_if_costly(process, query.folder))
+    try:
+        pieces: list[bytes] = []  # of a row not yet complete; joined once, for rows can have many megabytes
+        while chunk := await process.stdout.read(_CHUNK):
+            head, *rows = chunk.split(b"\n")
+            pieces.append(head)
+            for row in rows:
+                yield b"".join(pieces)
+                pieces = [row]
+        await process.wait()
+        if await looking:
+            raise OSError(errno.EINVAL, "a file of rules is a pipe, a device or too large")
+        if process.returncode == 2:
+            _raise_for((await errors).decode("utf-8", "replace"), query)
+    finally:
+        errors.cancel()
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.stdout.read()
+            await process.wait()
+        await looking
+
+
+async def _kill_if_costly(process: asyncio.subprocess.Process, folder: Path) -> bool:
+    """End ripgrep where it would wait for a file of rules; whether that was so."""
+    if not await asyncio.to_thread(has_costly_rules, folder, lambda: process.returncode is not None):
+        return False
+    with contextlib.suppress(ProcessLookupError):
+        process.kill()
+    return True
+
+
+def _raise_for(errors: str, query: Query) -> None:
+    """Raise what ripgrep complained of; a file it could not read is passed over, as without --no-messages."""
+    causes = [line.strip().removeprefix("error: ") for line in errors.splitlines() if line.strip()]
+    if any("regex" in line.lower() or "pcre2" in line.lower() for line in causes):
+        cause = next((line for line in reversed(causes) if not line.startswith(("~", "^"))), "")
+        raise bad_pattern(query.pattern, cause.removeprefix("rg: "))
+    if causes:
+        raise ToolFailed(f"the search failed: {causes[0]}")
+
+
+def _line(data: _Data, *, hit: bool) -> Line:
+    text = data.lines.value() if data.lines else ""
+    start = data.submatches[0].start if data.submatches else 0
+    return Line(number=data.line_number or 0, text=text.rstrip("\r\n"), hit=hit, start=start)
+
+
+def _relative(path: str) -> str:
+    return path.replace(os.sep, "/").removeprefix("./")
+
+
+# --- Python ----------------------------------------------------------------------------------------------------------
+
+
+def search_with_python(query: Query) -> Found:
+    """The same search without ripgrep. Raises ToolRetry for a bad pattern."""
+    flags = re.IGNORECASE if query.ignore_case else re.NOFLAG
+    try:
+        pattern = BoundedPattern(query.pattern, flags, refuse_nested=False)
+        whole = "" if _LINE_MATTERS.search(query.pattern) else query.pattern
+        anywhere = BoundedPattern(whole, flags | re.MULTILINE, refuse_nested=False)
+        return _search_files(query, pattern, anywhere)
+    except PatternRefused as error:
+        raise bad_pattern(query.pattern, str(error)) from None
+    except TooSlow:
+        raise bad_pattern(query.pattern, "it takes too long; write it with fewer repetitions") from None
+
+
+def _search_files(query: Query, pattern: BoundedPattern, anywhere: BoundedPattern) -> Found:
+    """Raises TooSlow."""
+    files: list[FileHits] = []
+    kept = total = total_files = 0
+    for path in _candidates(query):
+        text = _text(f"{query.folder}/{path}")
+        if text is None or not anywhere.search(text, _FILE_LIMIT_S):
+            continue
+        lines = text.split("\n")
+        if not lines[-1]:
+            lines.pop()
+        hits = [(number, found[0]) for number, line in enumerate(lines) if (found := pattern.search(line))]
+        if not hits:
+            continue
+        total += len(hits)
+        total_files += 1
+        if kept < query.max_lines:
+            files.append(FileHits(path=path, lines=_with_context(lines, hits, query.context)))
+            kept += len(hits)
+    return Found(files=files, matching_lines=total, matching_files=total_files)
+
+
+def _candidates(query: Query) -> Iterator[str]:
+    if query.file is not None:
+        yield query.file
+        return
+    prefix = "" if query.folder == query.root else query.folder.relative_to(query.root).as_posix() + "/"
+    under = None if query.folder == query.root else query.folder
+    for name in sorted(list_files(query.root, under, hidden=True, rg=None), key=path_key):
+        path = name[len(prefix) :]
+        if query.accepts(path):
+            yield path
+
+
+def _text(path: str) -> str | None:
+    """A file's text; None where it is binary, too large or not readable, as ripgrep passes over it."""
+    try:
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of 20,000 files costs as much again
+            data = file.read(MAX_EDIT_BYTES + 1)
+    except OSError:
+        return None
+    if len(data) > MAX_EDIT_BYTES or (b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff"))):
+        return None
+    try:
+        return data.decode("ascii").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        pass
+    try:
+        return decode(data).text.replace("\r\n", "\n")
+    except NotText:
+        return None
+
+
+def _with_context(lines: list[str], hits: list[tuple[int, int]], context: int) -> list[Line]:
+    starts = dict(hits)
+    wanted = sorted({near for at, _ in hits for near in range(max(0, at - context), min(len(lines), at + context + 1))})
+    return [Line(number=at + 1, text=lines[at], hit=at in starts, start=starts.get(at, 0)) for at in wanted]
+
+
+_MAX_LINES = 200
+_NOTES_CHARS = 500
+_MAX_LINE = 300
+_LIMIT_S = 60.0
+_LEAD = 80
+"""Characters shown before a match that stands far out in a long line."""
+
+
+class SearchTextTool:
+    """Searches the project's text with ripgrep, or in Python where there is none."""
+
+    name = "search_text"
+    args = SearchText
+    read_only = True
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        rg: str | None = "auto",
+        max_chars: int | PageSize = MAX_CHARS,
+        limit_s: float = _LIMIT_S,
+    ) -> None:
+        self._workspace = workspace
+        self._rg = rg
+        self._limit_s = limit_s
+        self._page = page_size(max_chars)
+
+    def prepare(self, args: SearchText) -> Prepared:
+        """A search. Raises ToolRetry for a pattern or a glob that cannot work."""
+        if not args.pattern:
+            raise ToolRetry("the pattern is empty; say what to search for")
+        if "\n" in args.pattern or "\\n" in args.pattern.replace("\\\\", ""):
+            raise bad_pattern(args.pattern, "a search goes line by line, and a line holds no newline")
+        if "\0" in args.pattern:
+            raise bad_pattern(args.pattern, "text holds no null character")
+        path = resolve(self._workspace, args.path)
+        accepts, names = _file_filter(args.glob, self._prefix(path))
+        place = "" if path == self._workspace.root else f" in {self._workspace.display(path)}"
+
+        async def run(progress: Progress) -> ToolOutput:
+            if not exists(path, self._workspace.display(path)):
+                raise missing(self._workspace, path)
+            if not (path.is_file() or path.is_dir()):
+                raise ToolFailed(f"{self._workspace.display(path)} is a device, pipe or socket; it cannot be searched")
+            try:
+                async with asyncio.timeout(self._limit_s):
+                    found = await self._search(self._query(args, path, accepts, names))
+            except TimeoutError:
+                raise ToolFailed(
+                    f"searching {self._workspace.display(path)} took more than {self._limit_s:.0f} s and was stopped; "
+                    "search a smaller folder, or name the files with glob"
+                ) from None
+            return render(found, self._prefix(path), self._page.chars)
+
+        shown = repr(args.pattern).replace("\\\\", "\\")  # what steers stays spelled out, a backslash is one
+        return Prepared(title=f"search {shown}{place}", action=ReadFiles(paths=(path,)), run=run)
+
+    def _query(self, args: SearchText, path: Path, accepts: Callable[[str], bool], names: str | None) -> Query:
+        whole = path.is_dir()
+        folder = path if whole else path.parent
+        return Query(
+            pattern=args.pattern,
+            root=self._workspace.root if self._workspace.contains(folder) else folder,
+            folder=folder,
+            file=None if whole else path.name,
+            accepts=accepts,
+            names=names,
+            ignore_case=args.ignore_case,
+            context=args.context,
+            max_lines=_MAX_LINES,
+        )
+
+    async def _search(self, query: Query) -> Found:
+        program = ripgrep() if self._rg == "auto" else self._rg
+        if program is not None:
+            try:
+                return await search_with_ripgrep(program, query)
+            except OSError:  # it does not run here, or a file of the project would make it wait
+                pass
+        return await asyncio.to_thread(search_with_python, query)
+
+    def _prefix(self, path: Path) -> str:
+        """What to put before the engines' paths, so that they can be read from the project."""
+        shown_path = self._workspace.display(path if path.is_dir() else path.parent)
+        return "" if shown_path == "." else shown_path.rstrip("/") + "/"
+
+
+def render(found: Found, prefix: str, max_chars: int = MAX_CHARS) -> ToolOutput:
+    """Each path once, below it its lines as `number:text` and context as `number-text`; then what was left out."""
+    limit = max_chars - _NOTES_CHARS
+    if not found.files:
+        return ToolOutput(text="no matches (ignored and binary files are not searched)", summary="no matches")
+    rows: list[str] = []
+    used = hits = 0
+    for file in found.files:
+        for row, hit in _rows(file, prefix, first=not rows):
+            if hits >= _MAX_LINES or (used + len(row) > limit and rows):
+                return _answer(rows, found, hits)
+            rows.append(row)
+            used += len(row) + 1
+            hits += hit
+    return _answer(rows, found, hits)
+
+
+def _answer(rows: list[str], found: Found, hits: int) -> ToolOutput:
+    lines, files = found.matching_lines, found.matching_files
+    count = f"{lines:,} match{'' if lines == 1 else 'es'} in {files:,} file{'' if files == 1 else 's'}"
+    if hits < lines:
+        rows = [*rows, f"[{hits} of {count} shown; narrow the pattern, the path or the glob]"]
+    return ToolOutput(text="\n".join(rows), summary=count)
+
+
+def _rows(file: FileHits, prefix: str, *, first: bool) -> list[tuple[str, bool]]:
+    """The rows of one file below its path, with a gap between stretches that do not touch where there is context."""
+    rows: list[tuple[str, bool]] = []
+    heading = ("" if first else "\n") + f"{prefix}{file.path}\n"
+    before: int | None = None
+    has_context = any(not line.hit for line in file.lines)
+    for line in file.lines:
+        if has_context and before is not None and line.number > before + 1:
+            rows.append(("--", False))
+        mark = ":" if line.hit else "-"
+        rows.append((f"{heading}{line.number}{mark}{_cut(line)}".rstrip(), line.hit))
+        heading = ""
+        before = line.number
+    return rows
+
+
+def _cut(line: Line) -> str:
+    """The text, or the part of a long one around the match."""
+    text = shown(line.text)
+    if len(text) <= _MAX_LINE:
+        return text
+    start = max(0, min(line.start, len(text)) - _LEAD) if line.start > _MAX_LINE - _LEAD else 0
+    part = text[start : start + _MAX_LINE]
+    tail = "…" if start + _MAX_LINE < len(text) else ""
+    return f"{'…' if start else ''}{part}{tail} [line of {len(text):,} characters]"
+
+
+def _file_filter(glob: str | None, prefix: str) -> tuple[Callable[[str], bool], str | None]:
+    """Whether a path is wanted, and a glob of names that holds of every wanted one, for the engine to begin with.
+
+    A path may answer as seen from the folder searched or, with `prefix` before it, from the project.
+    """
+    text = glob.strip() if glob else ""
+    if not text:
+        return (lambda name: True), None
+    unwanted = text.startswith("!")
+    matches = matcher(text.removeprefix("!"))
+    name = text.rsplit("/", 1)[-1]
+    plain = not unwanted and name and "**" not in name and not ("{" in text and "/" in text)
+    return (lambda path: (matches(path) or matches(prefix + path)) is not unwanted), name if plain else None

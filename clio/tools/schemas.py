@@ -1,0 +1,316 @@
+"""Tools as the model sees them: arguments as structs, descriptions from the prompt files, JSON Schemas."""
+
+from typing import Annotated, Any, Literal, cast, get_args
+
+import msgspec
+from msgspec import Meta, Raw, Struct, field
+
+from clio.config.schema import PositiveInt
+from clio.prompt_files import load_prompt
+from clio.providers.base import ToolSpec
+from clio.tools.base import ForeignTool, Tool
+
+MAX_CHARS = 24_000
+"""Characters of one answer; the rest is a further call away."""
+
+
+class ReadFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of read_file."""
+
+    path: Annotated[str, Meta(description="relative to the project or absolute")]
+    offset: Annotated[PositiveInt | None, Meta(description="first line, from 1")] = None
+    limit: Annotated[PositiveInt | None, Meta(description="number of lines")] = None
+
+
+class WriteFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of write_file."""
+
+    path: str
+    content: str
+
+
+class EditFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of edit_file."""
+
+    path: str
+    old_string: Annotated[str, Meta(description="text to replace, unique in the file")]
+    new_string: str
+    replace_all: bool = False
+
+
+class ApplyPatch(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of apply_patch."""
+
+    patch: str
+
+
+class ListFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of list_files."""
+
+    path: Annotated[str, Meta(description="folder; the project by default")] = "."
+    depth: Annotated[PositiveInt | None, Meta(description="levels to open")] = None
+
+
+class FindFiles(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of find_files."""
+
+    pattern: Annotated[str, Meta(description="glob, or a part of a path")]
+
+
+class SearchText(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of search_text."""
+
+    pattern: Annotated[str, Meta(description="regular expression, matched line by line")]
+    path: Annotated[str, Meta(description="folder or file; the project by default")] = "."
+    glob: Annotated[str | None, Meta(description="only such files: *.py, src/**/*.ts, !tests/**")] = None
+    ignore_case: bool = False
+    context: Annotated[int, Meta(description="lines shown around each match", ge=0, le=20)] = 0
+
+
+class RunCommandArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of run_command."""
+
+    command: Annotated[str, Meta(description="Shell command line")]
+    timeout_s: Annotated[int, Meta(ge=1, le=3600, description="Stop it after so many seconds")] | None = None
+    background: Annotated[bool, Meta(description="Start it as a job and return at once")] = False
+
+
+class HeldCommandArgs(RunCommandArgs, frozen=True, kw_only=True):
+    """The same where commands run in a sandbox."""
+
+    outside: Annotated[bool, Meta(description="Run it outside the sandbox; the user is always asked")] = False
+
+
+def command_args(*, held: bool) -> type[RunCommandArgs]:
+    """Those run_command takes. held: by a sandbox."""
+    return HeldCommandArgs if held else RunCommandArgs
+
+
+class JobOutputArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of job_output."""
+
+    job: Annotated[str, Meta(description='Name such as "job1"')]
+    offset: Annotated[int, Meta(ge=0, description="Character to begin at; default: what is new")] | None = None
+    wait_s: Annotated[int, Meta(ge=0, le=60, description="Wait so long for its end first")] = 0
+
+
+class JobStopArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of job_stop."""
+
+    job: str
+
+
+class GitArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of git."""
+
+    operation: Literal["status", "diff", "log", "show", "blame", "branch", "commit", "stash", "push"]
+    action: Annotated[
+        Literal["list", "create", "switch", "push", "pop"] | None,
+        Meta(description="branch: list, create, switch; stash: list, push, pop"),
+    ] = None
+    path: Annotated[str, Meta(description="diff, log, show, blame: only this path")] = ""
+    revision: Annotated[str, Meta(description="Commit, branch or range")] = ""
+    staged: Annotated[bool, Meta(description="diff: what is staged")] = False
+    n: Annotated[int, Meta(ge=1, le=500, description="log: how many")] = 20
+    lines: Annotated[str, Meta(pattern=r"^(\d+,\d+)?$", description='blame: "10,40"')] = ""
+    name: Annotated[str, Meta(description="branch: its name")] = ""
+    message: Annotated[str, Meta(description="commit, stash")] = ""
+    paths: Annotated[tuple[str, ...], Meta(description='commit: what to stage and commit; ["."] is all')] = ()
+    remote: Annotated[str, Meta(description="push: to where")] = ""
+
+
+class WebFetchArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of web_fetch."""
+
+    url: Annotated[str, Meta(description="http or https")]
+
+
+class ReadOutputArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of read_output."""
+
+    handle: str
+    offset: Annotated[int, Meta(ge=1, description="First line, from 1")] = 1
+    limit: Annotated[int, Meta(ge=1, le=2000, description="Lines")] = 300
+
+
+class UseSkillArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of use_skill."""
+
+    name: Annotated[str, Meta(description="name of the skill, as listed")]
+
+
+Operation = Literal[
+    "store",
+    "retrieve",
+    "search",
+    "list",
+    "delete",
+    "recall_sessions",
+    "recall_messages",
+    "add_discovery",
+    "add_solution",
+    "add_pattern",
+    "add_workflow",
+    "add_failure",
+    "add_context_rule",
+    "update_ltm",
+    "forget_ltm",
+    "prune_ltm",
+    "ltm_stats",
+    "remember",
+    "recall",
+    "forget",
+    "apply",
+    "history",
+    "compact",
+]
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
+NOT_LISTED: frozenset[Operation] = frozenset({"forget_ltm", "prune_ltm", "ltm_stats", "compact"})
+"""Accepted and not in the schema: `forget` does what forget_ltm did, and the user prunes with /memory."""
+LISTED = tuple(name for name in OPERATIONS if name not in NOT_LISTED)
+
+# The types are for the model; what it sends instead is understood where only one reading makes sense.
+_STRING = {"type": "string"}
+_LIST = {"type": "array", "items": {"type": "string"}}
+_NUMBER = {"type": "number"}
+_WHOLE = {"type": "integer"}
+_NOT_SENT = {"deprecated": True}
+_NOT_SENT_COMPACT = {"x-rare": True}
+Text = Annotated[Any, Meta(extra_json_schema=_STRING)]
+RareText = Annotated[Any, Meta(extra_json_schema=_STRING | _NOT_SENT_COMPACT)]
+Rare = Annotated[Any, Meta(extra_json_schema=_NUMBER | _NOT_SENT_COMPACT)]
+Alias = Annotated[Any, Meta(extra_json_schema=_NOT_SENT)]
+
+
+class MemoryArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of memory_operations. None is a parameter that was not given; empty texts are values."""
+
+    operation: Annotated[Any, Meta(extra_json_schema={"enum": list(LISTED)})]
+    key: Text = None
+    content: Text = None
+    query: Text = None
+    fact: Text = None
+    error: Text = None
+    solution: Text = None
+    pattern: Text = None
+    steps: Annotated[Any, Meta(extra_json_schema=_LIST)] = None
+    impact: RareText = None
+    prevention: RareText = None
+    path: Text = None
+    examples: Annotated[Any, Meta(description="Paths", extra_json_schema=_LIST)] = None
+    confidence: Annotated[Any, Meta(extra_json_schema=_NUMBER)] = None
+    id: Annotated[Any, Meta(extra_json_schema=_STRING)] = None
+    handle: Annotated[Any, Meta(description="Trimmed span, as t3", extra_json_schema=_STRING)] = None
+    from_: Annotated[Any, Meta(description="Message id or number", extra_json_schema=_STRING)] = field(
+        name="from", default=None
+    )
+    to: Text = None
+    session: Text = None
+    offset: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
+    max_sessions: Annotated[Any, Meta(extra_json_schema=_WHOLE | _NOT_SENT_COMPACT)] = None
+    max_results: Annotated[Any, Meta(extra_json_schema=_WHOLE)] = None
+    type: Text = None
+    importance: Rare = None
+    layer: Annotated[Any, Meta(extra_json_schema={"enum": ["L0", "L1", "L2", "all"]} | _NOT_SENT_COMPACT)] = None
+    at: Annotated[Any, Meta(extra_json_schema=_STRING | _NOT_SENT_COMPACT)] = None
+    # Not in the schema, accepted all the same.
+    text: Alias = None
+    name: Alias = None
+    value: Alias = None
+    sequence: Alias = None
+    context: Alias = None
+    ids: Alias = None
+    session_id: Alias = None
+    message_id: Alias = None
+    limit: Alias = None
+    scope: Alias = None
+    what: Alias = None
+    rule: Alias = None
+    max_age_days: Alias = None
+    min_confidence: Alias = None
+    dry_run: Alias = None
+    scores: Alias = None
+
+
+_DIVIDER = "\n---\n"
+
+
+def tool_spec(tool: Tool, *, compact: bool = False) -> ToolSpec:
+    """The tool's entry in a request; `compact` takes the short text after the divider in its prompt file."""
+    if isinstance(tool, ForeignTool):
+        return tool.spec(compact=compact)
+    full, _, short = load_prompt(f"tools/{tool.name}").partition(_DIVIDER)
+    description = short if compact and short else full
+    for name, value in getattr(tool, "described", {}).items():
+        description = description.replace(f"{{{name}}}", value)
+    schema = args_schema(tool.args, describe=not compact)
+    return ToolSpec(name=tool.name, description=description.strip(), parameters=Raw(msgspec.json.encode(schema)))
+
+
+def args_schema(args: type[Struct], *, describe: bool = True) -> dict[str, Any]:
+    """JSON Schema of an argument struct with references resolved in place: not every server follows them.
+
+    describe: keep the descriptions of the single arguments, and those marked "x-rare".
+    Arguments marked "deprecated" are understood and never sent.
+    """
+    document = msgspec.json.schema(args)
+    definitions: dict[str, Any] = document.get("$defs", {})
+    top = str(document["$ref"]).rsplit("/", 1)[-1]
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, list):
+            return [plain(item) for item in cast("list[Any]", node)]
+        if not isinstance(node, dict):
+            return node
+        mapping = cast("dict[str, Any]", node)
+        if "$ref" in mapping:
+            return plain(definitions[str(mapping["$ref"]).rsplit("/", 1)[-1]])
+        described = {key: plain(value) for key, value in mapping.items() if _wanted(key, value, describe)}
+        return _without_null(described)
+
+    # The struct's own docstring is for programmers: the tool's description says it to the model.
+    whole = {key: value for key, value in definitions[top].items() if key != "description"}
+    properties: dict[str, Any] = whole.get("properties", {})
+    sent = {name: node for name, node in properties.items() if _is_sent(node, describe)}
+    return cast("dict[str, Any]", plain(whole | {"properties": sent}))
+
+
+def _is_sent(node: dict[str, Any], describe: bool) -> bool:
+    return not node.get("deprecated") and (describe or not node.get("x-rare"))
+
+
+def _without_null(node: dict[str, Any]) -> dict[str, Any]:
+    """An optional value as its type alone: leaving it out says null well enough."""
+    options = cast("list[dict[str, Any]]", node.get("anyOf", []))
+    kept = [option for option in options if option.get("type") != "null"]
+    if len(kept) != 1 or len(kept) == len(options):
+        return node
+    return {key: value for key, value in node.items() if key != "anyOf"} | kept[0]
+
+
+def _wanted(key: str, value: Any, describe: bool) -> bool:
+    """Titles repeat the names, and null defaults say nothing: both are tokens in every request."""
+    if key in ("title", "$defs", "default", "x-rare"):
+        return isinstance(value, dict)  # a property that happens to have that name
+    return describe or key != "description" or isinstance(value, dict)
+
+
+def signature(args: type[Struct]) -> str:
+    """The arguments in one line, for an error the model should learn from: `path: string, limit?: integer`."""
+    return _fields(args_schema(args))
+
+
+def _fields(schema: dict[str, Any]) -> str:
+    required = set(schema.get("required", []))
+    properties: dict[str, Any] = schema.get("properties", {})
+    return ", ".join(f"{name}{'' if name in required else '?'}: {_kind(node)}" for name, node in properties.items())
+
+
+def _kind(node: dict[str, Any]) -> str:
+    if "enum" in node:
+        return "|".join(str(value) for value in node["enum"])
+    if "anyOf" in node:
+        return "|".join(_kind(option) for option in node["anyOf"] if option.get("type") != "null")
+    if (item := node.get("items", {})).get("properties"):
+        return f"array of {{{_fields(item)}}}"  # what is wrong is most often in there
+    return str(node.get("type", "any"))

@@ -1,0 +1,299 @@
+"""The tools that belong to the session: ask_user, todo_operations, delegate."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Any, Literal, Protocol
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from clio.errors import ToolRetry
+from clio.messages import Deeds
+from clio.prompt_files import load_prompt
+from clio.providers.base import ToolSpec
+from clio.security.actions import Internal
+from clio.sessions.session import Session
+from clio.sessions.state import Todo, TodoStatus
+from clio.subagents.definitions import Definition
+from clio.tools.base import Prepared, Progress, ToolOutput
+from clio.tools.schemas import args_schema
+
+_TITLE_CHARS = 100
+
+
+class Asker(Protocol):
+    """Whoever can put a question to a person."""
+
+    async def ask(self, question: str, options: tuple[str, ...]) -> str:
+        """The person's answer: one of the options or words of their own; empty for none.
+
+        Raises ToolFailed where nobody is there.
+        """
+        ...
+
+
+class AskUserArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of ask_user."""
+
+    question: str
+    options: Annotated[tuple[str, ...], Meta(max_length=9, description="Answers to choose from")] = ()
+
+
+class AskUserTool:
+    """`ask_user`: one question, with or without answers to choose from."""
+
+    name = "ask_user"
+    args = AskUserArgs
+    read_only = False
+
+    def __init__(self, asker: Asker) -> None:
+        self._asker = asker
+
+    def prepare(self, args: Any) -> Prepared:
+        """Raises ToolRetry for an empty question."""
+        call: AskUserArgs = args
+        question = call.question.strip()
+        if not question:
+            raise ToolRetry("the question is empty")
+        options = tuple(dict.fromkeys(option.strip() for option in call.options if option.strip()))
+
+        async def go(progress: Progress) -> ToolOutput:
+            answer = (await self._asker.ask(question, options)).strip()
+            deeds = Deeds(question=question, answer=answer)
+            if not answer:
+                said = "The user gave no answer; go on as you think best."
+                return ToolOutput(text=said, summary="no answer", deeds=deeds)
+            summary = " ".join(answer.split())[:_TITLE_CHARS]
+            return ToolOutput(text=f"The user answered: {answer}", summary=summary, deeds=deeds)
+
+        title = " ".join(question.split())
+        shown = title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"
+        return Prepared(title=f"ask: {shown}", action=Internal(), run=go)
+
+
+Operation = Literal["read", "write", "update", "add"]
+
+_MARKS: dict[TodoStatus, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "blocked": "[!]"}
+
+
+class TodoItem(Struct, frozen=True, kw_only=True):
+    """One item as the model gives it; what is left out stays as it was."""
+
+    id: int | None = None
+    title: str | None = None
+    status: TodoStatus | None = None
+    note: str | None = None
+
+
+class TodoArgs(Struct, frozen=True, kw_only=True):
+    """Arguments of todo_operations."""
+
+    operation: Operation
+    todos: Annotated[tuple[TodoItem, ...], Meta(description="write, add: with title; update: with id")] = ()
+
+
+class TodoTool:
+    """`todo_operations`: read, replace, change or extend the list."""
+
+    name = "todo_operations"
+    args = TodoArgs
+    read_only = False
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def prepare(self, args: Any) -> Prepared:
+        """Raises ToolRetry where the change cannot be right, as `changed` tells."""
+        call: TodoArgs = args
+        changed(self._session.todos, call.operation, call.todos)
+
+        async def go(progress: Progress) -> ToolOutput:
+            session = self._session
+            before = session.todos
+            todos = changed(before, call.operation, call.todos)
+            if todos != before:
+                session.set_todos(todos)
+            return ToolOutput(text=render(todos), summary=news(before, todos))
+
+        return Prepared(title="todos", action=Internal(), run=go)
+
+
+def render(todos: tuple[Todo, ...]) -> str:
+    """The list, one item a line."""
+    lines = [f"{_MARKS[todo.status]} {todo.id}. {todo.title}{f' ({todo.note})' if todo.note else ''}" for todo in todos]
+    return "\n".join(lines) or "(no todos)"
+
+
+def news(before: tuple[Todo, ...], after: tuple[Todo, ...]) -> str:
+    """What a change comes to, for the person: "2 of 5 done, now: write tests"."""
+    if not after:
+        return "no todos"
+    done = sum(todo.status == "completed" for todo in after)
+    active = [f"now: {todo.title}" for todo in after if todo.status == "in_progress"]
+    were_done = {todo.id for todo in before if todo.status == "completed"}
+    new = [f"done: {todo.title}" for todo in after if todo.status == "completed" and todo.id not in were_done]
+    added = len({todo.id for todo in after} - {todo.id for todo in before})
+    count = f"{done} of {len(after)} done" if done or not added else f"{len(after)} to do"
+    return ", ".join([count, *(active or new[:1])])
+
+
+def changed(todos: tuple[Todo, ...], operation: Operation, items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
+    """The list after an operation. Items keep their ids; new ones get the next free numbers.
+
+    Raises ToolRetry for an unknown or repeated id, a missing title or id, or two items in progress.
+    """
+    match operation:
+        case "read":
+            return todos
+        case "write":
+            after = _written(todos, items)
+        case "add":
+            after = todos + _numbered(todos, _some(operation, items))
+        case "update":
+            after = _updated(todos, _some(operation, items))
+    _check(after)
+    return after
+
+
+def _some(operation: Operation, items: tuple[TodoItem, ...]) -> tuple[TodoItem, ...]:
+    if not items:
+        raise ToolRetry(f"todo_operations({operation}) needs todos, a list of at least one item")
+    return items
+
+
+def _written(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
+    """A new list; an item without an id that has the title of an old one is that one."""
+    ids = {todo.title: todo.id for todo in todos}
+    named = {item.id for item in items}
+    known: list[TodoItem] = []
+    for item in items:
+        old = ids.get(item.title or "")
+        number = item.id if item.id is not None else (old if old not in named else None)
+        named.add(number)
+        known.append(TodoItem(id=number, title=item.title, status=item.status, note=item.note))
+    return _numbered(todos, tuple(known))
+
+
+def _numbered(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
+    following = max([0, *(todo.id for todo in todos), *(item.id or 0 for item in items)]) + 1
+    made: list[Todo] = []
+    for item in items:
+        if not (item.title or "").strip():
+            raise ToolRetry("every new todo needs a title")
+        number = item.id if item.id is not None else following
+        following += item.id is None
+        title = " ".join((item.title or "").split())
+        made.append(Todo(id=number, title=title, status=item.status or "pending", note=item.note or ""))
+    return tuple(made)
+
+
+def _updated(todos: tuple[Todo, ...], items: tuple[TodoItem, ...]) -> tuple[Todo, ...]:
+    by_id = {todo.id: todo for todo in todos}
+    for item in items:
+        old = by_id.get(item.id) if item.id is not None else None
+        if old is None:
+            known = ", ".join(map(str, by_id)) or "none"
+            raise ToolRetry(
+                f"there is no todo with id {item.id}; the ids are: {known}; "
+                "no todo was changed, for a new one use operation add without an id"
+            )
+        by_id[old.id] = Todo(
+            id=old.id,
+            title=" ".join((item.title or "").split()) or old.title,
+            status=item.status or old.status,
+            note=old.note if item.note is None else item.note,
+        )
+    return tuple(by_id.values())
+
+
+def _check(todos: tuple[Todo, ...]) -> None:
+    ids = [todo.id for todo in todos]
+    repeated = sorted({number for number in ids if ids.count(number) > 1})
+    if repeated:
+        raise ToolRetry(f"two todos have the id {repeated[0]}; leave the id out for a new one")
+    active = [f"{todo.id} ({todo.title})" for todo in todos if todo.status == "in_progress"]
+    if len(active) > 1:
+        raise ToolRetry(
+            f"only one todo may be in_progress, these would be: {', '.join(active)}; change the others in the same call"
+        )
+
+
+_DELEGATE_TITLE_CHARS = 80
+_LIST_CHARS = 4_000
+"""Of all descriptions together, about a thousand tokens; longer ones are shortened alike."""
+
+
+class DelegateArgs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Arguments of delegate."""
+
+    task: Annotated[str, Meta(description="the whole task in words, with all that must be known; nothing else is")]
+    agent: Annotated[str, Meta(description="one of the listed agents; left out: a general one")] = ""
+    tools: Annotated[tuple[str, ...], Meta(description="the only tools it may use; left out: all", max_length=30)] = ()
+    model: Annotated[str, Meta(description="another model of the same server")] = ""
+
+
+class Task(Struct, frozen=True, kw_only=True):
+    """One piece of work as it was understood. agent: None for the general one."""
+
+    text: str
+    agent: Definition | None
+    tools: tuple[str, ...]
+    model: str
+
+    @property
+    def name(self) -> str:
+        """What the sub-agent is called."""
+        return self.agent.name if self.agent else "general"
+
+
+class DelegateTool:
+    """Several calls of one step run side by side. agents: those of the session. known: tools there are.
+
+    run: carries a task out.
+    """
+
+    name = "delegate"
+    args = DelegateArgs
+    read_only = True  # the call itself changes nothing; what the sub-agent does is judged call by call
+
+    def __init__(
+        self,
+        agents: Sequence[Definition],
+        known: Sequence[str],
+        run: Callable[[Task, Progress], Awaitable[ToolOutput]],
+    ) -> None:
+        self._agents = {agent.name: agent for agent in agents}
+        self._known = frozenset(known)
+        self._run = run
+
+    def spec(self, *, compact: bool) -> ToolSpec:
+        """The tool's entry in a request, with the agents there are: the same bytes for the same files."""
+        lines = [f"- {agent.name}: {agent.description}" for agent in self._agents.values()]
+        while sum(map(len, lines)) > _LIST_CHARS:
+            lines = [line[: max(len(line) * 3 // 4, 20)] for line in lines]
+            lines = lines[: _LIST_CHARS // 20]
+        text = "\n".join([load_prompt(f"tools/{self.name}"), *(["Agents:", *lines] if lines else [])])
+        schema = args_schema(self.args, describe=not compact)
+        return ToolSpec(name=self.name, description=text, parameters=Raw(msgspec.json.encode(schema)))
+
+    def prepare(self, args: Any) -> Prepared:
+        """Raises ToolRetry for an empty task, an agent or a tool there is none of."""
+        call: DelegateArgs = args
+        if not call.task.strip():
+            raise ToolRetry("the task is empty; say all that must be known, the sub-agent sees nothing else")
+        wanted = call.agent.strip().lower()
+        agent = self._agents.get(wanted)
+        if wanted not in ("", "general") and agent is None:
+            from clio.tools.output import nearest  # brings difflib, for a slip of the model
+
+            near = nearest(wanted, self._agents) or list(self._agents)[:5] or ["general"]
+            raise ToolRetry(f"there is no agent {call.agent!r}; the nearest are: {', '.join(near)}")
+        if odd := [name for name in call.tools if name not in self._known]:
+            raise ToolRetry(f"there is no tool {odd[0]!r}; there are: {', '.join(sorted(self._known))}")
+        task = Task(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
+        words = " ".join(task.text.split())
+        short = words if len(words) <= _DELEGATE_TITLE_CHARS else words[: _DELEGATE_TITLE_CHARS - 1] + "…"
+        return Prepared(
+            title=f"delegate to {task.name}: {short}",
+            action=Internal(),
+            run=lambda progress: self._run(task, progress),
+        )

@@ -1,0 +1,281 @@
+"""Runs commands in the sandbox, and those that run without a question in an environment without secrets."""
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+
+from clio.sandbox.denial_hints import describe_denial, find_refusal
+from clio.sandbox.fence import Enclosed, Guard, restore_guarded_files
+from clio.sandbox.sandbox import Confinement, Sandbox
+from clio.security.git_safety import git_environment
+from clio.security.redaction.names_and_values import is_secret_name, may_be_secret_name
+from clio.security.redaction.redactor import Redactor
+from clio.tools.shell.processes import RunningProcess, command_environment, run, shell_argv, start
+
+_SETTINGS = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GH_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "true",
+    "SSH_ASKPASS": "true",
+    "GH_PROMPT_DISABLED": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GOTOOLCHAIN": "local",
+    "GOFLAGS": "-mod=readonly",
+    "GOPROXY": "off",
+    "CARGO_NET_OFFLINE": "true",
+    "npm_config_offline": "true",
+    "npm_config_ignore_scripts": "true",
+    "npm_config_update_notifier": "false",
+    "npm_config_logs_max": "0",
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "NO_UPDATE_NOTIFIER": "1",
+    "GH_NO_UPDATE_NOTIFIER": "1",
+    "npm_config_fund": "false",
+    "DEBUGINFOD_URLS": "",
+    "HOMEBREW_NO_AUTO_UPDATE": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONSAFEPATH": "1",
+}
+_OFFLINE = ("GOPROXY", "CARGO_NET_OFFLINE", "npm_config_offline")
+_SOCKETS = (
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_AGENT_INFO",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "DBUS_SYSTEM_BUS_ADDRESS",
+    "DOCKER_HOST",
+    "CONTAINER_HOST",
+    "TMUX",
+    "STY",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "VSCODE_IPC_HOOK",
+    "VSCODE_IPC_HOOK_CLI",
+    "VSCODE_GIT_IPC_HANDLE",
+    "NVIM",
+    "NVIM_LISTEN_ADDRESS",
+    "EMACS_SOCKET_NAME",
+)
+"""Variables that say where other programs listen."""
+_RUN_BY_SHELLS = ("BASH_ENV", "ENV", "PROMPT_COMMAND")
+"""Files that a shell reads first. A line is judged without them, and without functions that a shell hands down."""
+_FUNCTION = "BASH_FUNC_"
+_SECRET_WORDS = frozenset(
+    "pass password passwd passphrase passcode pwd pw secret secrets token tokens credential credentials creds key keys"
+    " apikey auth authorization cookie cookies pat pin dsn jwt bearer".split()
+)
+_OPEN_NAMES = frozenset({"PWD", "OLDPWD", *_SOCKETS})
+
+
+def build_unasked_environment(
+    env: Mapping[str, str], root: Path, *, network: bool = False, confined: bool = True
+) -> dict[str, str]:
+    """The environment of a command of the workspace `root` that runs without a question.
+
+    Left out: what a shell would run first, what looks like a secret by name or value, where other programs listen.
+
+    Args:
+        env: clio's own environment.
+        root: the workspace.
+        network: the command reaches the network and the sockets of other programs, such as `docker ps`.
+        confined: False where the user does not want such commands confined; they have the secrets and sockets then.
+    """
+    found = {
+        name: value for name, value in env.items() if name not in _RUN_BY_SHELLS and not name.startswith(_FUNCTION)
+    }
+    for name in withheld_variables(found) if confined else ():
+        del found[name]
+    if confined and not network:
+        found = {name: value for name, value in found.items() if name not in _SOCKETS}
+    found = command_environment(found)
+    found |= {name: value for name, value in _SETTINGS.items() if not network or name not in _OFFLINE}
+    _speak_english(found)
+    return found | git_environment(root, found)
+
+
+def withheld_variables(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the variables that look like secrets, by their name or by their value."""
+    return tuple(name for name, value in env.items() if _is_secret(name) or _holds_secret(name, value))
+
+
+@lru_cache(1000)
+def _holds_secret(name: str, value: str) -> bool:
+    return bool(Redactor().redact(f"{name}={value}\n{value}").counts)
+
+
+def _is_secret(name: str) -> bool:
+    """Stricter than for text: a variable that is left out without need is seldom missed."""
+    if name in _OPEN_NAMES:
+        return False
+    words = set(name.lower().replace("-", "_").split("_"))
+    return bool(words & _SECRET_WORDS) or is_secret_name(name) or may_be_secret_name(name)
+
+
+def _speak_english(env: dict[str, str]) -> None:
+    """Have errors in English, which is how a refusal is recognized; the encoding stays."""
+    if everything := env.pop("LC_ALL", ""):
+        env["LC_CTYPE"] = everything
+    env["LC_MESSAGES"] = "C"
+
+
+async def start_held(
+    command: str, root: Path, sandbox: Sandbox | None, env: Mapping[str, str] | None = None
+) -> RunningProcess:
+    """Start a line of shell in a workspace that goes on by itself. Raises ToolFailed. sandbox: None for no fence.
+
+    Where one holds, what cannot be sealed is watched from here on: `sandbox.watches.end` is to be called at its end.
+    """
+    if sandbox is None or not sandbox.wanted:
+        return await start(command, root, env)
+    await asyncio.to_thread(sandbox.watch, root)  # first: it undoes what other jobs made, which a fence would keep
+    try:
+        enclosed = await asyncio.to_thread(sandbox.enclose, shell_argv(command), root, lingers=True)
+        return await start(enclosed, root, env)
+    except BaseException:
+        sandbox.watches.end(root)
+        raise
+
+
+async def put_back_by_jobs(sandbox: Sandbox | None) -> str:
+    """Undo what commands that still run have made of what they may not change; what to say of it, "" for nothing."""
+    if sandbox is None or not sandbox.wanted:
+        return ""
+    return "\n".join(await asyncio.to_thread(sandbox.watches.put_back))
+
+
+async def run_held(
+    command: str | Sequence[str],
+    root: Path,
+    sandbox: Sandbox | None,
+    *,
+    timeout_s: float,
+    on_news: Callable[[str], None] = lambda line: None,
+    env: Mapping[str, str] | None = None,
+) -> tuple[RunningProcess, bool, str]:
+    """Run a line of shell, or an argument list, in a workspace, to its end. env: defaults to clio's own.
+
+    The second value is whether it was stopped after `timeout_s`, the third what is to be said of the sandbox, "" for
+    nothing. Raises ToolFailed. sandbox: None for no fence.
+    """
+    if sandbox is None or not sandbox.wanted:
+        return *await run(command, root, timeout_s=timeout_s, on_news=on_news, env=env), ""
+    before = await put_back_by_jobs(sandbox)
+    argv = shell_argv(command) if isinstance(command, str) else command
+    enclosed, guard = await asyncio.to_thread(_prepare, sandbox, argv, root)
+    try:
+        process, late = await run(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
+    finally:
+        undone = restore_guarded_files(guard, root)  # also where it was cancelled; a handful of small files
+    notes = [before, undone]
+    if process.exit_code != 0 and sandbox.known:
+        notes.append(describe_denial(process.output.text(), sandbox.known, network=sandbox.network))
+    return process, late, "\n".join(filter(None, notes))
+
+
+def _prepare(sandbox: Sandbox, argv: Sequence[str], root: Path) -> tuple[Enclosed, Guard]:
+    return sandbox.enclose(argv, root), sandbox.guard(root)
+
+
+async def run_unasked(
+    command: str,
+    root: Path,
+    confinement: Confinement,
+    sandbox: Sandbox | None,
+    *,
+    network: bool,
+    timeout_s: float,
+    on_news: Callable[[str], None] = lambda line: None,
+) -> tuple[RunningProcess, bool, str, str]:
+    """Run a line of shell that the policy lets run without a question, to its end, confined where that can be done.
+
+    The first three values are those of `run_held`, the fourth is what the command needs and was refused, such as
+    "needs the network"; "" for nothing. Raises ToolFailed. sandbox: holds it where nothing confines it.
+    """
+    for attempt in (1, 2):
+        env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network)
+        if enclosed is None:
+            held = await run_held(command, root, sandbox, timeout_s=timeout_s, on_news=on_news, env=env)
+            return *held, ""
+        try:
+            process, late = await run(enclosed, root, timeout_s=timeout_s, on_news=on_news, env=env)
+        finally:
+            remove_tmp(enclosed)
+        if attempt == 2 or not _bwrap_failed(enclosed, process):
+            break
+        await asyncio.to_thread(confinement.try_again)
+    return process, late, "", _find_refused(process, command, root, confinement, env, network=network)
+
+
+def explain_job_failure(
+    process: RunningProcess, command: str, root: Path, confinement: Confinement, *, network: bool
+) -> str:
+    """What a command that `start_unasked` started, and that has ended, was refused; "" for nothing. For a thread."""
+    env = build_unasked_environment(os.environ, root, network=network, confined=confinement.wanted)
+    return _find_refused(process, command, root, confinement, env, network=network)
+
+
+def _find_refused(
+    process: RunningProcess,
+    command: str,
+    root: Path,
+    confinement: Confinement,
+    env: Mapping[str, str],
+    *,
+    network: bool,
+) -> str:
+    """What a command was refused. Where several programs ran, the exit code is that of the last: `x | tail` gives 0."""
+    output, level, speakers = process.output.text(), confinement.level(), None
+    if process.exit_code == 0:
+        from clio.security.readonly.system_programs import PROGRAMS
+        from clio.security.shell.parser import parse_command_line
+
+        programs = {each.program for each in parse_command_line(command).commands}
+        if len(programs) < 2:
+            return ""
+        # Tools such as git call themselves "fatal" or "error". Where only filters run, that is a text they print.
+        speakers = programs if programs <= PROGRAMS.keys() else programs | {"fatal", "error"}
+    withheld = [name for name in os.environ if name not in env]
+    return find_refusal(output, level, root=root, network=network, withheld=withheld, speakers=speakers)
+
+
+async def start_unasked(
+    command: str, root: Path, confinement: Confinement, sandbox: Sandbox | None, *, network: bool
+) -> tuple[RunningProcess, Callable[[], None]]:
+    """Start such a line that goes on by itself. The second value is to be called at its end. Raises ToolFailed."""
+    env, enclosed = await asyncio.to_thread(_confine, command, root, confinement, network=network, lingers=True)
+    if enclosed is None:
+        process = await start_held(command, root, sandbox, env)
+        return process, partial(sandbox.watches.end, root) if sandbox is not None and sandbox.wanted else lambda: None
+    try:
+        return await start(enclosed, root, env), partial(remove_tmp, enclosed)
+    except BaseException:
+        remove_tmp(enclosed)
+        raise
+
+
+def remove_tmp(enclosed: Enclosed) -> None:
+    """Remove the folder for temporary files that a confined command had for itself."""
+    if enclosed.tmp is not None:
+        shutil.rmtree(enclosed.tmp, ignore_errors=True)
+
+
+def _confine(
+    command: str, root: Path, confinement: Confinement, *, network: bool, lingers: bool = False
+) -> tuple[dict[str, str], Enclosed | None]:
+    env = build_unasked_environment(os.environ, root, network=network, confined=confinement.wanted)
+    return env, confinement.enclose(shell_argv(command), root, env, network=network, lingers=lingers)
+
+
+def _bwrap_failed(enclosed: Enclosed, process: RunningProcess) -> bool:
+    """Whether bubblewrap itself could not set up the confinement: the command has not run then."""
+    by_bwrap = Path(enclosed.argv[0]).name == "bwrap"
+    return by_bwrap and process.exit_code == 1 and process.output.text().startswith("bwrap: ")

@@ -1,0 +1,426 @@
+"""The user decides on a call: what it would do is shown, and may be edited or taken hunk by hunk."""
+
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct, structs
+from rich.padding import Padding
+from rich.text import Text
+
+from clio.errors import ToolFailed, UserError
+from clio.security.actions import ChangeFiles, FileChange, RunCommand
+from clio.security.approval import Answer, ApprovalRequest, Declined
+from clio.tools.files.diff import Hunk, diff_change, keep_hunks, split_hunks
+from clio.tools.files.text_file import main_ending
+from clio.ui.diff_view import Display
+from clio.ui.painter import Part
+from clio.ui.prompt_io import Desk
+from clio.ui.safe_text import clean, clean_line, visible
+from clio.ui.spelling import spell_out_line
+from clio.ui.terminal_handoff import edit_text, lent
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """What can be wanted or not by itself: a hunk of a file, or the whole of one that comes, goes or moves.
+
+    number and of: which hunk of how many; 0 for the whole.
+    """
+
+    change: FileChange
+    hunk: Hunk | None
+    number: int = 0
+    of: int = 0
+
+    @property
+    def text(self) -> str:
+        """Its diff; empty for a move."""
+        if self.hunk is not None:
+            return self.hunk.text
+        return diff_change(self.change).text if self.change.kind != "move" else ""
+
+
+class Proposal:
+    """The changes as they stand now. Pure: nothing is written."""
+
+    def __init__(self, proposed: ChangeFiles) -> None:
+        self._proposed = proposed
+        self._edited: set[Path] = set()
+        self.changes = proposed.changes
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the person has put a text of their own in."""
+        return bool(self._edited)
+
+    @property
+    def editable(self) -> tuple[FileChange, ...]:
+        """The changes that leave a text."""
+        return tuple(change for change in self.changes if change.after is not None)
+
+    @property
+    def has_pieces(self) -> bool:
+        """Whether there is more than one thing to say yes or no to."""
+        return len(list(islice((piece for change in self.changes for piece in _pieces(change)), 2))) > 1
+
+    @property
+    def changes_anything(self) -> bool:
+        """False where the person's texts leave every file as it is."""
+        return any(not _idle(change) for change in self.changes)
+
+    def put(self, path: Path, text: str) -> None:
+        """This is to be the file's text. An editor that wrote newlines where the file has CRLF is corrected."""
+        change = next(change for change in self.changes if change.path == path)
+        if "\r\n" not in text and main_ending(change.after or "") == "\r\n":
+            text = text.replace("\n", "\r\n")
+        changed = structs.replace(change, after=text)
+        self.changes = tuple(changed if other is change else other for other in self.changes)
+        original = next(proposed for proposed in self._proposed.changes if proposed.path == path)
+        (self._edited.add if text != original.after else self._edited.discard)(path)
+
+    def pieces(self) -> list[Piece]:
+        """What can be decided on one by one, in order; a move stands before the hunks of its file."""
+        return [piece for change in self.changes for piece in _pieces(change)]
+
+    def answer(self, pieces: Collection[Piece], wanted: Collection[int]) -> Answer | None:
+        """Yes to the pieces with these places and no to the rest; None where nothing would be done."""
+        changes: list[FileChange] = []
+        declined: list[Declined] = []
+        for change in self.changes:
+            mine = [(place in wanted, piece.hunk) for place, piece in enumerate(pieces) if piece.change is change]
+            if change.kind == "move" and (False, None) in mine:
+                continue
+            taken = any(is_wanted for is_wanted, _ in mine)
+            left = [hunk for is_wanted, hunk in mine if hunk is not None and not is_wanted]
+            if left:
+                hunks = [hunk for is_wanted, hunk in mine if hunk is not None and is_wanted]
+                diff = "".join(hunk.text for hunk in left)
+                declined.append(Declined(path=change.path, hunks=len(left), of=len(left) + len(hunks), diff=diff))
+                change = structs.replace(change, after=keep_hunks(change.before or "", change.after or "", hunks))
+            if taken and not _idle(change):
+                changes.append(change)
+        if not changes:
+            return None
+        if tuple(changes) == self._proposed.changes:
+            return Answer("once")
+        stay = {change.path for change in changes}
+        return Answer(
+            "changed",
+            changes=tuple(changes),
+            edited=tuple(sorted(self._edited & stay)),
+            declined=tuple(one for one in declined if one.path in stay),
+        )
+
+    def whole(self) -> Answer | None:
+        """Yes to all of it as it stands; None where it leaves every file as it is."""
+        pieces = self.pieces()
+        return self.answer(pieces, range(len(pieces)))
+
+    def said(self, answer: Answer) -> str:
+        """A changed answer in words: "allowed: your version, 2 hunks left out"."""
+        left = sum(one.hunks for one in answer.declined)
+        files = len(self._proposed.changes) - len(answer.changes)
+        parts = ["your version"] if answer.edited else []
+        parts += [f"{left} hunk{'' if left == 1 else 's'} left out"] if left else []
+        parts += [f"{files} file{'' if files == 1 else 's'} left out"] if files else []
+        return f"allowed: {', '.join(parts)}"
+
+
+def _pieces(change: FileChange) -> Iterator[Piece]:
+    if change.kind in ("add", "delete", "move"):
+        yield Piece(change=change, hunk=None)
+    if change.kind in ("update", "move"):
+        hunks = list(split_hunks(change.before or "", change.after or ""))
+        for number, hunk in enumerate(hunks, 1):
+            yield Piece(change=change, hunk=hunk, number=number, of=len(hunks))
+
+
+def _idle(change: FileChange) -> bool:
+    return change.kind == "update" and change.before == change.after
+
+
+_KEYS = "123456789"
+
+
+async def edit_proposal(desk: Desk, proposal: Proposal, display: Display) -> bool:
+    """Let the person change a proposed text; whether they did. What goes wrong is said and changes nothing."""
+    change = await _which(desk, proposal, display)
+    if change is None or change.after is None:
+        return False
+    try:
+        edited = await _in_editor(change.after, (change.moved_to or change.path).suffix)
+    except UserError as error:
+        desk.remark(clean_line(visible(str(error))), desk.theme.bad)
+        return False
+    if edited is None:
+        desk.remark("left as it was")
+        return False
+    proposal.put(change.path, edited)
+    if not proposal.changes_anything:
+        desk.remark("your version changes nothing any more", desk.theme.warning)
+    return True
+
+
+async def _in_editor(text: str, suffix: str) -> str | None:
+    """The editor has the terminal until it ends, whoever gives up waiting for it."""
+    async with lent():
+        running = asyncio.ensure_future(asyncio.to_thread(edit_text, text, suffix))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait({running})
+            raise
+
+
+async def _which(desk: Desk, proposal: Proposal, display: Display) -> FileChange | None:
+    files = proposal.editable
+    if len(files) == 1:
+        return files[0]
+    names = [clean_line(visible(display(change.moved_to or change.path))) for change in files]
+    if len(files) <= len(_KEYS):
+        key = await desk.questions.key(dict(zip(_KEYS, names, strict=False)))
+        return files[_KEYS.index(key)] if key else None
+    desk.say(Text(f"  {number} {name}") for number, name in enumerate(names, 1))
+    answer = (await desk.questions.line("  number of the file: ") or "").strip()
+    return files[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(files) else None
+
+
+_CHOICES = {"y": "yes", "n": "no", "a": "yes to all the rest", "q": "no to all the rest"}
+_MAX_ROWS = 30
+
+
+async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer | None:
+    """The answer that comes of a yes or no to each hunk; None where nothing was wanted.
+
+    Each decision leaves one line in the scrollback. Esc and Ctrl-C are no to everything.
+    """
+    pieces = proposal.pieces()
+    wanted: set[int] = set()
+    unmoved: set[int] = set()
+    rest: bool | None = None
+    for place, piece in enumerate(pieces):
+        if id(piece.change) in unmoved:  # a file that does not move is left as it is
+            continue
+        if rest is None:
+            key = await _ask(desk, piece, _named(piece, display))
+            if key is None:
+                return Answer("no", interrupted=True)
+            rest = {"a": True, "q": False}.get(key)
+            yes = key in ("y", "a")
+            said = f"{'yes' if yes else 'no'}: {_named(piece, display)}"
+            desk.remark(said + (", and so all the rest" if rest is not None else ""))
+        else:
+            yes = rest
+        if yes:
+            wanted.add(place)
+        elif piece.change.kind == "move" and piece.hunk is None:
+            unmoved.add(id(piece.change))
+    return proposal.answer(pieces, wanted)
+
+
+async def _ask(desk: Desk, piece: Piece, name: str) -> str | None:
+    title = Text(f"  {name}", desk.theme.strong)
+    rows = desk.diff(piece.text)
+    if desk.questions.live:
+        return await desk.questions.key(_CHOICES, page=desk.page(rows, title))
+    desk.say([title, *desk.excerpt(rows, _MAX_ROWS)])
+    return await desk.questions.key(_CHOICES)
+
+
+def _named(piece: Piece, display: Display) -> str:
+    change = piece.change
+    name = clean_line(visible(display(change.path)))
+    if piece.hunk is not None:
+        return f"{name}, hunk {piece.number} of {piece.of}"
+    if change.moved_to is not None:
+        return f"move {name} → {clean_line(visible(display(change.moved_to)))}"
+    return f"{'new file' if change.kind == 'add' else 'delete'} {name}"
+
+
+MAX_ROWS = 30
+"""Rows that are printed without asking; more are scrolled over."""
+KEPT_ROWS = 20
+"""Rows of what was scrolled over that stay in the scrollback."""
+_BELOW = 4
+
+
+class Decision:
+    """On a call that is done as it is or not at all."""
+
+    def __init__(self, desk: Desk, request: ApprovalRequest, display: Display) -> None:
+        self._desk = desk
+        self._request = request
+        self._display = display
+
+    async def take(self, guarded: bool) -> Answer:
+        """Ask until there is an answer, and print it. guarded: see `Questions.key`."""
+        head = list(_heading(self._request, self._desk))
+        self._desk.say(head)
+        body = self._desk.action(self._request.action, self._display)
+        answer = await self._decide(body, self._desk.rows_of(head), guarded)
+        self._desk.remark(self._said(answer))
+        return answer
+
+    async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
+        return await self._settle(await self._key(self._choices(), body, above, guarded=guarded))
+
+    async def _settle(self, key: str | None) -> Answer:
+        match key:
+            case "y":
+                return Answer("once")
+            case "s":
+                return Answer("session")
+            case "a":
+                return Answer("always")
+            case "n":
+                reason = await self._desk.questions.line("  why not (Enter for no reason): ")
+                return Answer("no", clean_line(reason or ""), interrupted=reason is None)
+            case _:
+                return Answer("no", interrupted=True)
+
+    def _choices(self) -> dict[str, str]:
+        choices = {"y": "once", "s": "this session"}
+        if self._request.verdict.rule is not None:
+            choices["a"] = f"always {spell_out_line(self._request.verdict.rule)}"
+        return choices | {"n": "no"}
+
+    def _said(self, answer: Answer) -> str:
+        """The answer as it stays in the scrollback."""
+        match answer.kind:
+            case "once":
+                return "allowed once"
+            case "session":
+                return "allowed for this session"
+            case "always":
+                return f"always allowed: {spell_out_line(self._request.verdict.rule or '')}"
+            case "changed":
+                return "allowed as changed"
+            case "no":
+                return f"no: {answer.reason}" if answer.reason else "no"
+
+    async def _key(
+        self, choices: Mapping[str, str], body: Sequence[Text], above: int, *, guarded: bool = False
+    ) -> str | None:
+        """Show the body and ask. What is too long is scrolled over, and only its beginning is kept.
+
+        What will run can be approved only after its last row has been on the screen; a change, which can be undone,
+        before as well.
+        """
+        desk, questions = self._desk, self._desk.questions
+        room = max(desk.size()[1] - above - _BELOW, 1) if questions.live else MAX_ROWS
+        if desk.fits(body, min(room, MAX_ROWS)):
+            desk.say(body)
+            return await questions.key(choices, guarded=guarded)
+        yes: frozenset[str] = (
+            frozenset() if isinstance(self._request.action, ChangeFiles) else frozenset(choices) - {"n"}
+        )
+        if not questions.live:
+            desk.say(desk.excerpt(body, MAX_ROWS, ", d shows all"))
+        page = desk.page(body) if questions.live else None
+        offered = choices if questions.live else {key: choices[key] for key in choices if key not in yes}
+        key = await questions.key({**offered, "d": "show all"}, guarded=guarded, page=page, above=above, after_end=yes)
+        if key == "d":
+            desk.say(body)
+            return await questions.key(choices)
+        if questions.live:
+            desk.say(desk.excerpt(body, KEPT_ROWS))
+        return key
+
+
+class ChangeDecision(Decision):
+    """On changes of files, which may be allowed in part or in the person's own version."""
+
+    def __init__(self, desk: Desk, request: ApprovalRequest, display: Display, action: ChangeFiles) -> None:
+        super().__init__(desk, request, display)
+        self._proposal = Proposal(action)
+
+    async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
+        proposal, desk = self._proposal, self._desk
+        key = await self._key(self._choices(), body, above, guarded=guarded)
+        while key == "e":
+            if await edit_proposal(desk, proposal, self._display):
+                head = [Part(body=Text("  your version:", desk.theme.strong))]
+                desk.say(head)
+                body = desk.changes(proposal.changes, self._display)
+                key = await self._key(self._choices(), body, desk.rows_of(head))
+            else:
+                key = await desk.questions.key(self._choices())
+        answer: Answer | None = None
+        if key == "y":
+            answer = proposal.whole()
+        elif key == "h":
+            answer = await walk_hunks(desk, proposal, self._display)
+            key = "n"  # nothing was wanted: the model may be told why
+        return answer or await self._settle(key)
+
+    def _choices(self) -> dict[str, str]:
+        choices = super()._choices()
+        if self._proposal.is_edited:  # a yes is to this version only
+            choices = {"y": "this version", "n": "no"} if self._proposal.changes_anything else {"n": "no"}
+        if self._proposal.editable:
+            choices["e"] = "edit"
+        if self._proposal.has_pieces:
+            choices["h"] = "by hunks"
+        return choices
+
+    def _said(self, answer: Answer) -> str:
+        return self._proposal.said(answer) if answer.kind == "changed" else super()._said(answer)
+
+
+def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
+    verdict, theme = request.verdict, desk.theme
+    risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
+    whole = not isinstance(request.action, RunCommand)  # a command stands below, every line of it
+    yield desk.title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
+    if verdict.reason:
+        reason = Text(spell_out_line(verdict.reason), theme.faint)
+        yield Part(body=Padding(reason, (0, 0, 0, 2), expand=False))
+
+
+class TerminalApprover:
+    """Shows what a call would do and asks for one key. `display` names a path in diffs, relative to the workspace."""
+
+    def __init__(self, desk: Desk, display: Display = str) -> None:
+        self._desk = desk
+        self._display = display
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        """The person's answer. Esc and Ctrl-C call `on_interrupt` and mean no."""
+        guarded = self._desk.is_typing()
+        async with self._desk.suspended():
+            if isinstance(request.action, ChangeFiles):
+                decision = ChangeDecision(self._desk, request, self._display, request.action)
+            else:
+                decision = Decision(self._desk, request, self._display)
+            answer = await decision.take(guarded)
+        if answer.interrupted:
+            self._desk.on_interrupt()
+        return answer
+
+
+class TerminalAsker:
+    """Puts the model's question to the person: a number chooses an option, anything else is an answer in words."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def ask(self, question: str, options: tuple[str, ...]) -> str:
+        """The chosen option or the person's own words; empty for a bare Enter.
+
+        Raises ToolFailed after Esc or Ctrl-C, which call `on_interrupt`.
+        """
+        async with self._desk.suspended():
+            theme = self._desk.theme
+            self._desk.say(self._desk.question(clean(question)))
+            for number, option in enumerate(options, 1):
+                self._desk.say([Part(body=Text.assemble((f"  {number} ", theme.accent), clean_line(option)))])
+            prompt = "  number or answer: " if options else "  answer: "
+            answer = await self._desk.questions.line(prompt)
+        if answer is None:
+            self._desk.on_interrupt()
+            raise ToolFailed("the user interrupted instead of answering")
+        chosen = answer.strip().rstrip(".)")
+        if chosen.isdecimal() and 1 <= int(chosen) <= len(options):
+            return options[int(chosen) - 1]
+        return answer.strip()

@@ -1,0 +1,412 @@
+"""Completion of the line: slash commands, files, sessions and notes after `@`, and labels for what is named."""
+
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+
+from clio.commands.typed_line import is_command
+from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, readings, write_mention
+from clio.images import looks_like_image
+from clio.messages import Message, ToolMessage, UserMessage
+from clio.security.actions import Workspace
+from clio.text.fuzzy import FuzzyNames, score
+from clio.text.lazy_regex import LazyRegex
+from clio.tools.files.text_file import size_text
+from clio.ui.safe_text import clean_line
+
+if TYPE_CHECKING:
+    from clio.commands.command import Shell
+
+
+_MAX_COUNTED_BYTES = 1_000_000
+"""Of larger files the size is shown, not the lines: this is called at every key."""
+_MAX_CACHED = 200
+_RESOURCE = LazyRegex(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
+"""`server:scheme:…`, a resource of an MCP server; whether it is there is known only when it is asked."""
+
+
+class Chips:
+    """Labels for the mentions of a line. A file is read again only when it has changed; none outside the project is."""
+
+    def __init__(self, project: Path) -> None:
+        self._workspace = Workspace(project)
+        self._lines: dict[tuple[Path, int, int], int] = {}
+
+    def of(self, text: str) -> list[str]:
+        """The labels, in order; what names nothing has none."""
+        if "@" not in text:
+            return []
+        labels = (self._label(mention) for mention in find_mentions(text)[:MAX_MENTIONS])
+        return [clean_line(label) for label in labels if label]
+
+    def _label(self, mention: Mention) -> str:
+        if mention.kind != "path":
+            return f"+ {mention.label}"
+        for reading in readings(mention):
+            try:
+                path = self._workspace.resolve(reading.name)
+                status = path.stat()
+            except (OSError, ValueError, RuntimeError):  # no such file, or nothing that could be one
+                continue
+            if stat.S_ISDIR(status.st_mode):
+                return f"+ {reading.name.rstrip('/')}/"
+            lines = self._count(path, status.st_size, status.st_mtime_ns)
+            if lines is None or looks_like_image(reading.name):
+                return f"+ {reading.label} · {size_text(status.st_size)}"
+            if reading.lines is not None:
+                lines = max(min(reading.lines.last, lines) - reading.lines.first + 1, 0)
+            return f"+ {reading.label} · {lines:,} line" + "s" * (lines != 1)
+        return f"+ {mention.label}" if _RESOURCE.match(mention.label) else ""
+
+    def _count(self, path: Path, size: int, changed: int) -> int | None:
+        if size > _MAX_COUNTED_BYTES or not path.is_file() or not self._workspace.contains(path):
+            return None
+        key = (path, size, changed)
+        if key not in self._lines:
+            if len(self._lines) >= _MAX_CACHED:
+                self._lines.clear()
+            try:
+                data = path.read_bytes()
+            except OSError:  # not ours to read; sending the line says so
+                return None
+            if b"\0" in data:
+                return None
+            self._lines[key] = data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
+        return self._lines[key]
+
+
+FRESH_S = 5.0
+"""A listing serves this long before a newer one is looked for; new files appear soon enough."""
+_BETWEEN = "\0"
+"""What no name holds."""
+
+
+class FileNames:
+    """The files of one project and their index. Asked by one thread, renewed by another.
+
+    list_files: relative posix paths, however long it takes. list_ahead: the same where it is soon done, else None.
+    changed: told, in another thread, that the files are others than those that were given a moment ago.
+    """
+
+    def __init__(
+        self,
+        list_files: Callable[[], Sequence[str]],
+        list_ahead: Callable[[], Sequence[str] | None] | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._list_files = list_files
+        self._list_ahead = list_ahead or list_files
+        self._clock = clock
+        self._held: tuple[Sequence[str], FuzzyNames] = ((), FuzzyNames(()))
+        self._listed_at: float | None = None
+        self._ahead: tuple[str, float] | None = None
+        self._listing = threading.Lock()
+        self.changed: Callable[[], None] = lambda: None
+
+    def now(self) -> tuple[Sequence[str], FuzzyNames]:
+        """The files, their names and those of their folders.
+
+        The first time it takes as long as it takes, unless `prepare` has listed them; later no time. What is older
+        than `FRESH_S` is given as it is, and renewed meanwhile.
+        """
+        if self._listed_at is None:
+            with self._listing:
+                if self._listed_at is None:
+                    self._unpack() if self._ahead else self._take(self._list_files())
+        if self._clock() - (self._listed_at or 0.0) > FRESH_S and self._listing.acquire(blocking=False):
+            threading.Thread(target=self._renew, name="file names", daemon=True).start()
+        return self._held
+
+    def prepare(self) -> None:
+        """List them before anybody asks, unless there are too many; for a thread, while nobody waits.
+
+        They are kept as one text: with an index 20,000 names are 5 MiB, which take 0.03 s when somebody asks, and many
+        never do.
+        """
+        with self._listing:
+            if self._listed_at is None and (files := self._list_ahead()) is not None:
+                self._ahead = _BETWEEN.join(files), self._clock()
+
+    def _unpack(self) -> None:
+        """Take what was listed ahead."""
+        assert self._ahead is not None
+        names, at = self._ahead
+        self._ahead = None
+        self._take(names.split(_BETWEEN) if names else [])
+        self._listed_at = at
+
+    def _renew(self) -> None:
+        before = self._held
+        try:
+            with suppress(OSError):  # the project is gone, or cannot be read: what was there is offered on
+                self._take(self._list_files())
+        finally:
+            self._listing.release()
+        if self._held is not before:
+            self.changed()
+
+    def _take(self, files: Sequence[str]) -> None:
+        if files != self._held[0]:
+            self._held = (files, FuzzyNames((*files, *_folders(files))))
+        self._listed_at = self._clock()
+
+
+def _folders(files: Sequence[str]) -> list[str]:
+    """Every folder of the files, with its slash."""
+    folders: dict[str, None] = {}
+    for path in files:
+        end = path.rfind("/")
+        while end > 0 and path[: end + 1] not in folders:
+            folders[path[: end + 1]] = None
+            end = path.rfind("/", 0, end)
+    return list(folders)
+
+
+MAX_SHOWN = 60
+RECENT_BOOST = 12.0
+"""Points of the file used last; earlier ones get less, down to a quarter."""
+_MAX_RECENT = 40
+_MAX_LOOKED_AT = 300  # messages, from the newest
+_WORDS = {"session": "an earlier session", "note": "a note"}
+
+
+class Offer(Struct, frozen=True, kw_only=True):
+    """One thing to name. text: as it is written, "@" included. shown: in the menu. note: what it is."""
+
+    text: str
+    shown: str
+    note: str = ""
+
+
+class MentionMenu:
+    """Offers for a mention that is being typed; called in a thread, one call at a time.
+
+    shell: gives the running App, None while it is being built.
+    """
+
+    def __init__(self, shell: "Callable[[], Shell | None]", files: FileNames) -> None:
+        self._shell = shell
+        self._files = files
+
+    def offers(self, typed: str) -> Iterator[Offer]:
+        """What may stand for `typed`, the text behind the "@", quotes included."""
+        kind, colon, rest = typed.partition(":")
+        bare = typed.removeprefix('"')
+        resources = self._resources() if typed else {}
+        if colon and kind in resources:
+            yield from _matching(resources[kind], rest)
+        elif colon and kind in _WORDS:
+            yield from self._remembered(kind, rest.removeprefix('"'))
+        elif bare.startswith(("/", "~")):
+            for path in folder_entries(bare)[:MAX_SHOWN]:
+                yield Offer(text=write_mention(path), shown=path)
+        else:
+            yield from self._paths(bare)
+            for word in _WORDS:
+                if typed and word.startswith(typed):
+                    yield Offer(
+                        text=f"@{word}:", shown=f"{word}:", note=f"an earlier {word}" if word != "note" else word
+                    )
+            for server in resources:
+                if server.lower().startswith(bare.lower()):
+                    yield Offer(text=f"@{server}:", shown=f"{server}:", note="resources of an MCP server")
+
+    def _resources(self) -> dict[str, list[Offer]]:
+        """By server what it offers, as far as it has been asked."""
+        shell, found = self._shell(), dict[str, list[Offer]]()
+        for server, one in shell.servers.resources() if shell else ():
+            note = clean_line(" - ".join(filter(None, (one.name, one.description))))[:60]
+            uri = clean_line(one.uri)
+            found.setdefault(server, []).append(Offer(text=f"@{server}:{uri}", shown=uri, note=note))
+        return found
+
+    def _paths(self, typed: str) -> Iterator[Offer]:
+        files, names = self._files.now()
+        shell = self._shell()
+        boosts = recent_boosts(shell.session.messages if shell else ())
+        if typed and not typed.endswith("/"):
+            found = names.best(typed.removeprefix("./"), MAX_SHOWN, boosts)
+        else:
+            used = sorted(boosts, key=lambda path: -boosts[path]) if not typed else []
+            known = set(files) if used else set[str]()
+            found = [path for path in used if path in known]
+            found = list(dict.fromkeys((*found, *next_steps(files, typed.removeprefix("./")))))[:MAX_SHOWN]
+        for path in found:
+            yield Offer(text=write_mention(path), shown=path)
+
+    def _remembered(self, kind: str, typed: str) -> Iterator[Offer]:
+        shell = self._shell()
+        if shell is None or shell.config.incognito:
+            return
+        rows: list[tuple[float, Offer]] = []
+        if kind == "session":
+            for info in shell.store.list():
+                if info.id == shell.session.id:
+                    continue
+                name = info.name or info.id[:8]
+                points = score(typed, f"{name} {info.id} {info.first_words}")
+                if points is not None:
+                    note = f"from the repository: {info.first_words}" if info.came_with_project else info.first_words
+                    rows.append((points, _offer(kind, name, note)))
+        else:
+            for note in shell.memory.list_notes():
+                points = score(typed, note.key)
+                if points is not None:
+                    rows.append((points, _offer(kind, note.key, " ".join(note.content[:200].split())[:60])))
+        if typed:
+            rows.sort(key=lambda row: -row[0])
+        yield from (offer for _, offer in rows[:MAX_SHOWN])
+
+
+def recent_boosts(messages: Sequence[Message]) -> dict[str, float]:
+    """Points for the files a session's tools have read or changed, and those its messages named; the newest most."""
+    used: dict[str, None] = {}
+    for message in reversed(messages[-_MAX_LOOKED_AT:]):
+        if isinstance(message, ToolMessage) and message.deeds is not None:
+            changed = (deed.moved_to or deed.path for deed in message.deeds.changed if deed.kind != "delete")
+            used.update(dict.fromkeys((*changed, *message.deeds.read)))
+        elif isinstance(message, UserMessage) and "@" in message.content:
+            words = (word.lstrip("@").strip('",.') for word in message.content.split() if word.startswith("@"))
+            used.update(dict.fromkeys(words))
+        if len(used) >= _MAX_RECENT:
+            break
+    names = list(used)[:_MAX_RECENT]
+    return {name: RECENT_BOOST * max(1.0 - place / _MAX_RECENT, 0.25) for place, name in enumerate(names)}
+
+
+def next_steps(files: Sequence[str], start: str) -> list[str]:
+    """The files and folders directly below `start`, a folder with its slash or "" for the top; folders end in one."""
+    steps: dict[str, None] = {}
+    for path in files:
+        if path.startswith(start):
+            end = path.find("/", len(start))
+            steps[path if end < 0 else path[: end + 1]] = None
+    return sorted(steps)
+
+
+def folder_entries(typed: str) -> list[str]:
+    """What lies on disk under an absolute path that is being typed; "~" is the home folder."""
+    folder, slash, start = typed.rpartition("/")
+    if not slash:
+        return ["~/"]
+    found: list[str] = []
+    try:
+        with os.scandir(Path(folder + "/").expanduser()) as entries:
+            for entry in entries:
+                if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
+                    found.append(f"{folder}/{entry.name}{'/' if entry.is_dir() else ''}")
+    except (OSError, RuntimeError):  # nothing can be listed there, so there is nothing to offer
+        return []
+    return sorted(found)
+
+
+def _matching(offers: Sequence[Offer], typed: str) -> Iterator[Offer]:
+    """Those of a server's resources that match, best first."""
+    rows = [(points, one) for one in offers if (points := score(typed, f"{one.shown} {one.note}")) is not None]
+    if typed:
+        rows.sort(key=lambda row: -row[0])
+    yield from (one for _, one in rows[:MAX_SHOWN])
+
+
+def _offer(kind: str, name: str, note: str) -> Offer:
+    plain = name if name and not any(char.isspace() or char in "\"'`<>|" for char in name) else f'"{name}"'
+    return Offer(text=f"@{kind}:{plain}", shown=name, note=note)
+
+
+_MENTION = LazyRegex(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
+
+
+class LineCompleter(Completer):
+    """Completes commands while they are typed, mentions after "@", paths on Tab.
+
+    shell: gives the running App, None while it is being built. list_files, list_ahead: see `FileNames`.
+    Called in a thread: nothing of it blocks the line.
+    """
+
+    def __init__(
+        self,
+        shell: "Callable[[], Shell | None]",
+        list_files: Callable[[], Sequence[str]],
+        list_ahead: Callable[[], Sequence[str] | None] | None = None,
+    ) -> None:
+        self._shell = shell
+        self.files = FileNames(list_files, list_ahead)
+        self._mentions = MentionMenu(shell, self.files)
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """Everything that fits what stands before the cursor."""
+        text = document.text_before_cursor
+        if is_command(text) and "\n" not in text:
+            from clio.commands.registry import complete
+
+            for suggestion, typed in complete(self._shell(), text):
+                yield _offered(suggestion.text, typed, suggestion.text, suggestion.note)
+            if open_mention(text) is None:
+                return
+        typed = open_mention(text)
+        if typed is not None:
+            for offer in self._mentions.offers(typed):
+                yield _offered(offer.text, len(typed) + 1, offer.shown, offer.note)
+        elif complete_event.completion_requested and (word := last_word(text)):
+            for path in self._paths(word):
+                yield _offered(path, len(word), path)
+
+    def _paths(self, typed: str) -> Iterator[str]:
+        found = folder_entries(typed) if typed.startswith(("/", "~")) else matching_paths(self.files.now()[0], typed)
+        yield from found[:MAX_SHOWN]
+
+
+def _offered(text: str, typed: int, shown: str, note: str = "") -> Completion:
+    """An offer in place of the last `typed` characters; what the menu shows of it cannot steer the terminal."""
+    return Completion(text, start_position=-typed, display=clean_line(shown), display_meta=clean_line(note))
+
+
+def open_mention(before: str) -> str | None:
+    """What was typed of a mention behind its "@", where the cursor stands in one; else None."""
+    match = _MENTION.search(before)
+    return match[1] if match else None
+
+
+def takes_offer(buffer: Buffer) -> bool:
+    """Let Enter take what the menu offers for a path or a mention: what was chosen, else the first offer.
+
+    False where there is nothing to take: no menu, a command, or the offer is what stands there already.
+    """
+    state = buffer.complete_state
+    if state is None or not state.completions or buffer.text.startswith("/"):
+        return False
+    if state.current_completion is None:
+        first = state.completions[0]
+        before = buffer.document.text_before_cursor
+        if open_mention(before) in (None, "") or before.endswith(first.text):
+            return False
+        if any(before.endswith(offer.text) for offer in state.completions):
+            return False  # what was typed is itself one of them
+        buffer.apply_completion(first)
+    buffer.complete_state = None
+    return True
+
+
+def last_word(text: str) -> str:
+    """What stands between the last blank and the cursor."""
+    return "" if not text or text[-1].isspace() else text.split()[-1]
+
+
+def matching_paths(files: Sequence[str], typed: str) -> list[str]:
+    """The next steps down from `typed`, folders with a final slash, then files whose own name begins like it."""
+    start = typed.removeprefix("./")
+    named: list[str] = []
+    if start and "/" not in start:
+        named = [path for path in files if not path.startswith(start) and path.rpartition("/")[2].startswith(start)]
+    return [*next_steps(files, start), *sorted(named, key=lambda path: (path.count("/"), path))]

@@ -1,0 +1,506 @@
+"""Diffs and proposed actions as rows: line numbers, changed words marked, the command and its parts."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Literal, assert_never, overload
+
+from msgspec import Struct
+from rich.cells import get_character_cell_size
+from rich.text import Text
+
+from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.security.shell.parser import parse_command_line
+from clio.text.lazy_regex import LazyRegex
+from clio.tools.files.diff import diff_change
+from clio.ui.safe_text import visible
+from clio.ui.spelling import spell_out_foreign, spell_out_line, spell_out_lines
+from clio.ui.theme import Theme
+from clio.ui.width import cut
+
+RowKind = Literal["file", "hunk", "context", "added", "removed", "note"]
+
+_HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_KINDS = ("+", "-", " ", "")
+"""How a line of a hunk begins; one that lost its blank at the end is an empty line of context."""
+
+_NOTHING = "/dev/null"
+# Some readers take these for the end of a line, which would let one line of a diff look like two.
+_BREAKS = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
+
+
+class DiffRow(Struct, frozen=True, gc=False):
+    """One row. text: without its mark; of a file its names. number: its line in the file, the old one where removed,
+    0 where it has none. block: which run of removed and added rows it belongs to, -1 for none.
+    """
+
+    kind: RowKind
+    text: str
+    number: int = 0
+    block: int = -1
+
+
+class DiffBlock(Struct, kw_only=True):
+    """A run of removed rows and the added ones behind it, by their places."""
+
+    removed: list[int]
+    added: list[int]
+
+
+class ParsedDiff(Struct, kw_only=True):
+    """All rows of a diff and its runs of changes. counts: added and removed lines of each file, by its row."""
+
+    rows: list[DiffRow]
+    blocks: list[DiffBlock]
+    counts: dict[int, tuple[int, int]]
+
+
+def parse_diff(text: str) -> ParsedDiff:
+    """Read a diff of one or several files. What is no diff becomes notes; control characters are spelled out.
+
+    A hunk says how many lines it has: within them "--- x" is a removed line and not a name.
+    """
+    text = visible(text)
+    for char, name in _BREAKS:
+        text = text.replace(char, name)
+    reader = _Reader(text.removesuffix("\n").split("\n") if text else [])
+    return reader.read()
+
+
+class _Reader:
+    def __init__(self, lines: list[str]) -> None:
+        self._lines = lines
+        self._rows: list[DiffRow] = []
+        self._blocks: list[DiffBlock] = []
+        self._counts: dict[int, tuple[int, int]] = {}
+        self._old = self._new = 0
+        self._old_left = self._new_left = 0
+        self._file = -1
+        self._added = self._removed = 0
+        self._names: str | None = None
+        self._in_block = False
+
+    def read(self) -> ParsedDiff:
+        for place, line in enumerate(self._lines):
+            if line[:1] in _KINDS and (self._old_left > 0 or self._new_left > 0) and line[:4] not in ("--- ", "+++ "):
+                self._change(line)
+            else:
+                self._take(line, place)
+        self._end_file()
+        return ParsedDiff(rows=self._rows, blocks=self._blocks, counts=self._counts)
+
+    def _take(self, line: str, place: int) -> None:
+        if self._names is not None:
+            self._begin_file(self._names, line.removeprefix("+++ "))
+        elif found := _HUNK.match(line):
+            self._begin_hunk(line, found)
+        elif line.startswith("--- ") and self._names_follow(self._lines[place + 1 : place + 3]):
+            self._names = line[4:]
+        elif line.startswith("\\"):
+            self._add("note", line)
+        elif line[:1] in _KINDS and (self._old_left > 0 or self._new_left > 0):
+            self._change(line)
+        else:
+            self._in_block = False
+            self._add("note", line)
+
+    def _names_follow(self, following: list[str]) -> bool:
+        """Whether names of files begin here. Secrets taken out may have made a hunk shorter than it says."""
+        named = bool(following) and following[0].startswith("+++ ")
+        if self._old_left <= 0 and self._new_left <= 0:
+            return named
+        hunk = named and len(following) > 1 and _HUNK.match(following[1]) is not None
+        return hunk and (self._old_left, self._new_left) != (1, 1)
+
+    def _begin_file(self, old: str, new: str) -> None:
+        self._names = None
+        self._old_left = self._new_left = 0
+        self._in_block = False
+        self._end_file()
+        self._file = len(self._rows)
+        self._add("file", _named(old, new))
+
+    def _begin_hunk(self, line: str, found: re.Match[str]) -> None:
+        self._old, self._new = int(found[1]), int(found[3])
+        self._old_left, self._new_left = int(found[2] or 1), int(found[4] or 1)
+        self._in_block = False
+        self._add("hunk", line)
+
+    def _end_file(self) -> None:
+        if self._file >= 0:
+            self._counts[self._file] = (self._added, self._removed)
+        self._added = self._removed = 0
+
+    def _change(self, line: str) -> None:
+        """A line of a hunk."""
+        rows = self._rows
+        if line[:1] == "+":
+            self._touch(begins=not self._in_block).added.append(len(rows))
+            rows.append(DiffRow("added", line[1:], self._new, len(self._blocks) - 1))
+            self._added += 1
+            self._new += 1
+            self._new_left -= 1
+        elif line[:1] == "-":
+            self._touch(begins=not self._in_block or bool(self._blocks[-1].added)).removed.append(len(rows))
+            rows.append(DiffRow("removed", line[1:], self._old, len(self._blocks) - 1))
+            self._removed += 1
+            self._old += 1
+            self._old_left -= 1
+        else:
+            self._in_block = False
+            rows.append(DiffRow("context", line[1:], self._new))
+            self._old += 1
+            self._new += 1
+            self._old_left -= 1
+            self._new_left -= 1
+
+    def _touch(self, *, begins: bool) -> DiffBlock:
+        if begins:
+            self._blocks.append(DiffBlock(removed=[], added=[]))
+        self._in_block = True
+        return self._blocks[-1]
+
+    def _add(self, kind: RowKind, text: str) -> None:
+        self._rows.append(DiffRow(kind, text))
+
+
+def _named(old: str, new: str) -> str:
+    """What happens to the file, in short; git's "a/" and "b/" are left out."""
+    if old.startswith("a/") and new.startswith("b/") and old[2:] == new[2:]:
+        return new[2:]
+    if old == _NOTHING or new == _NOTHING:
+        return f"new {new}" if old == _NOTHING else f"delete {old}"
+    return new if old == new else f"move {old} → {new}"
+
+
+Span = tuple[int, int]
+"""From this character to before that one."""
+
+_WORD = LazyRegex(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+|\s+|.")
+_MAX_COMPARED_CHARS = 2_000
+_MAX_CELLS = 10_000
+"""Old × new words, or lines, that are compared with each other."""
+_MAX_PAIRS = 400
+_ALIKE = 0.35
+"""The share of a line that must be the same for the rest to be worth pointing at."""
+
+
+def changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
+    """Where two versions of a line differ, on either side; nothing where they have too little in common."""
+    if len(old) > _MAX_COMPARED_CHARS or len(new) > _MAX_COMPARED_CHARS:
+        return _middle(old, new)
+    ours, theirs = _WORD.findall(old), _WORD.findall(new)
+    head = _shared(ours, theirs)
+    tail = _shared(ours[head:][::-1], theirs[head:][::-1])
+    a, b = ours[head : len(ours) - tail], theirs[head : len(theirs) - tail]
+    if len(a) * len(b) > _MAX_CELLS:
+        return _middle(old, new)
+    before, after = _Spans("".join(ours[:head])), _Spans("".join(ours[:head]))
+    same = _weight(ours[:head]) + _weight(ours[len(ours) - tail :])
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        equal = tag == "equal"
+        same += _weight(a[i1:i2]) if equal else 0
+        before.take("".join(a[i1:i2]), equal)
+        after.take("".join(b[j1:j2]), equal)
+    if same < _ALIKE * max(_weight(ours), _weight(theirs)):
+        return [], []
+    return before.spans, after.spans
+
+
+def pair_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+    """Which removed line became which added one, in order: those most alike, or simply one after the other."""
+    if len(old) * len(new) > _MAX_PAIRS:
+        return list(zip(range(len(old)), range(len(new)), strict=True)) if len(old) == len(new) else []
+    words = [[Counter(_WORD.findall(line[:_MAX_COMPARED_CHARS])) for line in side] for side in (old, new)]
+    alike = [[_likeness(ours, theirs) for theirs in words[1]] for ours in words[0]]
+    best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
+    for i in reversed(range(len(old))):
+        for j in reversed(range(len(new))):
+            best[i][j] = max(best[i + 1][j], best[i][j + 1], alike[i][j] + best[i + 1][j + 1])
+    pairs: list[tuple[int, int]] = []
+    i = j = 0
+    while i < len(old) and j < len(new):
+        if alike[i][j] and best[i][j] == alike[i][j] + best[i + 1][j + 1]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+class _Spans:
+    """The changed stretches of one side, those with nothing but a blank between them as one."""
+
+    def __init__(self, head: str) -> None:
+        self._at = len(head)
+        self._blank = False
+        self.spans: list[Span] = []
+
+    def take(self, text: str, equal: bool) -> None:
+        start, self._at = self._at, self._at + len(text)
+        if equal:
+            self._blank = text.isspace() and bool(self.spans) and self.spans[-1][1] == start
+        elif text:
+            joins = self._blank and self.spans
+            self.spans.append((self.spans.pop()[0] if joins else start, self._at))
+            self._blank = False
+
+
+def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """How many members both begin with."""
+    pairs = enumerate(zip(ours, theirs, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
+
+
+def _shared_text(ours: str, theirs: str) -> int:
+    """The same for characters, quickly."""
+    low, high = 0, min(len(ours), len(theirs))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if ours[low:middle] == theirs[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _middle(old: str, new: str) -> tuple[list[Span], list[Span]]:
+    """All between the beginning and the end that are the same."""
+    head = _shared_text(old, new)
+    room = min(len(old), len(new)) - head
+    tail = min(_shared_text(old[::-1], new[::-1]), room)
+    if head + tail < _ALIKE * max(len(old), len(new)):
+        return [], []
+    sides = ((head, len(old) - tail), (head, len(new) - tail))
+    before, after = ([span] if span[0] < span[1] else [] for span in sides)
+    return before, after
+
+
+def _weight(words: Sequence[str]) -> int:
+    return sum(len(word) for word in words if not word.isspace())
+
+
+def _likeness(ours: Counter[str], theirs: Counter[str]) -> float:
+    """0, or how much two lines share: at least _ALIKE, at most 1."""
+    total = max(sum(len(word) * count for word, count in side.items() if not word.isspace()) for side in (ours, theirs))
+    shared = sum(len(word) * count for word, count in (ours & theirs).items() if not word.isspace())
+    if not total:
+        return 1.0 if ours == theirs else _ALIKE
+    return shared / total if shared >= _ALIKE * total else 0.0
+
+
+NUMBERS_FROM = 60
+"""Columns from which on lines are numbered."""
+
+_TAB = 4
+_MAX_LINE_CHARS = 20_000
+"""Tabs of a longer line are spread out without regard to wide characters."""
+
+_MARKS = {"added": "+", "removed": "-", "context": " "}
+
+
+class DiffRows(Sequence[Text]):
+    """The rows of a diff. Each is made when it is asked for, so a diff of any length is there at once.
+
+    width: columns there are. names: whether files are named; None names them where there are several.
+    max_chars: of a row no more is shown, and how much is missing.
+    """
+
+    def __init__(
+        self, diff: str, theme: Theme, width: int, *, names: bool | None = None, max_chars: int | None = None
+    ) -> None:
+        self._parsed = parse_diff(diff)
+        self._theme = theme
+        self._max_chars = max_chars
+        self._versions: dict[int, dict[int, int]] = {}
+        shown = len(self._parsed.counts) > 1 if names is None else names
+        rows = self._parsed.rows
+        self._places = [place for place, row in enumerate(rows) if shown or row.kind != "file"]
+        last = max((row.number for row in rows), default=0)
+        self._gutter = len(str(last)) + 1 if last and width >= NUMBERS_FROM else 0
+
+    def bounded(self, max_chars: int) -> "DiffRows":
+        """The same rows, of each no more than so many characters."""
+        other = copy(self)
+        other._max_chars = max_chars
+        return other
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, index: int) -> Text: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Text]: ...
+    def __getitem__(self, index: int | slice) -> Text | list[Text]:
+        if isinstance(index, slice):
+            return [self._row(place) for place in self._places[index]]
+        return self._row(self._places[index])
+
+    def _row(self, place: int) -> Text:
+        row, theme = self._parsed.rows[place], self._theme
+        match row.kind:
+            case "file":
+                added, removed = self._parsed.counts[place]
+                counts = [(f" +{added}", theme.added)] if added else []
+                counts += [(f" -{removed}", theme.removed)] if removed else []
+                return Text.assemble(("  " + row.text, theme.strong), *counts)
+            case "hunk":
+                return Text("  " + row.text, theme.hunk)
+            case "note":
+                return self._cut(Text("  " + " " * self._gutter + row.text.expandtabs(_TAB), theme.faint))
+            case _:
+                return self._line(place, row)
+
+    def _line(self, place: int, row: DiffRow) -> Text:
+        theme = self._theme
+        style = {"added": theme.added, "removed": theme.removed}.get(row.kind, theme.faint)
+        number = f"{row.number:>{self._gutter - 1}} " if self._gutter else ""
+        head = Text.assemble(("  " + number, theme.faint), (_MARKS[row.kind], style))
+        limit = len(row.text) if self._max_chars is None else self._max_chars
+        text, spans = _laid_out(row.text[:limit], self._changed(place, row), marked=row.kind != "context")
+        body = Text(text, style)
+        for start, end in spans:
+            body.stylize(theme.added_word if row.kind == "added" else theme.removed_word, start, end)
+        if limit < len(row.text):
+            body.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
+        return head.append_text(body)
+
+    def _changed(self, place: int, row: DiffRow) -> list[Span]:
+        """The words of a row that its other version does not have."""
+        if row.block < 0 or not self._theme.escapes:
+            return []
+        if row.block not in self._versions:
+            self._versions[row.block] = self._pair(row.block)
+        other = self._versions[row.block].get(place)
+        if other is None:
+            return []
+        rows = self._parsed.rows
+        if row.kind == "removed":
+            return changed_words(row.text, rows[other].text)[0]
+        return changed_words(rows[other].text, row.text)[1]
+
+    def _pair(self, number: int) -> dict[int, int]:
+        """Which row of a block is the other version of which, both ways."""
+        block, rows = self._parsed.blocks[number], self._parsed.rows
+        if not block.removed or not block.added:
+            return {}
+        texts = [[rows[place].text for place in side] for side in (block.removed, block.added)]
+        pairs = [(block.removed[old], block.added[new]) for old, new in pair_lines(*texts)]
+        return dict(pairs) | {new: old for old, new in pairs}
+
+    def _cut(self, row: Text) -> Text:
+        return row if self._max_chars is None else cut(row, self._max_chars, self._theme.faint)
+
+
+def diff_lines(diff_text: str, theme: Theme, width: int, max_rows: int, hint: str = "") -> Iterator[Text]:
+    """A unified diff in at most so many rows; the last then says how many are missing. hint: how to see them."""
+    rows = DiffRows(diff_text, theme, width, max_chars=max(width, 20) * 5 if max_rows < len(diff_text) else None)
+    shown = len(rows) if len(rows) <= max_rows else max(max_rows - 1, 0)
+    for place in range(shown):
+        yield rows[place]
+    if shown < len(rows):
+        missing = len(rows) - shown
+        yield Text(f"  … {missing:,} more line{'' if missing == 1 else 's'}{hint}", theme.faint)
+
+
+def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:
+    """The text with its tabs spread out and, where `marked`, blanks at its end made visible; the spans moved along."""
+    kept = len(text.rstrip(" \t")) if marked else len(text)
+    if "\t" not in text:
+        return text[:kept] + "·" * (len(text) - kept), spans
+    if len(text) > _MAX_LINE_CHARS:
+        return text.expandtabs(_TAB), []
+    pieces: list[str] = []
+    starts: list[int] = []
+    column = length = 0
+    for place, char in enumerate(text):
+        starts.append(length)
+        piece = char
+        if char == "\t":
+            piece = ("→" if place >= kept else " ") + " " * (_TAB - column % _TAB - 1)
+        elif place >= kept:
+            piece = "·"
+        pieces.append(piece)
+        length += len(piece)
+        column += get_character_cell_size(char) if char != "\t" else len(piece)
+    starts.append(length)
+    end = len(text)
+    return "".join(pieces), [(starts[min(start, end)], starts[min(stop, end)]) for start, stop in spans]
+
+
+CommandFact = Literal["line", "in", "runs", "writes", "reads", "looks like another name", "not understood"]
+Display = Callable[[Path], str]
+"""Names a path for people, relative to the workspace."""
+
+
+def describe_action(action: Action, theme: Theme, width: int, display: Display) -> Sequence[Text]:
+    """The rows, in full; those of a diff are made when they are asked for."""
+    match action:
+        case ChangeFiles(changes=changes):
+            return describe_changes(changes, theme, width, display)
+        case RunCommand(command=command, cwd=cwd, note=note):
+            return [*_command(command, display(cwd), theme), *([Text(f"    {note}", theme.warning)] if note else [])]
+        case FetchUrl(url=url):
+            return [Text(f"  {line}") for line in spell_out_lines(url)]
+        case ReadFiles(paths=paths):
+            return [Text(f"  {spell_out_line(display(path))}") for path in paths]
+        case CallServer(arguments=arguments):
+            return [Text(f"  {line}") for line in spell_out_lines(arguments)]
+        case Internal():
+            return []
+        case _:
+            assert_never(action)
+
+
+def describe_changes(changes: Iterable[FileChange], theme: Theme, width: int, display: Display) -> Sequence[Text]:
+    """The diff of all of them; the file is named where that is not plain from the title."""
+    changes = tuple(changes)
+    named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
+
+    def name(path: Path) -> str:
+        return display(path).replace("\n", "\\n")  # a name of two lines could pass for a line of the diff
+
+    return DiffRows("".join(diff_change(change, name).text for change in changes), theme, width, names=named)
+
+
+def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
+    """What a user must know of a command, nothing in it hidden: its lines, where it runs, what it does."""
+    for line in spell_out_lines(command):
+        yield "line", line
+    if cwd not in ("", "."):
+        yield "in", spell_out_line(cwd)
+    parsed = parse_command_line(command)
+    runs = [" ".join(word.text for word in simple.words) for simple in parsed.commands if simple.words]
+    if len(runs) > 1 or (runs and runs[0] != command.strip()):
+        for run in runs:
+            yield "runs", spell_out_line(run)
+    for program in dict.fromkeys(simple.words[0].text for simple in parsed.commands if simple.words):
+        if not program.isascii():
+            yield "looks like another name", spell_out_foreign(program)
+    for redirect in parsed.redirects:
+        if redirect.target.text != "/dev/null":
+            kind: CommandFact = "writes" if redirect.writes else "reads"
+            yield kind, spell_out_line(redirect.target.text)
+    for unknown in parsed.unknown:
+        yield "not understood", spell_out_line(unknown)
+
+
+def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
+    mark = "$"
+    for kind, text in command_facts(command, cwd):
+        match kind:
+            case "line":
+                yield Text(f"  {mark} {text}", theme.strong)
+                mark = " "
+            case "in" | "runs":
+                yield Text(f"    {kind} {text}", theme.faint)
+            case "writes" | "reads":
+                yield Text(f"    {kind} {text}", theme.warning)
+            case "not understood" | "looks like another name":
+                yield Text(f"    {kind}: {text}", theme.warning)

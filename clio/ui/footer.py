@@ -1,0 +1,268 @@
+"""The status line: facts of the session, the git branch, what a running turn does."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from rich.text import Text
+
+from clio.agent.events import (
+    Event,
+    ReasoningDelta,
+    Retrying,
+    StepFinished,
+    StepStarted,
+    StreamRestarted,
+    TextDelta,
+    ToolStarted,
+    TurnStarted,
+)
+from clio.config.schema import Config
+from clio.providers.base import AUTO, OFFLINE
+from clio.ui.line_rules import fit
+from clio.ui.safe_text import clean_line
+from clio.ui.status_text import format_seconds, format_tokens, spinner_frame
+from clio.ui.theme import Theme
+
+if TYPE_CHECKING:
+    from clio.commands.command import Shell
+    from clio.sessions.session import Session
+
+
+_KEPT_S = 2.0
+_HASH = 7
+
+
+class GitBranch:
+    """Asks again at most every two seconds; may be asked at every frame."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder = folder
+        self._clock = clock
+        self._asked = -1e9
+        self._name = ""
+
+    @property
+    def name(self) -> str:
+        """The branch, the beginning of a detached commit's hash, or "" outside of git."""
+        now = self._clock()
+        if now - self._asked >= _KEPT_S:
+            self._asked, self._name = now, read_branch(self._folder)
+        return self._name
+
+
+def read_branch(folder: Path) -> str:
+    """What HEAD says in this folder or the nearest one above it that is a repository or a worktree."""
+    for place in (folder, *folder.parents):
+        git = place / ".git"
+        try:
+            if git.is_file():  # a worktree or a submodule: the file names the real folder
+                git = place / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+            head = clean_line((git / "HEAD").read_text(encoding="utf-8"))  # git allows no such name; a file may hold it
+        except (OSError, UnicodeDecodeError):
+            continue
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:_HASH]
+    return ""
+
+
+_BAR_CELLS = 5
+_FULL, _EMPTY = "▰", "▱"
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What is true of the session; "" and None are left out.
+
+    sandbox: such as "sandbox bwrap". silent: such as "incognito". context: the share of the window the last request
+    took, 0 to 1. todo: the item in work. work: what goes on in the background. cost: of the session, in money.
+    tokens: of the session, in and out.
+    """
+
+    model: str = ""
+    effort: str = ""
+    mode: str = ""
+    sandbox: str = ""
+    silent: str = ""
+    context: float | None = None
+    todo: str = ""
+    work: str = ""
+    branch: str = ""
+    cost: str = ""
+    tokens: int = 0
+    style: str = ""
+    name: str = ""
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """For the line, most important first. Names of branches, sessions and models are other people's words."""
+        parts = (
+            f"{self.model} {self.effort}".strip(),
+            self.mode,
+            self.sandbox,
+            self.silent,
+            context_bar(self.context) if self.context is not None else "",
+            self.todo,
+            self.work,
+            self.branch,
+            self.cost,
+            f"{format_tokens(self.tokens)} tokens" if self.tokens else "",
+            self.style,
+            self.name,
+        )
+        return tuple(map(clean_line, parts))
+
+    @property
+    def spoken(self) -> tuple[str, ...]:
+        """The same for a reader aloud, each with what it is."""
+        named = (
+            ("model", self.model),
+            ("effort", self.effort),
+            ("approval mode", self.mode),
+            ("", self.sandbox),
+            ("", self.silent),
+            ("", f"window {round(self.context * 100)} percent full" if self.context is not None else ""),
+            ("item", self.todo.replace("/", " of ", 1)),
+            ("", self.work),
+            ("branch", self.branch),
+            ("cost", self.cost),
+            ("", f"{format_tokens(self.tokens)} tokens" if self.tokens else ""),
+            ("style", self.style),
+            ("session", self.name),
+        )
+        return tuple(f"{name} {clean_line(value)}".strip() for name, value in named if value)
+
+
+def context_bar(share: float) -> str:
+    """A share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
+    full = min(max(round(share * _BAR_CELLS), int(share > 0)), _BAR_CELLS)
+    return f"{_FULL * full}{_EMPTY * (_BAR_CELLS - full)} {round(share * 100)} %"
+
+
+class SessionFacts:
+    """shell_of: None until it is loaded; `config` is shown meanwhile."""
+
+    def __init__(self, config: Config, project: Path, shell_of: "Callable[[], Shell | None]") -> None:
+        self.work = ""
+        """What goes on in the background, such as "indexing 40 %"."""
+        self._config = config
+        self._shell_of = shell_of
+        self._branch = GitBranch(project)
+        self._session_id = ""
+        self._asked_tokens = 0
+        self._billed_tokens = 0
+        self._bills = 0
+
+    def hear(self, event: Event) -> None:
+        """Follow the loop's events: they tell how full the window is."""
+        if (shell := self._shell_of()) is not None:
+            self._follow(shell.session)  # first: a turn may be over before the line is drawn once
+        if isinstance(event, StepStarted):
+            self._asked_tokens = event.prompt_tokens
+        elif isinstance(event, StepFinished) and event.usage is not None and event.usage.prompt_tokens:
+            self._asked_tokens = event.usage.prompt_tokens + event.usage.completion_tokens
+
+    def facts(self) -> Facts:
+        """How things are now."""
+        shell = self._shell_of()
+        if shell is None:
+            silent = "incognito" if self._config.incognito else ""
+            held = "sandbox" if self._config.sandbox != "off" else ""
+            return Facts(model=self._config.model or "", mode=self._config.approve, sandbox=held, silent=silent)
+        from clio.commands.style_commands import style_word
+        from clio.ui.todo_view import active_words
+
+        self._follow(shell.session)
+        window = shell.context.limits.context_window if shell.context is not None else 0
+        silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
+        return Facts(
+            model=shell.answering.model,
+            effort=_effort(shell),
+            mode=shell.policy.mode,
+            sandbox=shell.sandbox.word,
+            silent=silent,
+            context=self._asked_tokens / window if window and self._asked_tokens else None,
+            todo=active_words(shell.session.todos),
+            work=self.work,
+            branch=self._branch.name,
+            cost=_money(shell),
+            tokens=self._billed_tokens,
+            style=style_word(shell),
+            name=shell.session.name or "",
+        )
+
+    def parts(self) -> tuple[str, ...]:
+        """The facts for the line, most important first."""
+        return self.facts().parts
+
+    def spoken(self) -> tuple[str, ...]:
+        """The same in words."""
+        return self.facts().spoken
+
+    def _follow(self, session: "Session") -> None:
+        """Count the bills that came since; another session begins anew."""
+        if session.id != self._session_id:
+            self._session_id = session.id
+            self._asked_tokens = self._billed_tokens = self._bills = 0
+        bills = session.bills
+        for bill in bills[self._bills :]:
+            self._billed_tokens += bill.prompt_tokens + bill.completion_tokens
+        self._bills = len(bills)
+
+
+def _effort(shell: "Shell") -> str:
+    """The effort the model is asked with; "" where that is left to its server, or there is no model."""
+    effort = shell.efforts.effort_of(shell.provider.model)
+    return "" if effort == AUTO or shell.provider.name == OFFLINE else effort
+
+
+def _money(shell: "Shell") -> str:
+    """What the session cost; "" where it cost nothing, or nobody knows."""
+    cost = shell.spending.of_session(shell.session)
+    return cost.text if cost is not None and cost.micro_dollars else ""
+
+
+_JOINT = " · "
+_SAME_S = 1.0  # a turn hardly longer than its step is not told apart from it
+
+
+class Activity(Struct):
+    """What is being done, and since when, in seconds of any clock."""
+
+    what: str = "starting"
+    since: float = 0.0
+
+    def hear(self, event: Event, now: float) -> None:
+        """Follow the loop's events."""
+        what = _doing(event)
+        if what and what != self.what:
+            self.what, self.since = what, now
+
+
+def status_row(what: str, seconds: float, turn_seconds: float, more: tuple[str, ...], width: int, theme: Theme) -> Text:
+    """The row of a running turn, at most `width` columns: `⠋ writing 12 s · esc stops · test-model · ask`.
+
+    seconds: how long `what` goes on; turn_seconds: how long the turn does. more: hints and facts.
+    """
+    in_all = f"{format_seconds(turn_seconds)} in all" if turn_seconds - seconds >= _SAME_S else ""
+    line = fit((f"{what} {format_seconds(seconds)}", "esc stops", *more[:1], in_all, *more[1:]), max(width - 2, 1))
+    first, joint, rest = line.partition(_JOINT)
+    return Text.assemble((spinner_frame(turn_seconds), theme.accent), " ", first, (joint + rest, theme.faint))
+
+
+def _doing(event: Event) -> str:
+    match event:
+        case TurnStarted():
+            return "starting"
+        case StepStarted() | StreamRestarted():
+            return "waiting for the model"
+        case ReasoningDelta():
+            return "thinking"
+        case TextDelta():
+            return "writing"
+        case Retrying():
+            return "waiting to ask again"
+        case ToolStarted():
+            return "running"
+        case _:
+            return ""

@@ -1,0 +1,169 @@
+"""What was typed before, across sessions, and searching it with Ctrl-R."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+
+from msgspec import Struct
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion
+from prompt_toolkit.document import Document
+from prompt_toolkit.history import History
+
+from clio.text.fuzzy import score
+
+_READ_BYTES = 512 * 1024  # the newest lines; a history of years stays quick to open
+_MAX_ENTRY_CHARS = 20_000
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One earlier line. project: the folder it was typed in, "" where unknown; here: whether that is this one."""
+
+    text: str
+    project: str = ""
+    here: bool = False
+
+
+class LineHistory(History):
+    """Earlier lines, newest first, in prompt_toolkit's own file format: "+" before each line of an entry.
+
+    The time and the project of each stand before it. Nothing is written before `redact` is known: a key someone pasted
+    must not outlive the session on disk.
+    problem: why the newest entries are not on disk, None when they are.
+    """
+
+    def __init__(self, path: Path, project: Path | None = None) -> None:
+        super().__init__()
+        self.path = path
+        self._project = str(project or "").replace("\n", " ")
+        self.problem: str | None = None
+        self._redact: Callable[[str], str] | None = None
+        self._waiting: list[str] = []
+
+    def use_redaction(self, redact: Callable[[str], str]) -> None:
+        """From now on entries are stored, without secrets; those that waited for it are stored now."""
+        self._redact = redact
+        waiting, self._waiting = self._waiting, []
+        for text in waiting:
+            self.store_string(text)
+
+    def load_history_strings(self) -> Iterable[str]:
+        """Entries of all sessions, newest first; none where there is no readable file."""
+        return [entry.text for entry in reversed(self.entries())]
+
+    def entries(self) -> list[Entry]:
+        """The same with the project of each, oldest first, as they are on disk now."""
+        try:
+            with self.path.open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - _READ_BYTES))
+                data = file.read()
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            self.problem = f"earlier lines cannot be read from {self.path}: {error.strerror}"
+            return []
+        found = parse_projects(data.decode("utf-8", errors="replace"), cut=size > _READ_BYTES)
+        return [
+            Entry(text=text, project=project, here=bool(project) and project == self._project)
+            for text, project in found
+        ]
+
+    def store_string(self, string: str) -> None:
+        """Append one entry in a single write, so that two clios never mix their lines."""
+        if len(string) > _MAX_ENTRY_CHARS:
+            return
+        if self._redact is None:
+            self._waiting.append(string)
+            return
+        entry = format_entry(self._redact(string), f"{time.strftime('%Y-%m-%d %H:%M:%S')} {self._project}".rstrip())
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                os.write(file, entry.encode("utf-8", errors="replace"))
+            finally:
+                os.close(file)
+        except OSError as error:
+            self.problem = f"typed lines are not kept in {self.path}: {error.strerror}"
+
+
+def format_entry(text: str, when: str) -> str:
+    """One entry as it stands in the file."""
+    lines = "".join(f"+{line}\n" for line in text.split("\n"))
+    return f"\n# {when}\n{lines}"
+
+
+def parse_entries(data: str, *, cut: bool = False) -> list[str]:
+    """The entries of a history file, oldest first. `cut`: the data begins in the middle of one, which is left out."""
+    return [text for text, _ in parse_projects(data, cut=cut)]
+
+
+def parse_projects(data: str, *, cut: bool = False) -> list[tuple[str, str]]:
+    """The same with the project that stands before each, "" where none does."""
+    if cut:
+        data = data[data.find("\n# ") + 1 :]
+    entries: list[tuple[str, str]] = []
+    current: list[str] = []
+    project = ""
+    for line in data.split("\n"):
+        if line.startswith("+"):
+            current.append(line[1:])
+            continue
+        if current:
+            entries.append(("\n".join(current), project))
+            current, project = [], ""
+        if line.startswith("# "):
+            project = line[len("# 2026-01-01 00:00:00 ") :]
+    return entries
+
+
+MAX_SHOWN = 40
+_MAX_SEARCHED = 5_000  # entries, the newest
+_HERE = 12.0  # points for a line typed in this project
+_AGE = 6.0  # points the newest line has over the oldest
+_WHOLE = 20.0  # points for words that stand there just so
+_SCORED_CHARS = 300
+
+
+class HistorySearch(Completer):
+    """Offers earlier lines for what stands on the line; called in a thread."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._entries: Sequence[Entry] = ()
+
+    def begin(self) -> None:
+        """Look at what was typed up to now, here and in other clios."""
+        if isinstance(self._history, LineHistory):
+            found = self._history.entries()
+        else:
+            found = [Entry(text=text, here=True) for text in self._history.get_strings()]
+        newest = islice(reversed(found), _MAX_SEARCHED)
+        self._entries = list({entry.text: entry for entry in reversed(list(newest))}.values())[::-1]
+
+    def matches(self, query: str) -> list[Entry]:
+        """The best entries for a query, best first; without one the newest, this project's first."""
+        wanted = query.strip()
+        if not wanted:
+            here = [entry for entry in self._entries if entry.here]
+            return [*here, *(entry for entry in self._entries if not entry.here)][:MAX_SHOWN]
+        low, ranked = wanted.lower(), list[tuple[float, int, Entry]]()
+        for number, entry in enumerate(self._entries):
+            text = entry.text[:_SCORED_CHARS].replace("/", " ")
+            points = score(wanted.replace("/", " "), text)
+            if points is not None:
+                points += _HERE * entry.here + _WHOLE * (low in text.lower())
+                ranked.append((-points + _AGE * number / len(self._entries), number, entry))
+        ranked.sort(key=lambda row: row[:2])
+        return [entry for _, _, entry in ranked[:MAX_SHOWN]]
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """The matches, each in place of the whole line."""
+        for entry in self.matches(document.text):
+            shown = " ⏎ ".join(line.strip() for line in entry.text.splitlines() if line.strip())
+            where = "" if entry.here else entry.project.rstrip("/").rpartition("/")[2]
+            yield Completion(
+                entry.text, start_position=-document.cursor_position, display=shown[:200], display_meta=where
+            )

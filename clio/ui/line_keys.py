@@ -1,0 +1,286 @@
+"""Further keys of the prompt line: history search, the editor, pictures from clipboard or dragged files."""
+
+import asyncio
+import base64
+import os
+import shlex
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from prompt_toolkit.application import Application, get_app, run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, emacs_insert_mode, has_focus, vi_insert_mode, vi_navigation_mode
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.vi_state import InputMode
+
+from clio.context.message_parts import Shelf, write_mention
+from clio.errors import UserError
+from clio.images import MAX_IMAGE_BYTES, looks_like_image, media_type
+from clio.storage.locks import cause
+from clio.ui.completer import Chips
+from clio.ui.history import HistorySearch
+from clio.ui.line_rules import Pastes
+from clio.ui.terminal_handoff import edit_text, lent
+
+_TIMEOUT_S = 5.0
+_MAX_COPIED = 70_000
+_POWERSHELL = (
+    "Add-Type -AssemblyName System.Windows.Forms;"
+    "$i=[Windows.Forms.Clipboard]::GetImage();"
+    "if($i){$m=New-Object IO.MemoryStream;$i.Save($m,'Png');$o=[Console]::OpenStandardOutput();"
+    "$b=$m.ToArray();$o.Write($b,0,$b.Length)}"
+)
+
+
+def copy_sequence(text: str) -> str:
+    """What a terminal takes for "put this on the clipboard" (OSC 52); through tmux too where that lets it pass.
+
+    A terminal that does not know it shows nothing. Text beyond 70,000 bytes is left out: many refuse more.
+    """
+    data = base64.b64encode(text.encode("utf-8", "replace")[:_MAX_COPIED]).decode("ascii")
+    return f"\x1b]52;c;{data}\x07"
+
+
+def clipboard_command() -> list[str] | None:
+    """The command that prints the clipboard's picture as png; None where no such program is installed."""
+    import shutil
+
+    wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
+    offers = {
+        "wl-paste": ["--no-newline", "--type", "image/png"],
+        "xclip": ["-selection", "clipboard", "-t", "image/png", "-o"],
+        "pngpaste": ["-"],
+    }
+    order = ["wl-paste", "xclip"] if wayland else ["xclip", "wl-paste"]
+    for name in ["pngpaste"] if sys.platform == "darwin" else order:
+        if path := shutil.which(name):
+            return [path, *offers[name]]
+    if sys.platform == "win32" and (path := shutil.which("powershell")):
+        return [path, "-NoProfile", "-Command", _POWERSHELL]
+    return None
+
+
+async def clipboard_image() -> bytes:
+    """The picture. Raises UserError where there is no program to ask, or no picture."""
+    command = clipboard_command()
+    if command is None:
+        need = "pngpaste" if sys.platform == "darwin" else "wl-paste or xclip"
+        raise UserError(f"pasting a picture needs {need}; install it, or name the file with @")
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+    except OSError as error:
+        raise UserError(f"{command[0]!r} cannot be run ({error.strerror}); name the picture's file with @") from error
+    try:
+        data, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
+    except TimeoutError:
+        raise UserError(f"{command[0]!r} did not answer; name the picture's file with @") from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    if not media_type(data):
+        raise UserError("no picture is on the clipboard; paste text with your terminal's own key")
+    if len(data) > MAX_IMAGE_BYTES:
+        raise UserError("the picture on the clipboard is larger than 10 MB; save it smaller and name it with @")
+    return data
+
+
+_MAX_CHARS = 4_000
+
+
+def dropped_pictures(pasted: str, project: Path) -> str:
+    """The mentions of the pictures whose paths were pasted, with a blank behind; "" where it is anything else."""
+    text = pasted.strip()
+    if not text or len(text) > _MAX_CHARS or "\n" in text or not looks_like_image(text.rstrip("'\"")):
+        return ""
+    paths = [_local(text)] if _is_picture(_local(text)) else [_local(word) for word in _words(text)]
+    if not paths or not all(map(_is_picture, paths)):
+        return ""
+    return " ".join(write_mention(_shown(path, project)) for path in paths) + " "
+
+
+def _words(text: str) -> list[str]:
+    """The words as a shell would read them: terminals quote blanks in paths in one way or another."""
+    try:
+        return shlex.split(text)
+    except ValueError:  # an open quote: no path a terminal has written
+        return []
+
+
+def _local(word: str) -> Path:
+    url = urlsplit(word) if word.startswith("file://") else None
+    return Path(unquote(url.path) if url else word).expanduser()
+
+
+def _is_picture(path: Path) -> bool:
+    try:
+        return path.is_absolute() and looks_like_image(path.name) and path.is_file()
+    except OSError:  # a name no file can have
+        return False
+
+
+def _shown(path: Path, project: Path) -> str:
+    return path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
+
+
+SEARCH_HINT = "earlier lines · Enter takes · Esc leaves"  # as wide as a narrow screen
+_VI_MODES = {
+    InputMode.INSERT: "vi insert",
+    InputMode.INSERT_MULTIPLE: "vi insert",
+    InputMode.NAVIGATION: "vi normal",
+    InputMode.REPLACE: "vi replace",
+    InputMode.REPLACE_SINGLE: "vi replace",
+}
+
+
+class LineExtras:
+    """What one prompt line has besides typing and sending.
+
+    project: for mentions and dropped files; None for a line without them. shelf: where pasted pictures go.
+    hint: shows a few words below the line until the next key. look_up: called at every key of a command; finds out
+    what it may be completed with, and says whether there is more to offer.
+    """
+
+    def __init__(
+        self,
+        *,
+        completer: Completer,
+        history: History,
+        pastes: Pastes,
+        hint: Callable[[str], None],
+        project: Path | None = None,
+        shelf: Shelf | None = None,
+        look_up: Callable[[str], Awaitable[bool]] | None = None,
+    ) -> None:
+        self._look_up = look_up
+        self._usual = completer
+        self._search = HistorySearch(history)
+        self._pastes = pastes
+        self._hint = hint
+        self._project = project
+        self._shelf = shelf
+        self._chips = Chips(project) if project is not None else None
+        self._before: Document | None = None  # what stood on the line when the search began
+        self.chips: list[str] = []
+
+    @property
+    def is_searching(self) -> bool:
+        """Whether what is typed searches earlier lines."""
+        return self._before is not None
+
+    def completer(self) -> Completer:
+        """What completes the line now."""
+        return self._search if self.is_searching else self._usual
+
+    def text_changed(self, text: str, buffer: Buffer | None = None) -> None:
+        """Look at what the line names now. buffer: the one it is typed in, where that is open."""
+        self.chips = self._chips.of(text) if self._chips is not None else []
+        if buffer is not None and self._look_up is not None and text.startswith("/"):
+            get_app().create_background_task(self._offer_more(text, buffer, self._look_up))
+
+    async def _offer_more(self, text: str, buffer: Buffer, look_up: Callable[[str], Awaitable[bool]]) -> None:
+        """Open the menu anew where more to offer has been found for what is still being typed."""
+        if await look_up(text) and buffer.text.startswith(text):
+            buffer.start_completion(select_first=False)
+
+    def pasted(self, data: str) -> str:
+        """What to put on the line for pasted text: the text, its stand-in, or the pictures whose paths it is."""
+        dropped = dropped_pictures(data, self._project) if self._project is not None else ""
+        return dropped or self._pastes.take(data)
+
+    def mode(self, app: Application[str]) -> str:
+        """Which mode of vi the line is in, for the words below it."""
+        return _VI_MODES.get(app.vi_state.input_mode, "vi")
+
+    def bindings(self) -> KeyBindings:
+        """The keys."""
+        bindings = KeyBindings()
+        typing = has_focus(DEFAULT_BUFFER)
+        searching = typing & Condition(lambda: self.is_searching)
+        inserting = typing & (emacs_insert_mode | vi_insert_mode)
+
+        @bindings.add("c-r", filter=typing & ~searching)
+        def _(event: KeyPressEvent) -> None:
+            self._begin_search(event.current_buffer)
+
+        @bindings.add("c-r", filter=searching)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.complete_next()
+
+        @bindings.add("enter", filter=searching)
+        def _(event: KeyPressEvent) -> None:
+            self._take(event.current_buffer)
+
+        @bindings.add("escape", filter=searching, eager=True)
+        @bindings.add("c-g", filter=searching)
+        @bindings.add("c-c", filter=searching)
+        def _(event: KeyPressEvent) -> None:
+            self._leave(event.current_buffer)
+
+        @bindings.add("c-x", "c-e", filter=typing & ~searching)
+        @bindings.add("v", filter=typing & vi_navigation_mode)
+        def _(event: KeyPressEvent) -> None:
+            event.app.create_background_task(self._edit(event.current_buffer))
+
+        @bindings.add("c-v", filter=inserting & ~searching)
+        def _(event: KeyPressEvent) -> None:
+            event.app.create_background_task(self._paste_picture(event.current_buffer))
+
+        return bindings
+
+    def _begin_search(self, buffer: Buffer) -> None:
+        self._search.begin()
+        self._before = buffer.document
+        self._hint(SEARCH_HINT)
+        buffer.start_completion(select_first=False)
+
+    def _take(self, buffer: Buffer) -> None:
+        """Put the chosen line, else the best one, on the line; a further Enter sends it."""
+        state = buffer.complete_state
+        chosen = state.current_completion if state else None
+        found = None if chosen else next(iter(self._search.matches(buffer.text)), None)
+        before, self._before = self._before, None
+        buffer.complete_state = None
+        text = chosen.text if chosen else found.text if found else before.text if before else ""
+        buffer.document = Document(text)
+        self._hint("")
+
+    def _leave(self, buffer: Buffer) -> None:
+        before, self._before = self._before, None
+        buffer.complete_state = None
+        buffer.document = before or Document()
+        self._hint("")
+
+    async def _edit(self, buffer: Buffer) -> None:
+        """Hand the line to the person's editor, pastes whole."""
+        text = self._pastes.expand(buffer.text)
+        try:
+            async with lent():
+                edited = await run_in_terminal(lambda: edit_text(text), in_executor=True)
+        except (UserError, OSError) as error:
+            self._hint(cause(error))
+            return
+        if edited is not None:
+            buffer.document = Document(self._pastes.collapse(edited.rstrip("\n")))
+
+    async def _paste_picture(self, buffer: Buffer) -> None:
+        if self._shelf is None:
+            return
+        try:
+            data = await clipboard_image()
+        except UserError as error:
+            self._hint(str(error))
+            return
+        gap = "" if not buffer.document.text_before_cursor[-1:].strip() else " "
+        buffer.insert_text(f"{gap}@clipboard:{self._shelf.add_image(data)} ")

@@ -1,0 +1,428 @@
+"""Colours by meaning: how a look is written, and the themes clio brings."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.config.command_line import did_you_mean
+from clio.text.lazy_regex import LazyRegex
+
+MARKS = ("bold", "faint", "italic", "underline", "reverse")
+_BASE = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+COLOURS = (*_BASE, *(f"bright-{name}" for name in _BASE))
+"""The terminal's own sixteen; their shades are its user's choice."""
+_HEX = LazyRegex(r"#[0-9a-f]{6}")
+_TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
+    **{f"bright-{name}": f"ansibright{name}" for name in _BASE},
+    "white": "ansigray",
+    "bright-white": "ansiwhite",
+}
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """One look. front, back: a name of COLOURS, "#rrggbb", or "" for the terminal's own. marks: some of MARKS."""
+
+    front: str = ""
+    back: str = ""
+    marks: tuple[str, ...] = ()
+
+    @property
+    def coloured(self) -> bool:
+        """Whether it needs any colour."""
+        return bool(self.front or self.back)
+
+    @property
+    def words(self) -> str:
+        """As it is written in a file; `parse_look` gives the same look again."""
+        behind = ["on", self.back] if self.back else []
+        return " ".join([*self.marks, *([self.front] if self.front else []), *behind]) or "plain"
+
+    def marked(self, mark: str) -> "Look":
+        """The same with one more of MARKS."""
+        return Look(front=self.front, back=self.back, marks=tuple(dict.fromkeys((*self.marks, mark))))
+
+    @property
+    def for_rich(self) -> str:
+        """In rich's words."""
+        words = ["dim" if mark == "faint" else mark for mark in self.marks]
+        front, back = (colour.replace("-", "_") for colour in (self.front, self.back))
+        return " ".join([*words, *([front] if front else []), *(["on", back] if back else [])]) or "none"
+
+    @property
+    def for_toolkit(self) -> str:
+        """In prompt_toolkit's words; nothing of what it has by itself shines through."""
+        words = ["noinherit", *("dim" if mark == "faint" else mark for mark in self.marks)]
+        front, back = (_TOOLKIT.get(colour, colour) for colour in (self.front, self.back))
+        return " ".join([*words, *([f"fg:{front}"] if front else []), *([f"bg:{back}"] if back else [])])
+
+
+def parse_look(text: str) -> Look:
+    """The look these words mean: marks and a colour in any order, then `on` and the colour behind it.
+
+    Raises ValueError with the end of a sentence.
+    """
+    marks: list[str] = []
+    colours = {"front": "", "back": ""}
+    place = "front"
+    for word in text.lower().replace("_", "-").split():
+        if word == "on" and place == "front":
+            place = "back"
+        elif word in MARKS:
+            marks.append(word)
+        elif word in COLOURS or _HEX.fullmatch(word):
+            if colours[place]:
+                raise ValueError(f"names two colours, {colours[place]} and {word}; write 'COLOUR on COLOUR'")
+            colours[place] = word
+        elif word != "plain":
+            raise ValueError(f"has {word[:40]!r}, which is {_wanted(word)}")
+    if place == "back" and not colours["back"]:
+        raise ValueError("ends with 'on'; a colour must follow")
+    return Look(front=colours["front"], back=colours["back"], marks=tuple(dict.fromkeys(marks)))
+
+
+def _wanted(word: str) -> str:
+    if word.startswith("#"):
+        return "no colour; write # and six digits from 0 to f"
+    hint = did_you_mean(word, (*COLOURS, *MARKS, "plain"))
+    return f"neither a colour nor one of {', '.join(MARKS)}{hint or '; colours are ' + ', '.join(_BASE) + ', #rrggbb'}"
+
+
+Depth = Literal["standard", "256", "truecolor"]
+"""How many colours a terminal has, in rich's words."""
+Paper = Literal["dark", "light"]
+"""What a terminal's background is like."""
+
+MEANINGS: dict[str, str] = {
+    "accent": "marks that lead the eye: the spinner, options, bullets of lists",
+    "good": "what went well; low risk",
+    "bad": "errors; high risk",
+    "warning": "warnings and questions; medium risk",
+    "faint": "what is said beside the matter: footers, hints, counts",
+    "strong": "headings of clio's own, and keys that answer a question",
+    "reasoning": "what the model thinks aloud",
+    "prompt": "the arrow before the line you type on",
+    "status": "the line below it",
+    "chips": "the labels of what a line names with @",
+    "menu": "what may be completed",
+    "menu_current": "the one that is chosen",
+    "menu_note": "what is said about each",
+    "menu_note_current": "and about the chosen one",
+    "added": "lines a diff adds",
+    "removed": "lines it takes away",
+    "added_word": "the words that are new in a changed line",
+    "removed_word": "the words that were there before",
+    "hunk": "where in a file a part of a diff is",
+    "heading": "headings of an answer",
+    "quote": "quotations in an answer",
+    "link": "links in an answer",
+    "code": "code within a sentence",
+    "code_comment": "comments",
+    "code_keyword": "keywords",
+    "code_type": "types and what a language brings along",
+    "code_function": "names of functions and classes where they are defined",
+    "code_string": "strings",
+    "code_number": "numbers",
+    "code_name": "variables, constants and attributes where a language marks them",
+    "code_error": "what cannot be right",
+    "bar_1": "the first part of a bar such as that of /context",
+    "bar_2": "the second",
+    "bar_3": "the third",
+    "bar_4": "the fourth",
+    "bar_5": "the fifth",
+}
+"""Every meaning, and what has it."""
+
+
+class Palette(Struct, frozen=True, kw_only=True):
+    """looks: one for each of MEANINGS. papers: the backgrounds it is made for, from one end to the other.
+
+    What is between the two is legible as well. None for the sixteen colours, whose shades the terminal decides.
+    """
+
+    looks: dict[str, Look]
+    papers: tuple[str, ...] = ()
+
+    @property
+    def coloured(self) -> bool:
+        """Whether any of it needs colour."""
+        return any(look.coloured for look in self.looks.values())
+
+    def with_looks(self, looks: Mapping[str, Look]) -> "Palette":
+        """The same with some looks replaced."""
+        return msgspec.structs.replace(self, looks=self.looks | dict(looks))
+
+
+def palette_of(words: Mapping[str, str], papers: tuple[str, ...] = ()) -> Palette:
+    """A palette as it is written down: meaning → look in words. What is not named is plain."""
+    return Palette(looks={name: parse_look(words.get(name, "")) for name in MEANINGS}, papers=papers)
+
+
+_MARKS = {
+    "strong": "bold",
+    "prompt": "bold",
+    "menu_current": "reverse",
+    "menu_note_current": "reverse",
+    "added_word": "reverse",
+    "removed_word": "reverse",
+    "heading": "bold",
+    "link": "underline",
+    "code_error": "underline",
+}
+"""What is told apart without any colour."""
+
+_NONE = _MARKS | {
+    "faint": "faint",
+    "status": "faint",
+    "reasoning": "faint italic",
+    "quote": "faint",
+    "code_comment": "faint",
+    "bar_1": "bold",
+    "bar_3": "faint",
+}
+
+# The terminal's own sixteen, where its background is not known: none of them is lost on black or on white.
+_SIXTEEN = _MARKS | {
+    "accent": "cyan",
+    "good": "green",
+    "bad": "red",
+    "warning": "yellow",
+    "faint": "faint",
+    "reasoning": "faint italic",
+    "prompt": "bold cyan",
+    "status": "bright-black",
+    "chips": "cyan",
+    "menu": "black on white",
+    "menu_current": "bold black on cyan",
+    "menu_note": "black on white",
+    "menu_note_current": "black on cyan",
+    "added": "green",
+    "removed": "red",
+    "added_word": "green reverse",
+    "removed_word": "red reverse",
+    "hunk": "cyan",
+    "quote": "faint",
+    "code": "cyan",
+    "code_comment": "faint",
+    "code_keyword": "magenta",
+    "code_type": "cyan",
+    "code_function": "cyan",
+    "code_string": "green",
+    "code_number": "magenta",
+    "code_name": "red",
+    "code_error": "underline red",
+    "bar_1": "blue",
+    "bar_2": "magenta",
+    "bar_3": "cyan",
+    "bar_4": "yellow",
+    "bar_5": "green",
+}
+_SIXTEEN_DARK = _SIXTEEN | {
+    "code_keyword": "bright-blue",
+    "code_type": "bright-cyan",
+    "code_function": "bright-green",
+    "code_string": "yellow",
+    "code_number": "bright-blue",
+    "code_name": "bright-magenta",
+}
+_SIXTEEN_LIGHT = _SIXTEEN | {
+    "accent": "blue",
+    "warning": "magenta",
+    "prompt": "bold blue",
+    "chips": "blue",
+    "hunk": "blue",
+    "code": "blue",
+    "code_keyword": "blue",
+    "code_type": "magenta",
+    "code_function": "bold",
+    "bar_4": "red",
+}
+_DARK = _MARKS | {
+    "accent": "#87d7ff",
+    "good": "#87d787",
+    "bad": "#ff8787",
+    "warning": "#ffd787",
+    "faint": "#9e9e9e",
+    "reasoning": "italic #b2b2b2",
+    "prompt": "bold #87d7ff",
+    "status": "#9e9e9e",
+    "chips": "#87d7ff",
+    "menu": "#e4e4e4 on #444444",
+    "menu_current": "bold #000000 on #87d7ff",
+    "menu_note": "#d0d0d0 on #3a3a3a",
+    "menu_note_current": "#000000 on #5fafd7",
+    "added": "#87d787",
+    "removed": "#ff8787",
+    "added_word": "#000000 on #87d787",
+    "removed_word": "#000000 on #ff8787",
+    "hunk": "#87d7ff",
+    "heading": "bold #d7afff",
+    "quote": "italic #b2b2b2",
+    "link": "underline #87d7ff",
+    "code": "#ffd7af",
+    "code_comment": "italic #9e9e9e",
+    "code_keyword": "#d7afff",
+    "code_type": "#87d7ff",
+    "code_function": "#afd7ff",
+    "code_string": "#afd787",
+    "code_number": "#ffd787",
+    "code_name": "#ffafaf",
+    "code_error": "underline #ff8787",
+    "bar_1": "#87afff",
+    "bar_2": "#d7afff",
+    "bar_3": "#87d7d7",
+    "bar_4": "#ffd787",
+    "bar_5": "#87d787",
+}
+_LIGHT = _MARKS | {
+    "accent": "#005f87",
+    "good": "#005f00",
+    "bad": "#af0000",
+    "warning": "#870087",
+    "faint": "#6c6c6c",
+    "reasoning": "italic #585858",
+    "prompt": "bold #005f87",
+    "status": "#6c6c6c",
+    "chips": "#005f87",
+    "menu": "#1c1c1c on #d0d0d0",
+    "menu_current": "bold #ffffff on #005f87",
+    "menu_note": "#303030 on #dadada",
+    "menu_note_current": "#ffffff on #005f5f",
+    "added": "#005f00",
+    "removed": "#af0000",
+    "added_word": "#ffffff on #005f00",
+    "removed_word": "#ffffff on #af0000",
+    "hunk": "#005f87",
+    "heading": "bold #5f00af",
+    "quote": "italic #585858",
+    "link": "underline #005faf",
+    "code": "#870000",
+    "code_comment": "italic #6c6c6c",
+    "code_keyword": "#5f00af",
+    "code_type": "#005f87",
+    "code_function": "#00005f",
+    "code_string": "#005f00",
+    "code_number": "#870087",
+    "code_name": "#870000",
+    "code_error": "underline #af0000",
+    "bar_1": "#005faf",
+    "bar_2": "#870087",
+    "bar_3": "#005f5f",
+    "bar_4": "#875f00",
+    "bar_5": "#005f00",
+}
+_HIGH = _MARKS | {
+    "accent": "bold",
+    "bad": "bold underline",
+    "warning": "bold",
+    "chips": "bold",
+    "menu_current": "bold reverse",
+    "removed": "underline",
+    "added_word": "bold reverse",
+    "removed_word": "bold reverse",
+    "hunk": "bold",
+    "heading": "bold underline",
+    "code": "bold",
+    "code_keyword": "bold",
+    "code_error": "bold underline",
+    "bar_1": "bold",
+}
+"""High contrast where the background is not known: the terminal's own two colours differ the most."""
+_HIGH_DARK = _HIGH | {
+    "accent": "bold #87ffff",
+    "good": "#87ff87",
+    "bad": "bold #ffafaf",
+    "warning": "bold #ffff87",
+    "faint": "#dadada",
+    "reasoning": "italic #dadada",
+    "prompt": "bold #87ffff",
+    "status": "#eeeeee",
+    "chips": "bold #87ffff",
+    "menu": "#ffffff on #000000",
+    "menu_current": "bold #000000 on #ffff87",
+    "menu_note": "#eeeeee on #000000",
+    "menu_note_current": "#000000 on #ffff87",
+    "added": "#87ff87",
+    "removed": "#ffafaf",
+    "added_word": "bold #000000 on #87ff87",
+    "removed_word": "bold #000000 on #ffafaf",
+    "hunk": "bold #87ffff",
+    "heading": "bold underline #ffffff",
+    "quote": "italic #eeeeee",
+    "link": "underline #87ffff",
+    "code": "#ffff87",
+    "code_comment": "italic #dadada",
+    "code_keyword": "bold #ffd7ff",
+    "code_type": "#87ffff",
+    "code_function": "bold #ffffff",
+    "code_string": "#87ff87",
+    "code_number": "#ffff87",
+    "code_name": "#ffd7af",
+    "code_error": "bold underline #ffafaf",
+    "bar_1": "#87ffff",
+    "bar_2": "#ffd7ff",
+    "bar_3": "#87ff87",
+    "bar_4": "#ffff87",
+    "bar_5": "#ffffff",
+}
+_HIGH_LIGHT = _HIGH | {
+    "accent": "bold #0000af",
+    "good": "#005f00",
+    "bad": "bold #870000",
+    "warning": "bold #5f005f",
+    "faint": "#3a3a3a",
+    "reasoning": "italic #3a3a3a",
+    "prompt": "bold #0000af",
+    "status": "#303030",
+    "chips": "bold #0000af",
+    "menu": "#000000 on #ffffff",
+    "menu_current": "bold #ffffff on #00005f",
+    "menu_note": "#1c1c1c on #ffffff",
+    "menu_note_current": "#ffffff on #00005f",
+    "added": "#005f00",
+    "removed": "#870000",
+    "added_word": "bold #ffffff on #005f00",
+    "removed_word": "bold #ffffff on #870000",
+    "hunk": "bold #0000af",
+    "heading": "bold underline #000000",
+    "quote": "italic #303030",
+    "link": "underline #0000af",
+    "code": "#5f005f",
+    "code_comment": "italic #3a3a3a",
+    "code_keyword": "bold #5f005f",
+    "code_type": "#0000af",
+    "code_function": "bold #000000",
+    "code_string": "#005f00",
+    "code_number": "#5f005f",
+    "code_name": "#870000",
+    "code_error": "bold underline #870000",
+    "bar_1": "#0000af",
+    "bar_2": "#5f005f",
+    "bar_3": "#005f00",
+    "bar_4": "#870000",
+    "bar_5": "#000000",
+}
+
+_DARK_PAPERS = ("#000000", "#303446")
+_LIGHT_PAPERS = ("#ffffff", "#eee8d5")
+_TABLES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "none": (_NONE, ()),
+    "sixteen": (_SIXTEEN, ()),
+    "sixteen dark": (_SIXTEEN_DARK, ()),
+    "sixteen light": (_SIXTEEN_LIGHT, ()),
+    "dark": (_DARK, _DARK_PAPERS),
+    "light": (_LIGHT, _LIGHT_PAPERS),
+    "high contrast": (_HIGH, ()),
+    "high contrast dark": (_HIGH_DARK, _DARK_PAPERS),
+    "high contrast light": (_HIGH_LIGHT, ("#ffffff", "#fdf6e3")),
+}
+TABLES = tuple(_TABLES)
+
+
+@cache
+def builtin(table: str) -> Palette:
+    """The palette of one of TABLES."""
+    words, papers = _TABLES[table]
+    return palette_of(words, papers)

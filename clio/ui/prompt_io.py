@@ -1,0 +1,531 @@
+"""Questions to the user below the scrollback: one key, one line, or a list to choose from."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import TextIO
+
+from msgspec import structs
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application, get_app_session
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.layout import AnyContainer, FormattedTextControl, HSplit, Layout, Window
+from prompt_toolkit.output import Output
+from prompt_toolkit.output import Output as Display
+from rich.padding import Padding
+from rich.text import Text
+
+from clio.commands.command import Table
+from clio.security.actions import Action, FileChange
+from clio.sessions.state import Todo
+from clio.ui.diff_view import DiffRows, describe_action, describe_changes
+from clio.ui.diff_view import Display as Naming
+from clio.ui.keyboard_watch import keep_early_keys
+from clio.ui.markdown import whole
+from clio.ui.pager import Page, PageRegion
+from clio.ui.painter import Painter, Part, Size
+from clio.ui.pipe_screen import TerminalOutput
+from clio.ui.plain_line import PlainLine
+from clio.ui.safe_text import clean_line
+from clio.ui.tables import table_lines
+from clio.ui.terminal_handoff import Suspended
+from clio.ui.theme import Terminal, Theme
+from clio.ui.todo_view import todo_rows
+from clio.ui.toolkit_style import toolkit_depth, toolkit_style
+from clio.ui.width import cells_of, crop, cut
+
+_ESCAPE_S = 0.025
+_BESIDE = 5  # rows for title, heading, what was typed, the hint, and one to spare
+_MOST_ROWS = 15
+_HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
+
+
+class Picker:
+    """One list on one screen.
+
+    table: the list, a row for each of `values`. start: the row to begin on.
+    """
+
+    def __init__(
+        self, title: str, table: Table, values: Sequence[str], start: int, size: Callable[[], tuple[int, int]]
+    ) -> None:
+        self._title = title
+        self._table = table
+        self._values = values
+        self._size = size
+        self._typed = ""
+        self._place = min(max(start, 0), max(len(values) - 1, 0))
+        self._top = 0
+
+    def view(self) -> StyleAndTextTuples:
+        """The rows to draw now."""
+        columns, rows = self._size()
+        shown = self._matching()
+        heading, lines = fit_table(self._table, columns - 3)
+        height = max(min(rows - _BESIDE, _MOST_ROWS), 3)
+        self._top = min(max(self._top, self._place - height + 1), self._place)
+        parts: StyleAndTextTuples = [("class:choice", crop(clean_line(self._title), columns - 1)), ("", "\n")]
+        parts += [("class:hint", f"  {heading}\n")] if heading else []
+        for place, number in list(enumerate(shown))[self._top : self._top + height]:
+            here = place == self._place
+            parts.append(("class:choice" if here else "", f"{'›' if here else ' '} {lines[number]}\n"))
+        if not shown:
+            parts.append(("", "  nothing matches\n"))
+        if len(shown) > height:
+            last = min(self._top + height, len(shown))
+            parts.append(("class:hint", f"  {self._top + 1}-{last} of {len(shown):,}\n"))
+        if self._typed:
+            parts.append(("", crop(f"  filter: {self._typed}", columns - 1) + "\n"))
+        parts.append(("class:hint", "  " + next(hint for hint in _HINTS if cells_of(hint) + 3 < columns)))
+        return parts
+
+    def move(self, rows: int) -> None:
+        """Go down by so many rows, up where negative; not beyond the ends."""
+        self._place = min(max(self._place + rows, 0), max(len(self._matching()) - 1, 0))
+
+    def type(self, text: str) -> None:
+        """Show only the rows that hold what was typed so far and this."""
+        self._narrow(self._typed + "".join(char for char in text if char.isprintable()))
+
+    def erase(self) -> None:
+        """Take the last typed character back."""
+        self._narrow(self._typed[:-1])
+
+    def chosen(self) -> str | None:
+        """The value of the row that is marked; None where no row matches."""
+        shown = self._matching()
+        return self._values[shown[self._place]] if shown else None
+
+    async def run(self, theme: Theme, keyboard: Input | None, display: Output | None) -> str | None:
+        """Draw the list until one is chosen; None for Esc, Ctrl-C and the end of the input."""
+        app: Application[str | None] = Application(
+            layout=Layout(Window(FormattedTextControl(self.view, show_cursor=False), wrap_lines=False)),
+            key_bindings=self._keys(),
+            erase_when_done=True,
+            style=toolkit_style(theme),
+            color_depth=toolkit_depth(theme),
+            input=keyboard,
+            output=display,
+        )
+        app.ttimeoutlen = _ESCAPE_S
+        try:
+            return await app.run_async(handle_sigint=False)
+        except EOFError:
+            return None
+
+    def _narrow(self, typed: str) -> None:
+        before = self.chosen()
+        self._typed = typed
+        shown = self._matching()
+        at = next((place for place, number in enumerate(shown) if self._values[number] == before), 0)
+        self._place, self._top = at, 0
+
+    def _matching(self) -> list[int]:
+        words = self._typed.lower().split()
+        texts = (f"{value} {' '.join(row)}".lower() for value, row in zip(self._values, self._table.rows, strict=True))
+        return [number for number, text in enumerate(texts) if all(word in text for word in words)]
+
+    def _keys(self) -> KeyBindings:
+        keys = KeyBindings()
+
+        def bind(act: Callable[[KeyPressEvent], None], *names: str) -> None:
+            for name in names:
+                keys.add(name)(act)
+
+        page = _MOST_ROWS - 1
+        bind(lambda event: self.move(-1), "up", "c-p")
+        bind(lambda event: self.move(1), "down", "c-n")
+        bind(lambda event: self.move(-page), "pageup")
+        bind(lambda event: self.move(page), "pagedown")
+        bind(lambda event: self.move(-len(self._values)), "home")
+        bind(lambda event: self.move(len(self._values)), "end")
+        bind(lambda event: self.erase(), "backspace")
+        bind(lambda event: self.type(event.data), "<any>")
+        bind(lambda event: self.type(event.data), Keys.BracketedPaste)
+
+        def leave(event: KeyPressEvent) -> None:
+            event.app.exit(result=None)
+
+        def choose(event: KeyPressEvent) -> None:
+            if (value := self.chosen()) is not None:
+                event.app.exit(result=value)
+
+        bind(leave, "c-c", "c-d")
+        keys.add("escape", eager=True)(leave)
+        bind(choose, "enter")
+        return keys
+
+
+def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
+    """Heading and rows of a table, one line for each row; the last columns are left out where there is no room."""
+    table = structs.replace(table, cut=True)
+    while True:
+        heading, lines = table_lines(table, width)
+        if heading and len(lines) == len(table.rows):
+            return heading, lines
+        if len(table.columns) == table.wide + 1:
+            return "", [crop(clean_line(" ".join(row)), width) for row in table.rows]
+        table = structs.replace(table, columns=table.columns[:-1], rows=tuple(row[:-1] for row in table.rows))
+
+
+def terminal_columns_and_rows(display: Output | None) -> tuple[int, int]:
+    """The size of the display; the real one where none is given."""
+    now = (display or get_app_session().output).get_size()
+    return now.columns, now.rows
+
+
+_GUARD_S = 1.0
+ENTER = "enter"
+"""The one choice that is no letter: the Enter key, or an empty line."""
+
+
+class Questions:
+    """Asks one question at a time on this keyboard and display; the real ones where none is given.
+
+    live: the terminal can do more than lines. Without it every question is written to `stream` and answered by a line
+    in the terminal's own line mode, where Ctrl-C is a signal and not an answer.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        *,
+        live: bool,
+        theme: Theme | None = None,
+        keyboard: Input | None = None,
+        display: Output | None = None,
+    ) -> None:
+        self._live = live
+        self._theme = theme or Theme()
+        self._plain = PlainLine(text="", output=stream, file=keyboard.fileno() if keyboard is not None else 0)
+        self._keyboard = keyboard
+        self._display = display
+        self._one_at_a_time = asyncio.Lock()
+
+    @property
+    def live(self) -> bool:
+        """Whether a key is pressed, and a page can be scrolled; else a line is typed."""
+        return self._live
+
+    def keep_early_input(self) -> None:
+        """Let what was typed so far answer no question: the next prompt gets it. For just before one is shown."""
+        if self._live:
+            keep_early_keys(self._keyboard or get_app_session().input)
+        else:
+            self._plain.keep_early_input()
+
+    async def key(
+        self,
+        choices: Mapping[str, str],
+        *,
+        guarded: bool = False,
+        page: Page | None = None,
+        above: int = 0,
+        after_end: frozenset[str] = frozenset(),
+    ) -> str | None:
+        """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
+
+        choices: letter → what it means, shown in this order.
+        guarded: somebody was typing just now: keys of the first second count as not meant for this question.
+        page: a text to read above the choices, gone from the screen with them; `above` rows over it stay in sight.
+            Only where `live`.
+        after_end: choices that are neither shown nor taken before the last row of the page has been on the screen.
+        """
+        async with self._one_at_a_time:
+            if not self._live:
+                return await self._spell(choices)
+            return await self._press(choices, guarded, page, above, after_end)
+
+    async def line(self, prompt: str) -> str | None:
+        """A line of text; None for Esc, Ctrl-C and the end of the input."""
+        async with self._one_at_a_time:
+            return await self._line(prompt)
+
+    async def row(self, title: str, table: Table, values: Sequence[str], start: int) -> str | None:
+        """The value of the row that is chosen from a list; None for Esc, Ctrl-C and the end of the input.
+
+        Only where `live`. See `Picker`.
+        """
+
+        async with self._one_at_a_time:
+            picker = Picker(title, table, values, start, lambda: terminal_columns_and_rows(self._display))
+            return await picker.run(self._theme, self._keyboard, self._display)
+
+    async def _plain_line(self, prompt: str) -> str | None:
+        try:
+            return await self._plain.answer(prompt)
+        except EOFError:
+            return None
+
+    async def _press(
+        self,
+        choices: Mapping[str, str],
+        guarded: bool,
+        page: Page | None,
+        above: int,
+        after_end: frozenset[str] = frozenset(),
+    ) -> str | None:
+        display = self._display or get_app_session().output
+
+        def size() -> tuple[int, int]:
+            now = display.get_size()
+            return now.columns, now.rows
+
+        open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
+        # What was on the screen when the keys were read counts, not what the next drawing brings.
+        drawn = page is None or not after_end
+        region: PageRegion | None = None
+
+        def is_open(letter: str) -> bool:
+            return letter not in after_end or drawn
+
+        keys = _choice_keys(choices, open_from, is_open)
+        self._bind_others(keys)
+
+        def shown() -> StyleAndTextTuples:
+            now = {letter: meaning for letter, meaning in choices.items() if is_open(letter)}
+            if drawn or region is None or page is None:
+                return _choice_line(now, size()[0])
+            below = page.lines_below(region.height)
+            more = f"  … {below:,} more line{'' if below == 1 else 's'} · space to see {'it' if below == 1 else 'them'}"
+            return [("class:hint", f"{crop(more, size()[0] - 1)}\n"), *_choice_line(now, size()[0])]
+
+        windows: list[AnyContainer] = [Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)]
+        if page is not None:
+
+            def beside() -> int:
+                rows = sum("\n" in text for _, text, *_ in _choice_line(choices, size()[0]))
+                return above + 1 + rows + bool(after_end)
+
+            region = PageRegion(page, size, beside)
+            region.bind(keys)
+            windows = [*region.windows, *windows]
+        app: Application[str | None] = Application(
+            layout=Layout(HSplit(windows)),
+            key_bindings=keys,
+            erase_when_done=True,
+            style=toolkit_style(self._theme),
+            color_depth=toolkit_depth(self._theme),
+            input=self._keyboard,
+            output=self._display,
+        )
+        app.ttimeoutlen = _ESCAPE_S
+        if page is not None and after_end:
+
+            def note_end(_: object) -> None:
+                nonlocal drawn
+                if page.end_seen and not drawn:
+                    drawn = True
+                    app.invalidate()
+
+            app.after_render += note_end
+        try:
+            return await app.run_async(handle_sigint=False)
+        except EOFError:
+            return None
+
+    def _bind_others(self, keys: KeyBindings) -> None:
+        """What keys do that are no choice: nothing."""
+
+    async def _spell(self, choices: Mapping[str, str]) -> str | None:
+        prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
+        while (answer := await self._plain_line(prompt)) is not None:
+            if (letter := answer.strip().lower()[:1] or ENTER) in choices:
+                return letter
+        return None
+
+    async def _line(self, prompt: str) -> str | None:
+        if not self._live:
+            return await self._plain_line(prompt)
+        keys = KeyBindings()
+
+        @keys.add("escape")
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit(exception=KeyboardInterrupt)
+
+        session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
+        session.app.ttimeoutlen = _ESCAPE_S
+        session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key
+        try:
+            return await session.prompt_async(prompt, handle_sigint=False)
+        except (KeyboardInterrupt, EOFError):
+            return None
+
+
+def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
+    """The choices beside each other, in as many rows as that takes."""
+    shown: StyleAndTextTuples = []
+    used = 0
+    for letter, meaning in choices.items():
+        cells = cells_of(f"  {letter} {meaning} ")
+        wraps = bool(used) and used + cells >= columns
+        shown += [("", "\n  " if wraps else "  "), ("class:choice", letter), ("", f" {meaning} ")]
+        used = cells if wraps else used + cells
+    return shown
+
+
+def _choice_keys(choices: Mapping[str, str], open_from: float, is_open: Callable[[str], bool]) -> KeyBindings:
+    keys = KeyBindings()
+
+    def choose(letter: str) -> Callable[[KeyPressEvent], None]:
+        def handler(event: KeyPressEvent) -> None:
+            if asyncio.get_running_loop().time() >= open_from and is_open(letter):
+                event.app.exit(result=letter)
+
+        return handler
+
+    def give_up(event: KeyPressEvent) -> None:
+        event.app.exit(result=None)
+
+    for letter in choices:
+        keys.add(letter)(choose(letter))
+        if letter != ENTER:
+            keys.add(letter.upper())(choose(letter))
+    keys.add("escape", eager=True)(give_up)
+    keys.add("c-c")(give_up)
+    return keys
+
+
+_MAX_KEPT = 2_000
+_MAX_CHARS = 20_000
+"""Of a longer line no more is shown while it is scrolled over."""
+_MAX_ROWS_OF_A_LINE = 4
+"""The same, in rows, for one that is printed in an excerpt."""
+_MIN_NAME = 8
+
+
+class Desk:
+    """A place to print and a keyboard.
+
+    suspended: gives contexts in which nothing else draws or reads keys.
+    on_interrupt: called when the person answers with Esc or Ctrl-C.
+    is_typing: whether the person has been typing just now.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO,
+        terminal: Terminal,
+        size: Size,
+        suspended: Suspended,
+        on_interrupt: Callable[[], None],
+        *,
+        is_typing: Callable[[], bool] = lambda: False,
+        keyboard: Input | None = None,
+        display: Display | None = None,
+    ) -> None:
+        self.theme = terminal.theme
+        self.size = size
+        self._suspended = suspended
+        self.on_interrupt = on_interrupt
+        self.is_typing = is_typing
+        self.questions = self._make_questions(stream, terminal, keyboard, display)
+        self._output = TerminalOutput(stream)
+        self._painter = Painter(terminal.theme, size)
+
+    def _make_questions(
+        self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
+    ) -> Questions:
+        return Questions(stream, live=terminal.live, theme=self.theme, keyboard=keyboard, display=display)
+
+    @asynccontextmanager
+    async def suspended(self) -> AsyncGenerator[None]:
+        """A context for one question and what follows from its answer: nothing else draws or reads keys.
+
+        What was typed before it begins answers nothing; it is on the line again afterwards.
+        """
+        async with self._suspended():
+            self.questions.keep_early_input()
+            yield
+
+    @property
+    def width(self) -> int:
+        """Columns that may be used."""
+        return self._painter.width
+
+    def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
+        """The first line of a question: what it is about. more: in this style, such as the risk.
+
+        whole: False cuts a name that has no room on the line, because what follows says it in full.
+        """
+        theme = self.theme
+        name = name if whole else crop(name, max(self.width - cells_of(f"?  {more}"), _MIN_NAME))
+        return Part(body=Text.assemble(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
+
+    def question(self, text: str) -> list[Part]:
+        """A question of the model's, in Markdown."""
+        return [Part(body=Text("")), *whole(text, self.theme)]
+
+    def action(self, action: Action, display: Naming) -> Sequence[Text]:
+        """What a call would do, in full."""
+        return describe_action(action, self.theme, self.width, display)
+
+    def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
+        """The diff of these changes, in full."""
+        return describe_changes(changes, self.theme, self.width, display)
+
+    def diff(self, text: str) -> Sequence[Text]:
+        """A diff, its files not named."""
+        return DiffRows(text, self.theme, self.width, names=False)
+
+    def todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
+        """A list of work, in full. width: in columns."""
+        return list(todo_rows(todos, width, self.theme, fold=False))
+
+    def remark(self, words: str, style: str = "") -> None:
+        """Print a sentence of clio's own for good, such as how an answer was understood."""
+        self.say([Part(body=Padding(Text(words, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
+
+    def say(self, parts: Iterable[Part | Text]) -> None:
+        """Print for good. A bare text is one line that the terminal may break."""
+        parts = (Part(body=part, wraps=False) if isinstance(part, Text) else part for part in parts)
+        self._output.write("".join(self._painter.lines(part) for part in parts))
+
+    def rows_of(self, parts: Iterable[Part]) -> int:
+        """How many rows of the screen these parts take."""
+        return sum(len(self._painter.rows(part)) for part in parts)
+
+    def fits(self, body: Sequence[Text], rows: int) -> bool:
+        """Whether the lines take no more rows of the screen than that. A look at a few lines is enough."""
+        return len(body) <= rows and sum(map(self._height, _bounded(body, _MAX_CHARS))) <= rows
+
+    def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
+        """The beginning of the body in about so many rows of the screen, and how many lines are missing."""
+        shown = used = 0
+        limit = _MAX_ROWS_OF_A_LINE * self.width
+        body = _bounded(body, limit)
+        while shown < len(body) and used < rows - 1:
+            line = cut(body[shown], 2 * limit, self.theme.faint)
+            yield line
+            shown, used = shown + 1, used + self._height(line)
+        if shown < len(body):
+            missing = len(body) - shown
+            yield Text(f"  … {missing:,} more line{'' if missing == 1 else 's'}{hint}", self.theme.faint)
+
+    def page(self, body: Sequence[Text], title: Text | None = None) -> Page:
+        """The lines to be scrolled over, below a title; each is painted when it comes into sight."""
+        painted: dict[tuple[int, int], list[str]] = {}
+        first = 0 if title is None else 1
+        body = _bounded(body, _MAX_CHARS)
+
+        def rows_of(line: int) -> list[str]:
+            key = (line, self.width)
+            if key not in painted:
+                if len(painted) > _MAX_KEPT:
+                    painted.clear()
+                text = title if title is not None and line == 0 else body[line - first]
+                painted[key] = self._painter.rows(Part(body=cut(text, 2 * _MAX_CHARS, self.theme.faint), wraps=False))
+            return painted[key]
+
+        return Page(len(body) + first, rows_of)
+
+    def _height(self, line: Text) -> int:
+        return -(-max(line.cell_len, 1) // self.width)
+
+
+def _bounded(body: Sequence[Text], max_chars: int) -> Sequence[Text]:
+    """A diff is cut before its rows are made, which for a line of a megabyte takes seconds."""
+    return body.bounded(max_chars) if isinstance(body, DiffRows) else body

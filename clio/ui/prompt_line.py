@@ -1,0 +1,438 @@
+"""The line the user types on, at a terminal that can move its cursor, and the menu below it."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application, run_in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, DynamicCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Always, Condition, has_completions, has_focus
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent, merge_key_bindings
+from prompt_toolkit.key_binding.key_processor import KeyProcessor
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import Output
+
+from clio.context.message_parts import Shelf
+from clio.ui.completer import LineCompleter, open_mention, takes_offer
+from clio.ui.keyboard_watch import keep_early_keys, keep_presses, quicken, take_kept_text
+from clio.ui.line_keys import SEARCH_HINT, LineExtras
+from clio.ui.line_rules import Pastes, fit, fit_counted, open_part, sign_hint
+from clio.ui.pipe_screen import PLAIN_SIGNS
+from clio.ui.theme import Theme
+from clio.ui.toolkit_style import toolkit_depth, toolkit_style
+from clio.ui.typing import Held, waiting_lines
+
+
+class Menu(DynamicCompleter):
+    """What a buffer offers; called in a thread.
+
+    prompt_toolkit looks up one menu at a time, and what is asked for meanwhile afterwards, but only where letters were
+    added: a line that was left and begun anew would stay without a menu until its next key.
+    """
+
+    def __init__(self, completer: Callable[[], Completer | None], wanted: Callable[[], bool]) -> None:
+        super().__init__(completer)
+        self._wanted = wanted
+        self._asked = ""
+
+    def of(self, buffer: Buffer) -> None:
+        """See that this buffer's menu is the one of what stands there."""
+        buffer.on_completions_changed += self._looked_up
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+        """The completer's own."""
+        self._asked = document.text_before_cursor
+        return super().get_completions(document, complete_event)
+
+    def _looked_up(self, buffer: Buffer) -> None:
+        line = buffer.document.text_before_cursor
+        if buffer.complete_state is None and line != self._asked and self._wanted():
+            asyncio.get_running_loop().call_soon(buffer.start_completion)
+
+
+_MENU_ROWS = 8
+_ESCAPE_S = 0.05
+"""An arrow key arrives in one go, over a slow line nearly so; an Esc that is alone for longer was the Esc key."""
+_ALT_S = 0.05
+_SEQUENCE_S = 1.0
+_WAITING = {
+    "```": "open ``` · close it, or leave two lines empty",
+    "\\": "goes on",
+}
+_MAX_REMEMBERED_CHARS = 20_000
+_LEAVE_HINT = "Ctrl-D leaves"
+HELD_HINT = "Enter sends these · ↑ edits the last"
+
+
+def _all_messages(text: str) -> str:
+    return ""
+
+
+class PromptLine:
+    """Reads one message after another; long-lived, so that history and undo are.
+
+    text: what stands before the line. status: the parts of the line below, most important first; called at every
+    drawing, so it must cost nothing. aside: what Enter will do with a text that is no message, for the line below, and
+    "" for a message; called at every key. vi: whether keys are those of vi. project, shelf, look_up: see `LineExtras`.
+    input, output: for tests; the process's own by default.
+    """
+
+    def __init__(
+        self,
+        *,
+        text: str,
+        history: History,
+        completer: Completer,
+        status: Callable[[], Sequence[str]],
+        aside: Callable[[str], str] = _all_messages,
+        held: Held | None = None,
+        theme: Theme | None = None,
+        vi: bool = False,
+        project: Path | None = None,
+        shelf: Shelf | None = None,
+        look_up: Callable[[str], Awaitable[bool]] | None = None,
+        input: Input | None = None,
+        output: Output | None = None,
+    ) -> None:
+        self.prompt = self._text = text
+        self._theme = theme or Theme()
+        self._dot = "-" if text.isascii() else "·"  # the prompt knows what the terminal can show
+        self._status = status
+        self._aside = aside
+        self._held = held
+        self._hint = ""
+        self._vi = vi
+        self._pastes = Pastes()
+        self._extras = LineExtras(
+            completer=completer,
+            history=history,
+            pastes=self._pastes,
+            hint=self._show_hint,
+            project=project,
+            shelf=shelf,
+            look_up=look_up,
+        )
+        self._files = completer.files if isinstance(completer, LineCompleter) else None
+        if self._files is not None:
+            self._files.changed = self._files_changed
+        self._on_ready: Callable[[], None] | None = None
+        self._keys = self._bindings()
+        menu = Menu(self._extras.completer, self._wants_menu)
+        self._session: PromptSession[str] = PromptSession(
+            history=history,
+            completer=menu,
+            complete_in_thread=True,
+            vi_mode=vi,
+            complete_while_typing=Condition(self._wants_menu),
+            multiline=True,
+            enable_suspend=True,
+            prompt_continuation=self._continuation,
+            bottom_toolbar=self.toolbar,
+            key_bindings=merge_key_bindings([self._keys, self._extras.bindings(), *self._further_bindings()]),
+            style=toolkit_style(self._theme),
+            include_default_pygments_style=False,
+            color_depth=toolkit_depth(self._theme),
+            input=input,
+            output=output,
+        )
+        app = self._session.app
+        if sys.platform != "win32":
+            app.terminal_size_polling_interval = None  # it says itself when it changes; idle is idle
+        app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
+        quicken(app.input)
+        app.after_render += self._rendered
+        app.ttimeoutlen = _ESCAPE_S
+        app.key_processor.after_key_press += self._shorten_escape
+        self._session.default_buffer.on_text_changed += self._hint_anew
+        menu.of(self._session.default_buffer)
+
+    async def read(
+        self,
+        *,
+        default: str = "",
+        on_start: Callable[[], None] | None = None,
+        on_ready: Callable[[], None] | None = None,
+    ) -> str:
+        """The next message, whole pastes included; "" where what was held goes on instead. Raises EOFError at Ctrl-D.
+
+        default: what stands on the line already. on_start: called just before the terminal is taken over; on_ready:
+        once the line is drawn and can be typed on.
+        """
+        default += take_kept_text()
+        self._hint = self._aside(default)
+        self._extras.text_changed(default)
+        self._session.app.erase_when_done = False
+        self._on_ready = on_ready
+        rows = self._session.app.output.get_size().rows
+        self._session.reserve_space_for_menu = max(0, min(_MENU_ROWS, rows - 4))
+        if on_start:
+            self._session.app.pre_run_callables.append(on_start)
+        line = await self._session.prompt_async(
+            self._message, default=default, set_exception_handler=False, handle_sigint=False
+        )
+        return self._pastes.expand(line.rstrip())
+
+    async def confirm(self, question: str, word: str = "") -> bool:
+        """Ask yes or no in place of the next line; where a word is named, only that is a yes."""
+        app = self._session.app
+        if word:
+            return await confirm_by_word(question, word, input=app.input, output=app.output)
+        return await confirm(question, input=app.input, output=app.output)
+
+    def _shorten_escape(self, processor: KeyProcessor) -> None:
+        """Let Esc wait for a second key only as long as Alt sends one; Ctrl-X and vi's `g` wait as long as ever."""
+        pending = processor.key_buffer
+        self._session.app.timeoutlen = _ALT_S if pending and pending[-1].key == Keys.Escape else _SEQUENCE_S
+
+    @property
+    def keyboard(self) -> Input:
+        """What is read; questions read it too."""
+        return self._session.app.input
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a line is being typed."""
+        return self._session.app.is_running
+
+    def bind(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
+        """Let a key of prompt_toolkit's names, such as "c-o", do this while a line is read.
+
+        in_menu: also while completions are offered, for which the key may mean something itself.
+        """
+
+        @self._keys.add(key, filter=has_focus(DEFAULT_BUFFER) & (Always() if in_menu else ~has_completions))
+        def _(event: KeyPressEvent) -> None:
+            act()
+
+    async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
+        """Let `show` print while the line is open: it is taken away and drawn again below.
+
+        in_thread: it takes its time, as a pager does.
+        """
+        if self._session.app.is_running:
+            await run_in_terminal(show, in_executor=in_thread)
+        else:
+            show()
+
+    def changed(self, words: str) -> None:
+        """Something is another now that stands below the line. words: they say it where nothing stands there."""
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw it again, as when the model has become known, or in other colours."""
+        self._session.color_depth = toolkit_depth(self._theme)
+        self._session.app.invalidate()
+
+    def watch_keys(self, on_key: Callable[[], None]) -> None:
+        """Let `on_key` know of each key that is pressed while a line is read, before it does anything."""
+
+        def pressed(_: object) -> None:
+            on_key()
+
+        self._session.app.key_processor.before_key_press += pressed
+
+    def choices(self) -> list[str]:
+        """What the open completion menu offers."""
+        state = self._session.default_buffer.complete_state
+        return [completion.text for completion in state.completions] if state else []
+
+    def warm_up(self) -> None:
+        """Make ready what the menus offer; for a thread, while nobody waits."""
+        if self._files is not None:
+            self._files.prepare()
+
+    def _files_changed(self) -> None:
+        """In another thread: a menu behind "@" that stands there is made anew, unless something in it is chosen."""
+
+        def offer_again() -> None:
+            buffer = self._session.default_buffer
+            chosen = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
+            if self.is_reading and not chosen and open_mention(buffer.document.text_before_cursor) is not None:
+                buffer.complete_state = None  # while there is one, none is begun
+                buffer.start_completion(select_first=False)
+
+        if (loop := self._session.app.loop) is not None:
+            with suppress(RuntimeError):  # closed meanwhile
+                loop.call_soon_threadsafe(offer_again)
+
+    def stop(self, error: BaseException) -> None:
+        """End the running `read` with this error; nothing where none runs."""
+        if self._session.app.is_running and not self._session.app.is_done:
+            self._session.app.exit(exception=error)
+
+    def _rendered(self, _: object) -> None:
+        ready, self._on_ready = self._on_ready, None
+        if ready:
+            ready()
+
+    def _message(self) -> StyleAndTextTuples:
+        """What stands before the line; above it, until it is sent, what waits since a turn was stopped."""
+        prompt: StyleAndTextTuples = [("class:prompt", self._text)]
+        waiting = self._held.waiting() if self._held is not None and not self._session.app.is_done else ()
+        if not waiting:
+            return prompt
+        size = self._session.app.output.get_size()
+        lines = [*waiting_lines(waiting, size.columns - 1, size.rows), fit((HELD_HINT,), size.columns)]
+        return [*(("class:bottom-toolbar.text nobold", self._plain(line) + "\n") for line in lines), *prompt]
+
+    def _has_held(self) -> bool:
+        return self._held is not None and not self._session.default_buffer.text and bool(self._held.waiting())
+
+    def _wants_menu(self) -> bool:
+        before = self._session.default_buffer.document.text_before_cursor
+        return self._extras.is_searching or before.startswith("/") or open_mention(before) is not None
+
+    def _continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
+        return [("class:continuation", self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
+
+    def toolbar(self) -> StyleAndTextTuples:
+        """What stands below the line just now."""
+        width = self._session.app.output.get_size().columns
+        mode = self._extras.mode(self._session.app) if self._vi else ""
+        line = self._plain(fit((self._hint, mode, *self._status()), width))
+        chips = self._plain(fit_counted(self._extras.chips, width))
+        named: StyleAndTextTuples = [("class:bottom-toolbar.chips", f"{chips}\n")] if chips else []
+        return [*named, ("class:bottom-toolbar.text", line)]
+
+    def _plain(self, line: str) -> str:
+        return line.translate(PLAIN_SIGNS) if self._text.isascii() else line
+
+    def _enter(self, buffer: Buffer, app: Application[str]) -> None:
+        if takes_offer(buffer):
+            return  # this Enter took what the menu offers; the next one sends
+        if not buffer.text.strip():
+            buffer.reset()
+            if self._held is not None and self._held.release():
+                app.erase_when_done = True  # nothing was said here
+                app.exit(result="")
+            return
+        lacking = open_part(buffer.text)
+        if not lacking:
+            if not self._aside(buffer.text) or sign_hint(buffer.text):
+                self._remember(buffer.text)
+            app.exit(result=buffer.text, style="class:accepted")
+            return
+        if lacking == "\\" and buffer.document.is_cursor_at_the_end:
+            buffer.delete_before_cursor()
+        buffer.insert_text("\n")
+        self._show_hint(_WAITING.get(lacking, f"open {lacking} · Enter on an empty line sends"))
+
+    def _remember(self, line: str) -> None:
+        """Keep the line as it was meant: with its pastes, unless they are too large to be recalled on a line."""
+        whole = self._pastes.expand(line)
+        entry = whole if len(whole) <= _MAX_REMEMBERED_CHARS else line
+        earlier = self._session.history.get_strings()
+        if not earlier or earlier[-1] != entry:
+            self._session.history.append_string(entry)
+
+    def interrupt(self) -> None:
+        """Ctrl-C: take the line away; on an empty one, say how to leave."""
+        buffer = self._session.default_buffer
+        if buffer.text:
+            buffer.text = ""  # not `reset`: Ctrl-_ brings it back
+        else:
+            self._show_hint(_LEAVE_HINT)
+
+    def _hint_anew(self, buffer: Buffer) -> None:
+        self._hint = SEARCH_HINT if self._extras.is_searching else self._aside(buffer.text)
+        self._extras.text_changed(buffer.text, buffer)
+
+    def _show_hint(self, words: str) -> None:
+        self._hint = words
+        self.redraw()
+
+    def _further_bindings(self) -> Sequence[KeyBindings]:
+        """Keys that come before all others, for a line of another kind."""
+        return ()
+
+    def _after_paste(self) -> int:
+        return self._pastes.ends_with(self._session.default_buffer.document.text_before_cursor)
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+        typing = has_focus(DEFAULT_BUFFER)
+
+        @bindings.add("enter", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            self._enter(event.current_buffer, event.app)
+
+        @bindings.add("escape", "enter", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @bindings.add("c-c", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            self.interrupt()
+
+        @bindings.add(Keys.BracketedPaste, filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text(self._extras.pasted(event.data))
+
+        @bindings.add("backspace", filter=typing & Condition(lambda: self._after_paste() > 0))
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.delete_before_cursor(self._after_paste())
+
+        @bindings.add("escape", filter=typing & Condition(lambda: self._held is not None and self._held.just_stopped()))
+        def _(event: KeyPressEvent) -> None:
+            pass  # pressed twice in impatience; it would leave vi's insert mode
+
+        @bindings.add("up", filter=typing & Condition(self._has_held))
+        def _(event: KeyPressEvent) -> None:
+            if self._held is not None:
+                event.current_buffer.insert_text(self._held.take_back())
+
+        return bindings
+
+
+async def confirm(question: str, *, input: Input | None = None, output: Output | None = None) -> bool:
+    """Ask yes or no; one key answers. Everything but "y" is no."""
+    bindings = KeyBindings()
+
+    @bindings.add("y")
+    @bindings.add("Y")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result="yes")
+
+    @bindings.add("n")
+    @bindings.add("N")
+    @bindings.add("enter")
+    @bindings.add("c-c")
+    @bindings.add("c-d")
+    def _(event: KeyPressEvent) -> None:
+        event.app.exit(result="no")
+
+    @bindings.add("<any>")
+    def _(event: KeyPressEvent) -> None:
+        keep_presses(event.key_sequence)  # the first letter of the next message, by the look of it
+        event.app.exit(result="no")
+
+    asking: PromptSession[str] = PromptSession(
+        key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
+    )
+    keep_early_keys(asking.app.input)
+    answer = await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False, handle_sigint=False)
+    return answer == "yes"
+
+
+async def confirm_by_word(
+    question: str, word: str, *, input: Input | None = None, output: Output | None = None
+) -> bool:
+    """Ask for a word on a line of its own. Everything else is no."""
+    asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
+    keep_early_keys(asking.app.input)
+    try:
+        answer = await asking.prompt_async(
+            f"{question} [type {word}] ", set_exception_handler=False, handle_sigint=False
+        )
+    except (KeyboardInterrupt, EOFError):
+        return False
+    return answer.strip() == word

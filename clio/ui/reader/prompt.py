@@ -1,0 +1,435 @@
+"""Line and questions for a user who hears them: said once, answered by a key or a line."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TextIO, assert_never
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import Application, get_app_session
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, get_common_complete_suffix
+from prompt_toolkit.document import Document
+from prompt_toolkit.enums import DEFAULT_BUFFER
+from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.history import History
+from prompt_toolkit.input import Input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.key_binding.vi_state import InputMode
+from prompt_toolkit.keys import Keys
+from prompt_toolkit.output import Output as Display
+from rich.padding import Padding
+from rich.text import Text
+
+from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
+from clio.sessions.state import Todo
+from clio.tools.files.diff import diff_change
+from clio.ui.diff_view import Display as Naming
+from clio.ui.diff_view import command_facts
+from clio.ui.history import Entry, HistorySearch
+from clio.ui.keyboard_watch import keep_early_keys
+from clio.ui.pager import Page
+from clio.ui.painter import Part, Size
+from clio.ui.pipe_screen import TerminalOutput
+from clio.ui.plain_line import EchoedLine, EchoOutput
+from clio.ui.prompt_io import Desk, Questions
+from clio.ui.prompt_line import HELD_HINT, PromptLine
+from clio.ui.reader.spoken_text import broken, spell_drawn, spoken, spoken_diff, spoken_text, undrawn
+from clio.ui.safe_text import clean_line
+from clio.ui.spelling import spell_out_line, spell_out_lines
+from clio.ui.status_text import plural
+from clio.ui.terminal_handoff import Suspended
+from clio.ui.theme import Terminal, Theme
+from clio.ui.todo_view import plain_rows
+from clio.ui.typing import Waiting
+
+_SPELLED = {
+    "once": "yes, once",
+    "this session": "yes, for this session",
+    "edit": "edit in your editor",
+    "by hunks": "hunk by hunk",
+    "show all": "read all of it",
+}
+
+
+class ReaderQuestions(Questions):
+    """`Questions` that print nothing but lines. size: the terminal's columns and rows."""
+
+    def __init__(self, stream: TextIO, size: Callable[[], tuple[int, int]], *, keyboard: Input | None = None) -> None:
+        output = TerminalOutput(stream)
+        super().__init__(stream, live=False, keyboard=keyboard, display=EchoOutput(output, size))
+        self._output = output
+        self._size = size
+        self._choices = ""
+        self._alone = asyncio.Lock()
+
+    def keep_early_input(self) -> None:
+        """See `Questions.keep_early_input`."""
+        keep_early_keys(self._keyboard or get_app_session().input)
+
+    async def key(
+        self,
+        choices: Mapping[str, str],
+        *,
+        guarded: bool = False,
+        page: Page | None = None,
+        above: int = 0,
+        after_end: frozenset[str] = frozenset(),
+    ) -> str | None:
+        """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
+
+        Any other key lets the choices be said again. See `Questions.key`.
+        """
+        async with self._alone:
+            self._choices = said_choices(choices)
+            self._say()
+            return await self._press(choices, guarded, None, 0)
+
+    async def line(self, prompt: str) -> str | None:
+        """A line of text; None for Esc, Ctrl-C and the end of the input."""
+        async with self._alone:
+            return await self._typed(f"{spoken(prompt)} ")
+
+    def _bind_others(self, keys: KeyBindings) -> None:
+        @keys.add(Keys.Any)
+        def _(event: KeyPressEvent) -> None:
+            if event.key_sequence[0].key != Keys.CPRResponse:
+                self._say()
+
+    def _say(self) -> None:
+        self._output.write(f"{broken(self._choices, self._size()[0] - 1)}\n")
+
+    async def _typed(self, lead: str) -> str | None:
+        keys = KeyBindings()
+
+        @keys.add("escape")
+        def _(event: KeyPressEvent) -> None:
+            event.app.exit(exception=KeyboardInterrupt)
+
+        echo = EchoedLine(self._output.write, lambda: self._size()[0])
+        session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
+        buffer = session.default_buffer
+
+        def shown(_: object) -> None:
+            echo.show(lead, buffer.text, buffer.cursor_position)
+
+        session.app.after_render += shown
+        session.app.ttimeoutlen = 0.025
+        session.app.timeoutlen = 0.1  # long enough for Alt and a key
+        try:
+            return await session.prompt_async("", handle_sigint=False)
+        except (KeyboardInterrupt, EOFError):
+            return None
+        finally:
+            echo.end()
+
+
+def said_choices(choices: Mapping[str, str]) -> str:
+    """ "keys: y once, n no, or Escape"."""
+    words = (f"{letter} {_SPELLED.get(meaning, spoken(meaning))}" for letter, meaning in choices.items())
+    return f"keys: {', '.join(words)}, or Escape"
+
+
+PROMPT = "you: "
+_VI_NORMAL = "vi normal: "
+_MAX_OFFERED = 30
+_WITH_NOTES = 6
+"""So few offers are said with what they are."""
+
+
+class ReaderLine(PromptLine):
+    """`PromptLine`, read aloud. stream: the terminal. size: its columns and rows. The rest: see `PromptLine`."""
+
+    def __init__(
+        self,
+        stream: TextIO,
+        size: Callable[[], tuple[int, int]],
+        *,
+        history: History,
+        completer: Completer,
+        status: Callable[[], Sequence[str]],
+        input: Input | None = None,
+        **more: object,
+    ) -> None:
+        output = TerminalOutput(stream)
+        self._output = output
+        self._size = size
+        self._echo = EchoedLine(output.write, lambda: size()[0])
+        self._completer = completer
+        self._told: tuple[Waiting, ...] = ()
+        self._found = _Search(HistorySearch(history))
+        self._questions = ReaderQuestions(stream, size, keyboard=input)
+        super().__init__(
+            text=PROMPT,
+            history=history,
+            completer=completer,
+            status=status,
+            theme=Theme(colour=False, escapes=False),
+            input=input,
+            output=EchoOutput(output, size),
+            **more,  # pyright: ignore[reportArgumentType]  # as the caller gives them
+        )
+
+    async def read(
+        self,
+        *,
+        default: str = "",
+        on_start: Callable[[], None] | None = None,
+        on_ready: Callable[[], None] | None = None,
+    ) -> str:
+        """The next message; what waits since a turn was stopped is said first. See `PromptLine.read`."""
+        waiting = tuple(self._held.waiting()) if self._held is not None else ()
+        if waiting and waiting != self._told:
+            for one in waiting:
+                self._write(f"{one.label}: {clean_line(one.text)}")
+            self._write(spoken(HELD_HINT))
+        self._told = waiting
+        try:
+            return await super().read(default=default, on_start=on_start, on_ready=on_ready)
+        finally:
+            self._echo.end()
+
+    async def confirm(self, question: str, word: str = "") -> bool:
+        """Ask yes or no by a key; where a word is named, only that on a line is a yes."""
+        self._questions.keep_early_input()
+        if word:
+            answer = await self._questions.line(f"{question} type {word}: ")
+            return answer is not None and answer.strip() == word
+        self._write(spoken(question))
+        return await self._questions.key({"y": "yes", "n": "no"}) == "y"
+
+    async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
+        """Let `show` print while the line is open: it is ended, and said again afterwards."""
+        self._echo.end()
+        await super().print_above(show, in_thread=in_thread)
+        self.redraw()
+
+    def changed(self, words: str) -> None:
+        """Say what is another now."""
+        self._say(words)
+
+    def _rendered(self, _: object) -> None:
+        """Where another line would be drawn, this one is shown."""
+        buffer, app = self._session.default_buffer, self._session.app
+        normal = self._vi and app.vi_state.input_mode == InputMode.NAVIGATION and not app.is_done
+        self._echo.show(_VI_NORMAL if normal else PROMPT, buffer.text, buffer.cursor_position)
+        super()._rendered(_)
+
+    def _enter(self, buffer: Buffer, app: Application[str]) -> None:
+        """Enter on an empty line says how things are, where nothing waits to be sent."""
+        if not buffer.text.strip() and not (self._held is not None and self._held.waiting()):
+            buffer.reset()
+            self._say(", ".join(self._status()))
+        else:
+            super()._enter(buffer, app)
+
+    def _wants_menu(self) -> bool:
+        return False
+
+    def _show_hint(self, words: str) -> None:
+        if words:
+            self._say(words)
+
+    def _say(self, words: str) -> None:
+        """A line of its own; the one that is typed is said again below it."""
+        self._echo.end()
+        self._write(spoken(words))
+        self.redraw()
+
+    def _write(self, line: str) -> None:
+        self._output.write(f"{broken(line, self._size()[0] - 1)}\n")
+
+    def _further_bindings(self) -> Sequence[KeyBindings]:
+        bindings = KeyBindings()
+        typing = has_focus(DEFAULT_BUFFER)
+        searching = typing & Condition(lambda: self._found.stands_on(self._session.default_buffer.text))
+
+        @bindings.add("tab", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            event.app.create_background_task(self._complete(event.current_buffer))
+
+        @bindings.add("c-r", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            words, text = self._found.next(event.current_buffer.text)
+            event.current_buffer.document = Document(text)
+            self._say(words)
+
+        @bindings.add("escape", filter=searching, eager=True)
+        @bindings.add("c-g", filter=searching)
+        def _(event: KeyPressEvent) -> None:
+            event.current_buffer.document = Document(self._found.leave())
+
+        @bindings.add("c-s", filter=typing)
+        def _(event: KeyPressEvent) -> None:
+            self._say("Ctrl-R searches earlier lines for what stands on the line")
+
+        return [bindings]
+
+    async def _complete(self, buffer: Buffer) -> None:
+        """Write what all offers have in common, and say them where there are several."""
+        document = buffer.document
+        asked = CompleteEvent(completion_requested=True)
+        offers = await asyncio.to_thread(lambda: list(self._completer.get_completions(document, asked)))
+        if buffer.document != document:
+            return  # somebody typed on
+        if not offers:
+            self._say("nothing to complete")
+        elif len(offers) == 1:
+            buffer.apply_completion(offers[0])
+            self.redraw()
+        else:
+            buffer.insert_text(get_common_complete_suffix(document, offers))
+            self._say(said_offers(offers))
+
+
+class _Search:
+    """Earlier lines one after the other, the best first, for what stood on the line when the search began."""
+
+    def __init__(self, history: HistorySearch) -> None:
+        self._history = history
+        self._entries: list[Entry] = []
+        self._place = -1
+        self._before = ""
+
+    def stands_on(self, text: str) -> bool:
+        """Whether the line is one that was found."""
+        return 0 <= self._place < len(self._entries) and self._entries[self._place].text == text
+
+    def next(self, text: str) -> tuple[str, str]:
+        """What to say, and the line: the next one found, or the same where there is none."""
+        if not self.stands_on(text):
+            self._history.begin()
+            self._before = text
+            self._entries = [entry for entry in self._history.matches(text) if entry.text != text]
+            self._place = -1
+        if not self._entries:
+            return "no earlier line fits", text
+        self._place = (self._place + 1) % len(self._entries)
+        entry = self._entries[self._place]
+        where = f", of {entry.project.rstrip('/').rpartition('/')[2]}" if entry.project and not entry.here else ""
+        return f"earlier line {self._place + 1} of {len(self._entries)}{where}, Escape leaves", entry.text
+
+    def leave(self) -> str:
+        """The search is over; what stood on the line before."""
+        self._place = -1
+        return self._before
+
+
+def said_offers(offers: Sequence[Completion]) -> str:
+    """The offers on one line: "3 fit: a, b, c"."""
+    notes = len(offers) <= _WITH_NOTES
+    words = [
+        f"{offer.display_text} ({offer.display_meta_text})" if notes and offer.display_meta_text else offer.display_text
+        for offer in offers[:_MAX_OFFERED]
+    ]
+    more = len(offers) - len(words)
+    return f"{len(offers)} fit: {', '.join(words)}" + (f", and {more} more" if more else "")
+
+
+class ReaderDesk(Desk):
+    """`Desk` whose words are all that is printed. See there."""
+
+    def __init__(
+        self,
+        stream: TextIO,
+        terminal: Terminal,
+        size: Size,
+        suspended: Suspended,
+        on_interrupt: Callable[[], None],
+        *,
+        is_typing: Callable[[], bool] = lambda: False,
+        keyboard: Input | None = None,
+    ) -> None:
+        super().__init__(stream, terminal, size, suspended, on_interrupt, is_typing=is_typing, keyboard=keyboard)
+        self._lines = TerminalOutput(stream)
+        self._asked = 0
+
+    def _make_questions(
+        self, stream: TextIO, terminal: Terminal, keyboard: Input | None, display: Display | None
+    ) -> Questions:
+        if not terminal.keys:
+            return super()._make_questions(stream, terminal, keyboard, display)
+        return ReaderQuestions(stream, self.size, keyboard=keyboard)
+
+    def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
+        """The question's number and what it is about."""
+        return Part(body=Text(f"{self._number()}: {name}, {more}"))
+
+    def question(self, text: str) -> list[Part]:
+        """A question of the model's, with its number."""
+        first, *rest = spoken_text(text) or [""]
+        return [Part(body=Text(line)) for line in (f"{self._number()}: {first}", *rest)]
+
+    def action(self, action: Action, display: Naming) -> Sequence[Text]:
+        """What a call would do, each line with what it is."""
+        match action:
+            case ChangeFiles(changes=changes):
+                return self.changes(changes, display)
+            case RunCommand(command=command, cwd=cwd, note=note):
+                lines = [*_command(command, display(cwd)), *([note] if note else [])]
+            case FetchUrl(url=url):
+                lines = [f"address: {line}" for line in spell_out_lines(url)]
+            case ReadFiles(paths=paths):
+                lines = [f"file: {spell_out_line(display(path))}" for path in paths]
+            case CallServer(arguments=arguments):
+                lines = [f"argument: {line}" for line in spell_out_lines(arguments)]
+            case Internal():
+                lines = []
+            case _:
+                assert_never(action)
+        return [Text(spell_drawn(line)) for line in lines]
+
+    def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
+        """What becomes of which line."""
+        changes = tuple(changes)
+        named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
+        diff = "".join(diff_change(change, lambda path: display(path).replace("\n", "\\n")).text for change in changes)
+        return [Text(line) for line in spoken_diff(diff, names=named)]
+
+    def diff(self, text: str) -> Sequence[Text]:
+        """What becomes of which line of one file."""
+        return [Text(line) for line in spoken_diff(text, names=False)]
+
+    def todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
+        """Each item with its number and how it stands."""
+        return [Text(line) for line in plain_rows(todos, fold=False)]
+
+    def remark(self, words: str, style: str = "") -> None:
+        """A sentence of clio's own."""
+        self._lines.write(f"{broken(spoken(words), self.width)}\n")
+
+    def say(self, parts: Iterable[Part | Text]) -> None:
+        """Each as one line; the terminal breaks those that are too long."""
+        for part in parts:
+            exact = isinstance(part, Text)  # a line of what is asked about; a part is a sentence
+            body = part if exact else part.body
+            words = body.renderable if isinstance(body, Padding) else body  # a margin is nothing to be heard
+            line = undrawn(str(words)).strip()
+            if line:
+                self._lines.write(f"{line if exact else broken(line, self.width)}\n")
+
+    def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
+        """The first lines, and how many are missing."""
+        yield from body[:rows]
+        if len(body) > rows:
+            yield Text(f"{plural(len(body) - rows, 'more line')}{hint.replace('shows', 'reads')}")
+
+    def fits(self, body: Sequence[Text], rows: int) -> bool:
+        """Whether there are no more lines than that."""
+        return len(body) <= rows
+
+    def _number(self) -> str:
+        self._asked += 1
+        return f"question {self._asked}"
+
+
+def _command(command: str, cwd: str) -> Iterator[str]:
+    first = True
+    for kind, text in command_facts(command, cwd):
+        match kind:
+            case "line":
+                yield f"command: {text}" if first else f"and: {text}"
+                first = False
+            case "in":
+                yield f"in the folder: {text}"
+            case "runs" | "reads" | "writes" | "looks like another name" | "not understood":
+                yield f"{kind}: {text}"

@@ -1,0 +1,396 @@
+"""Text to be read aloud: words in place of signs, diffs and Markdown in sentences."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from clio.agent.events import Retrying, TurnFinished
+from clio.commands.command import Bar, Table
+from clio.text.lazy_regex import LazyRegex
+from clio.ui.diff_view import DiffRow, ParsedDiff, parse_diff
+from clio.ui.markdown import BlockSplitter, Piece, markdown_tokens
+from clio.ui.safe_text import clean, clean_line
+from clio.ui.status_text import format_usage, plural
+from clio.ui.width import cells_of
+
+if TYPE_CHECKING:
+    from markdown_it.token import Token
+
+
+# What clio's own sentences use. A sign of the last line stands alone only where it means a key.
+_WORDS = (
+    (LazyRegex(r"^(\s*)[›❯] ?"), r"\1you: "),
+    (LazyRegex(r"^(\s*)[●•▸○] ?"), r"\1"),
+    (LazyRegex(r"^\s*… (?=\d)"), ""),
+    (LazyRegex(r" … (?=\S)"), ", "),
+    (LazyRegex(r"\s+·\s+"), ", "),
+    (LazyRegex(r"✓ ?"), "done "),
+    (LazyRegex(r"✗ ?"), "failed "),
+    (LazyRegex(r"\s*(?:→|⇒)\s*"), " to "),
+    (LazyRegex(r"(?<!\S)\+(\d+) [-−](\d+)(?!\S)"), r"\1 added, \2 removed"),
+    (LazyRegex(r"(?<=, )\+(\d+)$"), r"\1 added"),
+    (LazyRegex(r"(?<=, )[-−](\d+)$"), r"\1 removed"),
+    (LazyRegex(r"↑ ↓"), "Up and Down"),
+    (LazyRegex(r"↑"), "Up"),
+    (LazyRegex(r"↓"), "Down"),
+    (LazyRegex(r"↻ ?"), "again: "),
+    (LazyRegex(r"[↵⏎]"), "new line"),
+    (LazyRegex(r"(?<!\w)[−](?=\s)"), "minus"),
+    (LazyRegex(r"…"), "..."),
+)
+# Boxes, blocks, shapes, braille, private use: a reader spells their names, or says nothing at all.
+_DRAWN = LazyRegex("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
+
+
+def spell_drawn(text: str) -> str:
+    """The text with such signs by their codes, where none of it may be left out."""
+    return _DRAWN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", text)
+
+
+_HEADINGS = {"#": "number"}
+_CELLS = {"→": "in force"}
+_BREAKS = LazyRegex("[\u2028\u2029\x85]")
+
+
+class Exact(str):
+    """A line whose end means something, as in code: where it is too long, the terminal breaks it."""
+
+
+def broken(line: str, width: int) -> str:
+    """The line with newlines in place of blanks, so that the terminal breaks no word; it would be read as two."""
+    rows: list[str] = []
+    while not isinstance(line, Exact) and cells_of(line) > width:
+        place = next((at for at in range(width, 0, -1) if line[at : at + 1] == " " and cells_of(line[:at]) <= width), 0)
+        if not place:
+            break
+        rows.append(line[:place].rstrip())
+        line = line[place + 1 :]
+    return "\n".join([*rows, line])
+
+
+def spoken(line: str) -> str:
+    """A line of clio's own with words for its signs and without its layout: "› a · b" is "you: a, b"."""
+    return " ".join(worded(line).split())
+
+
+def worded(line: str) -> str:
+    """The same with its blanks, such as a line of code in a page of help."""
+    for sign, words in _WORDS:
+        line = sign.sub(words, line)
+    return undrawn(line).rstrip()
+
+
+def undrawn(text: str) -> str:
+    """Anybody's text with blanks where something is drawn: columns and indentation stay, control characters do not."""
+    return _DRAWN.sub(" ", _BREAKS.sub(" ", clean(text)))
+
+
+def spoken_seconds(seconds: float) -> str:
+    """A duration in words: "less than a second", "12 seconds", "1 minute 5 seconds"."""
+    whole = round(seconds)
+    if whole < 1:
+        return "less than a second"
+    minutes, rest = divmod(whole, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "hour"), (minutes, "minute"), (rest, "second"))
+    return " ".join(plural(count, word) for count, word in parts if count)
+
+
+def spoken_footer(event: TurnFinished) -> str:
+    """How a turn ended and what it took: "done, 2 steps, 12k in, 432 out, 12 seconds"."""
+    cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
+    how = {"done": "done", "interrupted": "interrupted"}.get(event.status, "failed")
+    parts = (how, plural(event.steps, "step"), format_usage(event.usage), cost, spoken_seconds(event.seconds))
+    return ", ".join(part for part in parts if part)
+
+
+def spoken_retry(event: Retrying) -> str:
+    """Why a request is sent again, and when."""
+    when = "at once" if event.delay_s < 1 else f"in {spoken_seconds(event.delay_s)}"
+    return f"{clean_line(event.reason)}, asking again {when}, attempt {event.attempt} of {event.of}"
+
+
+def spoken_table(table: Table) -> Iterator[str]:
+    """A line for each row, every cell under its heading: "row 2: name: x; size: 3". A key and a value stay a pair."""
+    headings = [_HEADINGS.get(heading.strip(), clean_line(heading)) for heading in table.columns]
+    named = any(headings)
+    several = len(table.rows) > 1 and named and table.columns[0].strip() != "#"
+    for number, row in enumerate(table.rows, 1):
+        cells = [_CELLS.get(cell.strip(), clean_line(cell)) for cell in row]
+        pairs = ((heading, cell) for heading, cell in zip(headings, cells, strict=True) if cell)
+        said = "; ".join(": ".join(filter(None, pair)) for pair in pairs) if named else ": ".join(filter(None, cells))
+        yield spoken(f"row {number}: {said}" if several else said)
+
+
+def spoken_bar(bar: Bar) -> Iterator[str]:
+    """Amounts that make a whole: the title, then a line for each."""
+    whole = sum(part.amount for part in bar.parts if part.amount > 0)
+    yield spoken(clean_line(bar.title))
+    for part in bar.parts:
+        share = f", {100 * max(part.amount, 0) / whole:.1f} percent" if whole else ""
+        yield spoken(f"{clean_line(part.name)}: {part.amount:,}{share}")
+
+
+_MAX_CHARS = 2_000
+
+
+def spoken_diff(diff: str, *, names: bool | None = None, max_lines: int | None = None, hint: str = "") -> list[str]:
+    """The sentences. Lines that stay as they are are not said: their numbers tell where a change stands.
+
+    names: whether files are named; None names them where there are several. max_lines: of so many changed lines no
+    more are said, and how many are missing. hint: how to hear the rest.
+    """
+    parsed = parse_diff(diff)
+    named = len(parsed.counts) > 1 if names is None else names
+    lines = list(_lines(parsed, named))
+    said = lines if max_lines is None or len(lines) <= max_lines + 1 else lines[: max_lines + 1]
+    more = len(lines) - len(said)
+    return [*said, f"{plural(more, 'more line')}{hint}"] if more else list(said)
+
+
+def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
+    if not parsed.rows:
+        return
+    if not named:
+        kinds = [row.kind for row in parsed.rows]
+        yield _counts(kinds.count("added"), kinds.count("removed"))
+    for place, row in enumerate(parsed.rows):
+        match row.kind:
+            case "file" if named:
+                yield f"{spoken(row.text)}: {_counts(*parsed.counts[place])}"
+            case "added" | "removed":
+                yield Exact(f"line {row.number} {row.kind}: {_content(row)}")
+            case "note":
+                yield spoken(row.text.removeprefix("\\ "))
+            case _:
+                pass
+
+
+def _counts(added: int, removed: int) -> str:
+    """ "2 lines added, 1 line removed"."""
+    parts = [f"{plural(added, 'line')} added"] * bool(added) + [f"{plural(removed, 'line')} removed"] * bool(removed)
+    return ", ".join(parts) or "no line changed"
+
+
+def _content(row: DiffRow) -> str:
+    """The line itself, its indentation kept; what nobody would hear is said."""
+    text = row.text.expandtabs(4)
+    bare = text.rstrip(" ")
+    if not bare:
+        return f"{plural(len(text), 'blank')} only" if text else "empty"
+    left = f" ... {len(bare) - _MAX_CHARS:,} more characters" if len(bare) > _MAX_CHARS else ""
+    blanks = f" (then {plural(len(text) - len(bare), 'blank')})" if len(text) > len(bare) else ""
+    return undrawn(bare[:_MAX_CHARS]) + left + blanks
+
+
+_HELD_LINES = 100
+"""Code is held until it is known how many lines it has; a longer one is begun without."""
+_SENTENCE = LazyRegex(r"""[.!?]["')\]*_`]*\s+(?=\S)""")
+_NO_SENTENCE = LazyRegex(r"\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|fig|\d+)\.\s+$", re.I)
+_NO_PARAGRAPH = LazyRegex(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)")
+
+
+class SpokenMarkdown:
+    """An answer that comes in deltas, as lines: `feed` gives what can be said, a paragraph sentence by sentence.
+
+    Control characters must be gone already.
+    """
+
+    def __init__(self) -> None:
+        self._splitter = BlockSplitter()
+        self._said = 0
+        """Characters of the open paragraph that were said already."""
+        self._code: list[str] = []
+        self._language = ""
+        self._code_lines = 0
+        self._in_code = False
+
+    def feed(self, text: str) -> list[str]:
+        """The lines that this text has finished."""
+        lines = [line for piece in self._splitter.feed(text) for line in self._piece(piece)]
+        if self._in_code and not self._splitter.in_code:
+            lines += self._end_code()
+        tail = self._splitter.tail
+        return [*lines, *self._sentences(tail.text)] if tail is not None and tail.kind == "prose" else lines
+
+    def finish(self) -> list[str]:
+        """The rest, at the end of the answer; the object can then take another one."""
+        lines = [line for piece in self._splitter.finish() for line in self._piece(piece)]
+        return [*lines, *self._end_code()]
+
+    def _piece(self, piece: Piece) -> Iterator[str]:
+        if piece.kind == "code":
+            yield from self._code_line(piece)
+            return
+        yield from self._end_code()
+        yield from self._sentences(piece.text)
+        text, self._said = piece.text[self._said :], 0
+        yield from spoken_prose(text)
+
+    def _code_line(self, piece: Piece) -> Iterator[str]:
+        if not piece.joined:
+            yield from self._end_code()
+            self._language, self._in_code = piece.language, True
+        self._code_lines += 1
+        self._code.append(Exact(undrawn(piece.text.expandtabs(4)).rstrip()))
+        if self._code_lines == _HELD_LINES:
+            yield _announced(self._language, f"{_HELD_LINES} lines or more")
+        if self._code_lines >= _HELD_LINES:
+            yield from self._code
+            self._code.clear()
+
+    def _end_code(self) -> Iterator[str]:
+        if not self._in_code:
+            return
+        if self._code_lines < _HELD_LINES:
+            yield from _code_block(self._language, self._code)
+        else:
+            yield f"end of code, {plural(self._code_lines, 'line')}"
+        self._code, self._code_lines, self._in_code = [], 0, False
+
+    def _sentences(self, block: str) -> list[str]:
+        """The whole sentences of a paragraph that were not said yet, up to the one that nothing follows."""
+        if _NO_PARAGRAPH.match(block):
+            return []
+        lines: list[str] = []
+        for found in _SENTENCE.finditer(block, self._said):
+            sentence = block[self._said : found.end()]
+            if not _NO_SENTENCE.search(sentence) and _is_closed(sentence):
+                lines += spoken_prose(sentence)
+                self._said = found.end()
+        return lines
+
+
+def spoken_text(text: str) -> list[str]:
+    """A whole Markdown text, such as the result of a slash command."""
+    stream = SpokenMarkdown()
+    return [*stream.feed(text), *stream.finish()]
+
+
+def spoken_prose(text: str) -> list[str]:
+    """The lines of a piece of Markdown."""
+    return list(_Reader(markdown_tokens(text)).lines()) if text.strip() else []
+
+
+class _Reader:
+    """Goes through the parser's tokens once."""
+
+    def __init__(self, tokens: "Sequence[Token]") -> None:
+        self._tokens = tokens
+        self._lists: list[int | None] = []  # the number of the next item of each open list, None without numbers
+        self._lead = ""
+        self._quotes = 0
+
+    def lines(self) -> Iterator[str]:
+        """The tokens in words."""
+        place = 0
+        while place < len(self._tokens):
+            token = self._tokens[place]
+            match token.type:
+                case "heading_open":
+                    self._lead = f"heading {token.tag.removeprefix('h')}: "
+                case "blockquote_open":
+                    self._quotes += 1
+                case "blockquote_close":
+                    self._quotes -= 1
+                case "bullet_list_open":
+                    self._lists.append(None)
+                case "ordered_list_open":
+                    self._lists.append(int(token.attrs.get("start", 1)))
+                case "bullet_list_close" | "ordered_list_close":
+                    self._lists.pop()
+                case "list_item_open":
+                    self._begin_item(token)
+                case "fence" | "code_block":
+                    yield from _code_block(token.info.split(" ")[0], token.content.rstrip("\n").split("\n"))
+                case "hr":
+                    yield "end of section"
+                case "table_open":
+                    end = next(at for at in range(place, len(self._tokens)) if self._tokens[at].type == "table_close")
+                    yield from _table(self._tokens[place:end])
+                    place = end
+                case "inline":
+                    yield from self._inline(token)
+                case _:
+                    pass
+            place += 1
+
+    def _begin_item(self, token: "Token") -> None:
+        number = self._lists[-1]
+        depth = f", level {len(self._lists)}" if len(self._lists) > 1 else ""
+        if number is None:
+            self._lead = f"item{depth}: "
+        else:
+            written = token.info or str(number)
+            self._lead = f"{written}{depth or '.'}{':' if depth else ''} "
+            self._lists[-1] = number + 1
+
+    def _inline(self, token: "Token") -> Iterator[str]:
+        lead, self._lead = self._lead, ""
+        if self._quotes:
+            lead = f"quote: {lead}"
+        for number, line in enumerate(_words(token.children or ()).split("\n")):
+            if line.strip():
+                yield (lead if number == 0 else "") + undrawn(line).strip()
+
+
+def _words(children: "Sequence[Token]") -> str:
+    """Text without its marks, the target behind a link; a hard break is a newline."""
+    said = ""
+    target, since = "", 0
+    for token in children:
+        match token.type:
+            case "softbreak":
+                said += " "
+            case "hardbreak":
+                said += "\n"
+            case "link_open":
+                target, since = str(token.attrs.get("href", "")), len(said)
+            case "link_close":
+                if said[since:].strip() not in (target, target.removeprefix("mailto:")):
+                    said += f" (link: {target})"
+            case "image":
+                said += f"picture: {token.content} (link: {token.attrs.get('src', '')})"
+            case "s_open":
+                said += "(struck out: "
+            case "s_close":
+                said += ")"
+            case _:
+                said += token.content
+    return said
+
+
+def _table(tokens: "Sequence[Token]") -> Iterator[str]:
+    rows: list[list[str]] = []
+    for token in tokens:
+        if token.type == "tr_open":
+            rows.append([])
+        elif token.type == "inline":
+            rows[-1].append(" ".join(undrawn(_words(token.children or ())).split()))
+    head, *body = rows or [[]]
+    yield f"table, {plural(len(head), 'column')}, {plural(len(body), 'row')}"
+    for number, row in enumerate(body, 1):
+        cells = (f"{title}: {cell}" if title else cell for title, cell in zip(head, row, strict=False) if cell)
+        yield f"row {number}: {'; '.join(cells)}"
+    yield "end of table"
+
+
+def _code_block(language: str, lines: Sequence[str]) -> Iterator[str]:
+    yield _announced(language, plural(len(lines), "line"))
+    yield from (Exact(undrawn(line.expandtabs(4)).rstrip()) for line in lines)
+    yield "end of code"
+
+
+def _announced(language: str, length: str) -> str:
+    return ", ".join(part for part in ("code", undrawn(language).strip(), length) if part)
+
+
+def _is_closed(sentence: str) -> bool:
+    """Whether no mark that was opened in the sentence ends behind it, and it is not the heading of a table."""
+    pairs = (("(", ")"), ("[", "]"))
+    marks = ("`", "**", "__", "~~", "*")
+    return (
+        "|" not in sentence
+        and all(sentence.count(mark) % 2 == 0 for mark in marks)
+        and all(sentence.count(begin) <= sentence.count(end) for begin, end in pairs)
+    )

@@ -1,0 +1,46 @@
+"""Times and token counts as text, and the line under a finished turn. Pure."""
+
+from clio.agent.events import TurnFinished
+from clio.messages import Usage
+from clio.text.formatting import describe_cache_use, format_tokens
+
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+SPINNER_PERIOD_S = 0.1
+
+
+def format_seconds(seconds: float) -> str:
+    """A duration: "0.4 s", "12 s", "1 min 05 s", "2 h 03 min"."""
+    if seconds < 9.95:
+        return f"{max(seconds, 0.0):.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    minutes = whole // 60
+    return f"{minutes // 60} h {minutes % 60:02} min"
+
+
+def format_usage(usage: Usage) -> str:
+    """What a turn cost: "12k in (8.0k cached, 2.0k written), 450 out"; empty where the server bills nothing."""
+    if not usage.prompt_tokens and not usage.completion_tokens:
+        return ""
+    cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens, format_tokens)
+    return f"{format_tokens(usage.prompt_tokens)} in{cached}, {format_tokens(usage.completion_tokens)} out"
+
+
+def footer(event: TurnFinished) -> str:
+    """The line under a turn: steps, tokens, money where any was spent, seconds."""
+    steps = f"{event.steps} step" + "s" * (event.steps != 1)
+    cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
+    return " · ".join(part for part in (steps, format_usage(event.usage), cost, format_seconds(event.seconds)) if part)
+
+
+def plural(count: int, word: str) -> str:
+    """ "1 line", "3 lines"."""
+    return f"{count:,} {word}" + "s" * (count != 1)
+
+
+def spinner_frame(seconds: float) -> str:
+    """The spinner's picture after so many seconds."""
+    return SPINNER[int(max(seconds, 0.0) / SPINNER_PERIOD_S) % len(SPINNER)]

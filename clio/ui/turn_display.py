@@ -1,0 +1,277 @@
+"""Parts of a running turn's display: progress, reasoning, notifications, a ticker."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import TextIO
+
+from msgspec import Struct
+from rich.text import Text
+
+from clio.agent.events import TurnFinished
+from clio.config.schema import Notify, ShowReasoning
+from clio.text.lazy_regex import LazyRegex
+from clio.ui.line_rules import fit
+from clio.ui.painter import Part
+from clio.ui.safe_text import clean_line
+from clio.ui.status_text import format_seconds
+from clio.ui.theme import Theme
+from clio.ui.width import crop
+
+LONG_S = 2.0
+"""Work that is over sooner shows no progress."""
+_CELLS = 10
+_FULL, _EMPTY = "▰", "▱"
+_PERIOD_S = 0.1
+_SURE_S, _SURE_SHARE = 1.0, 0.02  # before that, the time left is a guess not worth telling
+_PERCENT = LazyRegex(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
+
+
+class Progress(Struct):
+    """Work with a beginning. label: what is done, such as "indexing"; begun: in the clock's seconds."""
+
+    label: str
+    begun: float
+    done: int = 0
+    total: int = 0
+
+    @property
+    def share(self) -> float:
+        """How much is done, 0 to 1."""
+        return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
+
+    def short(self, now: float) -> str:
+        """For a status line: "indexing 40 %"; "" while the work is young, and when it is over."""
+        if now - self.begun < LONG_S or not self.total > 0 or self.done >= self.total:
+            return ""
+        return f"{self.label} {round(self.share * 100)} %"
+
+    def line(self, now: float, width: int, hint: str = "") -> str:
+        """For a line of its own: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc stops · 120 of 300"."""
+        bar = f"{self.label} {bar_and_time(self.share, now - self.begun)}"
+        return fit((bar, hint, f"{self.done:,} of {self.total:,}"), width)
+
+
+def bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:
+    """A share, 0 to 1, reached after so many seconds: "▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left"."""
+    full = min(int(share * cells), cells)
+    left = f" · {format_seconds(seconds * (1 - share) / share)} left" if _is_sure(share, seconds) else ""
+    return f"{_FULL * full}{_EMPTY * (cells - full)} {round(share * 100)} %{left}"
+
+
+def share_in(text: str) -> float | None:
+    """The last percentage a line of output tells, as a share, as in "tests/a.py ..... [ 45%]"; None where none is."""
+    found = _PERCENT.findall(text)
+    return int(found[-1]) / 100 if found and int(found[-1]) <= 100 else None
+
+
+class TerminalProgress:
+    """Draws the line of long work on a terminal, and takes it away again. May be told from any thread.
+
+    width: columns of the terminal. hint: what a key does. after_s: work that is over sooner is not drawn. Nothing but a
+    carriage return moves the cursor, so every terminal can show it.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        stream: TextIO,
+        *,
+        width: Callable[[], int],
+        hint: str = "",
+        after_s: float = LONG_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._hint = hint
+        self._after_s = after_s
+        self._label = label
+        self._stream = stream
+        self._width = width
+        self._clock = clock
+        self._work: Progress | None = None
+        self._drawn = ""
+        self._drawn_at = -1e9
+
+    def at(self, done: int, total: int) -> None:
+        """So much of `total` is done; all of it takes the line away."""
+        now = self._clock()
+        if self._work is None:
+            self._work = Progress(self._label, now)
+        self._work.done, self._work.total = done, total
+        if done >= total:
+            self._work = None
+            self._draw("")
+        elif now - self._work.begun >= self._after_s and now - self._drawn_at >= _PERIOD_S:
+            self._drawn_at = now
+            self._draw(self._line(self._work, now))
+
+    def say(self, hint: str) -> None:
+        """Another hint from now on, at once where the line stands."""
+        self._hint = hint
+        if self._work is not None and self._drawn:
+            self._draw(self._line(self._work, self._clock()))
+
+    def _line(self, work: Progress, now: float) -> str:
+        return work.line(now, max(self._width() - 1, 1), self._hint)
+
+    def _draw(self, line: str) -> None:
+        if line == self._drawn:
+            return
+        blank = " " * max(len(self._drawn) - len(line), 0)
+        encoding = self._stream.encoding or "utf-8"
+        text = line.encode(encoding, "replace").decode(encoding)
+        self._stream.write(f"\r{text}{blank}" + ("" if line else "\r"))
+        self._stream.flush()
+        self._drawn = line
+
+
+def _is_sure(share: float, seconds: float) -> bool:
+    return _SURE_SHARE <= share < 1 and seconds >= _SURE_S
+
+
+class Ticker:
+    """A heartbeat of `period_s`. Without a running event loop, as in a plain test, it never beats."""
+
+    def __init__(self, beat: Callable[[], None], period_s: float) -> None:
+        self._beat = beat
+        self._period_s = period_s
+        self._next: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """Begin to beat; harmless when it does already."""
+        loop = _running_loop()
+        if self._next is None and loop is not None:
+            self._next = loop.call_later(self._period_s, self._again)
+
+    def stop(self) -> None:
+        """No beat after this."""
+        if self._next is not None:
+            self._next.cancel()
+            self._next = None
+
+    def _again(self) -> None:
+        self._next = asyncio.get_running_loop().call_later(self._period_s, self._again)
+        self._beat()
+
+
+def in_background(work: Callable[[], None]) -> None:
+    """Run this in a worker thread, if there is an event loop; nobody waits for it."""
+    loop = _running_loop()
+    if loop is not None:
+        loop.run_in_executor(None, work)
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+_BELL = "\a"
+_NOTICE_CELLS = 120
+_OSC9 = frozenset(("iTerm.app", "WezTerm", "ghostty"))
+_OSC777 = ("foot", "rxvt-unicode")
+
+
+class Notifier(Struct, frozen=True, kw_only=True):
+    """What to write when a turn has ended. kind: as the setting `notify`, with "auto" settled."""
+
+    kind: Notify = "off"
+    after_s: float = 10.0
+
+    def of(self, event: TurnFinished) -> str:
+        """Control sequences for the terminal; "" where the turn was short, or a person stopped it."""
+        if self.kind == "off" or event.seconds < self.after_s or event.status == "interrupted":
+            return ""
+        how = "is done" if event.status == "done" else "has ended"
+        why = f": {event.error}" if event.error else ""
+        return sequence(self.kind, "clio", f"{how} after {format_seconds(event.seconds)}{why}")
+
+
+def sequence(kind: Notify, title: str, text: str) -> str:
+    """The notification as this terminal wants it; no control character of the text comes through."""
+    text = crop(clean_line(text), _NOTICE_CELLS)
+    match kind:
+        case "osc9":
+            return f"\x1b]9;{title} {text}\a"
+        case "osc777":
+            return f"\x1b]777;notify;{title};{text.replace(';', ',')}\a"
+        case "bell":
+            return _BELL
+        case "off" | "auto":
+            return ""
+
+
+def settle(kind: Notify, env: Mapping[str, str]) -> Notify:
+    """The setting with "auto" made into what this terminal is known to take; a bell where nothing is known."""
+    if kind != "auto":
+        return kind
+    if env.get("TMUX") or env.get("STY"):
+        return "bell"  # they pass no notification on
+    if env.get("TERM_PROGRAM") in _OSC9 or env.get("KITTY_WINDOW_ID"):
+        return "osc9"
+    return "osc777" if env.get("TERM", "").startswith(_OSC777) else "bell"
+
+
+_MAX_LINE = 2000
+_TOLD_S = 1.0
+
+
+class ReasoningStream:
+    """`StreamingMarkdown`'s little sister: lines are finished at their newline.
+
+    show: "fold" keeps the words back until `toggle`, and leaves one line if it took a second; "hide" leaves none.
+    """
+
+    def __init__(self, theme: Theme, show: ShowReasoning = "show") -> None:
+        self.show: ShowReasoning = show
+        self._theme = theme
+        self._style = theme.reasoning
+        self._held: list[str] = []
+        self._partial = ""
+        self._started = False
+        self._gap = False
+
+    def toggle(self) -> list[Part]:
+        """Unfold what is folded, from its beginning, or fold what comes from now on; the lines to print."""
+        if self.show == "show":
+            self.show = "fold"
+            part, self._partial = self._line(self._partial), ""
+            return [part] if part is not None else []
+        self.show = "show"
+        held, self._held = "".join(self._held), []
+        return self.feed(held)
+
+    def feed(self, text: str) -> list[Part]:
+        """The lines that this text has finished."""
+        if self.show != "show":
+            self._held.append(text)
+            return []
+        *lines, self._partial = (self._partial + text).split("\n")
+        while len(self._partial) > _MAX_LINE:
+            lines.append(self._partial[:_MAX_LINE])
+            self._partial = self._partial[_MAX_LINE:]
+        return [part for line in lines if (part := self._line(line)) is not None]
+
+    def finish(self, seconds: float = 0.0) -> list[Part]:
+        """The last line; the object can then take other reasoning. seconds: how long the thinking took."""
+        parts = [part for part in (self._line(self._partial),) if part is not None]
+        if self.show == "fold" and seconds >= _TOLD_S and any(text.strip() for text in self._held):
+            parts.append(Part(body=Text(f"thought for {format_seconds(seconds)}", self._theme.faint)))
+        self._held, self._partial, self._started, self._gap = [], "", False, False
+        return parts
+
+    def tail(self) -> Part | None:
+        """The line that has no end yet."""
+        if not self._partial.strip():
+            return None
+        return Part(body=Text(self._partial.strip(), self._style), gap=self._gap and self._started)
+
+    def _line(self, line: str) -> Part | None:
+        if not line.strip():
+            self._gap = True
+            return None
+        part = Part(body=Text(line.strip(), self._style), gap=self._gap and self._started)
+        self._started, self._gap = True, False
+        return part
