@@ -19,7 +19,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from clio.providers.chat import Normaliser
+from clio.providers.chat import ChatDecoder
 from clio.providers.http1 import EventStream
 from clio.providers.messages import MessagesDecoder
 from clio.providers.responses import ResponsesDecoder
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PIECES = 400
 MOST_US, MOST_RATIO = 15.0, 1.05
 PATHS = {"chat": "/chat/completions", "responses": "/responses", "messages": "/messages"}
-DECODERS: dict[str, Any] = {"chat": Normaliser, "responses": ResponsesDecoder, "messages": MessagesDecoder}
+DECODERS: dict[str, Any] = {"chat": ChatDecoder, "responses": ResponsesDecoder, "messages": MessagesDecoder}
 
 
 def stream_of(protocol: str, pieces: int = PIECES) -> bytes:
