@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 RETRIES = 2
-"""So often a model is told what is wrong and asked again."""
+"""How often the model is told what is wrong and asked again."""
 MAX_BYTES = 1_000_000
 _MAX_ERRORS = 10
 _FENCE = LazyRegex(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
@@ -28,7 +28,7 @@ _CAP_TOKENS = 8_000
 
 
 class Fitted(Struct, frozen=True, kw_only=True):
-    """An answer held against the schema. problems: sentences on what does not fit; then `value` means nothing."""
+    """An answer checked against the schema. `value` is valid only where `problems`, one sentence each, is empty."""
 
     value: Any = None
     problems: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class AnswerSchema:
         self._validator = _validator(schema, path)
 
     def fragment(self) -> Fragment:
-        """What the model is told of it, before the words of the turn."""
+        """The schema as context for the model, placed before the text of the turn."""
         return Fragment(
             name="answer_schema",
             text=f"{load_prompt('context/answer_schema')}\n{self._text}",
@@ -54,7 +54,7 @@ class AnswerSchema:
         )
 
     def fit(self, answer: str) -> Fitted:
-        """The JSON of an answer, alone or in one ``` fence, and whether it fits."""
+        """Parse the answer, JSON alone or in one ``` fence, and check it against the schema."""
         fenced = _FENCE.match(answer)
         try:
             value = json.loads(fenced[1] if fenced else answer, parse_constant=_no_constant)
@@ -62,13 +62,13 @@ class AnswerSchema:
             return Fitted(problems=(f"the answer is not JSON alone: {error}",))
         try:
             errors = sorted(self._validator.iter_errors(value), key=lambda error: [str(key) for key in error.path])
-        except Exception as error:  # a reference that leads nowhere shows only when it is followed
+        except Exception as error:  # a dangling $ref is found only when it is resolved
             return Fitted(problems=(f"the schema cannot be applied: {error}",))
         return Fitted(value=value, problems=tuple(_problem(error) for error in errors[:_MAX_ERRORS]))
 
     @staticmethod
     def complaint(problems: tuple[str, ...]) -> str:
-        """What is said to the model where its answer does not fit."""
+        """The message to the model where its answer does not fit the schema."""
         return "\n".join([load_prompt("context/answer_again"), *(f"- {problem}" for problem in problems)])
 
 
@@ -100,7 +100,7 @@ def _validator(schema: Any, path: Path) -> "Validator":
     except SchemaError as error:
         place = "/".join(map(str, error.path)) or "its top"
         raise UsageError(f"--json-schema {str(path)!r} is not a JSON Schema: at {place}: {error.message}") from None
-    return kind(schema, registry=Registry())  # an empty one: the default would ask the network for what it lacks
+    return kind(schema, registry=Registry())  # empty: the default registry would fetch missing schemas from the network
 
 
 def _problem(error: Any) -> str:
@@ -119,7 +119,11 @@ MISFIT = 7
 async def run_to_schema(
     app: App, schema: AnswerSchema, run_turn: Callable[[str], Awaitable[TurnFinished]], text: str
 ) -> dict[str, Any]:
-    """The fields of the report: `structured` where the answer fits, else a status, an error and an exit code."""
+    """Run a turn whose answer must fit the schema; ask again at most RETRIES times.
+
+    Returns:
+        Fields for the report: `structured` where the answer fits, else status, error and exit code.
+    """
     app.shelf.lay(schema.fragment())
     finished = await run_turn(text)
     fitted = schema.fit(finished.text)

@@ -38,11 +38,11 @@ from clio.ui.terminal_handoff import edit_text
 _ANSWER_TOKENS = 800
 
 Wait = Callable[[str, Awaitable[Any]], Awaitable[Any]]
-"""Awaits work under a label until the person stops it; None then."""
+"""Awaits work, announced by a label; returns None where the user stops it."""
 
 
 class Reviewer(Protocol):
-    """Who decides about a commit; see `CommitReviewer`."""
+    """Asks the user about a commit; see `CommitReviewer`."""
 
     async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None: ...
     async def accept_leaks(self, lines: Sequence[str]) -> bool: ...
@@ -53,7 +53,7 @@ class Reviewer(Protocol):
 
 
 class Committing:
-    """One /commit. wait: how long work is awaited."""
+    """One /commit. wait: awaits work that the user can stop."""
 
     def __init__(self, app: App, reviewer: Reviewer, wait: Wait) -> None:
         self._app = app
@@ -61,7 +61,7 @@ class Committing:
         self._wait = wait
 
     async def run(self, words: str) -> None:
-        """Go through with it. words: what the message is to say. Raises ClioError, OSError."""
+        """Run the dialog and commit. words: what the message is to say. Raises ClioError, OSError."""
         if not await self._may_run_programs():
             self._reviewer.tell("nothing was committed")
             return
@@ -82,7 +82,7 @@ class Committing:
     async def _propose(
         self, state: RepositoryState, files: Sequence[Changed], difference: Difference, clean: str, words: str
     ) -> None:
-        """Show a message until there is a yes or a no, and commit."""
+        """Propose messages until the user accepts or declines, and commit."""
         message = await asyncio.to_thread(self._begun, state) if not words else ""
         message = message or await self._message(state, difference, words)
         while message:
@@ -102,7 +102,7 @@ class Committing:
         self._reviewer.tell("nothing was committed: there is no message")
 
     async def _may_run_programs(self) -> bool:
-        """Whether the person lets git start what this repository itself names; a yes is remembered as trust."""
+        """Whether git may start programs that this repository's own configuration names; a yes is stored as trust."""
         loaded = self._app.loaded
         await self._undo_what_jobs_did()
         root = await asyncio.to_thread(find_root, self._app.project)
@@ -120,7 +120,7 @@ class Committing:
             self._reviewer.tell(sentence, bad=True)
 
     def _look(self) -> RepositoryState:
-        """The working tree, if it can be committed at all. Raises UserError."""
+        """Read the state of the working tree. Raises UserError where it cannot be committed."""
         check_trailer(self._app.config.attribution)
         state = read_state(self._app.project, filters=True)
         if state.conflicts:
@@ -133,7 +133,7 @@ class Committing:
         return state
 
     async def _files(self, state: RepositoryState) -> Sequence[Changed] | None:
-        """Which files are committed as they are; none of them stands for what is staged. None: the person said no."""
+        """The files to commit as they are; an empty sequence commits what is staged. None: the user declined."""
         if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
             if rest := len(state.open):
                 self._reviewer.tell(
@@ -150,7 +150,7 @@ class Committing:
         return own or tracked
 
     def _own(self, state: RepositoryState) -> list[Changed]:
-        """What of the open changes lies in files that turns of this session changed."""
+        """The unstaged changes in files that turns of this session changed."""
         try:
             turns = session_turns(self._app)
         except (ClioError, OSError):
@@ -164,14 +164,14 @@ class Committing:
         return [file for file in state.open if file.path in paths]
 
     def _begun(self, state: RepositoryState) -> str:
-        """A message that is there already: of the last try, or git's own for a merge."""
+        """An existing message: of the last attempt, or git's own for a merge; "" for none."""
         if kept := commits.load_saved_message(state.root):
             self._reviewer.tell("this is the message of the last try; r makes another")
             return kept
         return self._clean(commits.read_prepared_message(state))
 
     async def _message(self, state: RepositoryState, difference: Difference, words: str, before: str = "") -> str:
-        """A message from the model, or by rule where none is there."""
+        """A message from the model; without a model, one made by rule."""
         subjects = await asyncio.to_thread(commits.list_subjects, state.root)
         by_rule = compose_message(
             difference.counts,
@@ -234,10 +234,10 @@ class Committing:
         return message if edited is None else edited.strip()
 
     async def _commit(self, state: RepositoryState, files: Sequence[Changed], message: str) -> None:
-        await self._undo_what_jobs_did()  # one may have made a hook while the message was read
+        await self._undo_what_jobs_did()  # a job may have made a hook while the user read the message
         work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
         signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
-        # A passphrase may be asked for at this terminal: then its keys are not ours.
+        # git may ask for a passphrase at this terminal: then clio must not read its keys.
         made: CommitResult | None = await work if signs else await self._wait("committing", work)
         if made is None:
             self._reviewer.tell("stopped before there was a commit; the message is kept for the next /commit", bad=True)

@@ -24,17 +24,17 @@ from clio.storage.locks import NAME, FileLock, holder, is_abandoned
 from clio.tools.files.text_file import size_text
 
 YOUNG_S = 3_600.0
-"""What was written so recently may be in use."""
+"""A file written more recently may be in use."""
 DAMAGED_S = 7 * 86_400.0
-"""Damaged copies are kept so long for whoever wants to take something out of them."""
+"""Damaged copies are kept this long, so that the user can recover something from them."""
 CACHES = ("recall.sqlite", "vectors", "documents")
-"""How the names begin of what is made anew when it is needed."""
+"""Prefixes of files in `cache/` that are rebuilt when needed."""
 _HANDLE_CHARS = 16
 _HANDLE = re.compile(rb"[0-9a-f]{16,}")
 
 
 class Waste(Struct, frozen=True, kw_only=True):
-    """One thing that may go. free: deletes it; raises OSError or ClioError where it is needed after all."""
+    """Something that may be deleted. free: deletes it; raises OSError or ClioError where it is needed after all."""
 
     path: Path
     bytes: int
@@ -42,7 +42,7 @@ class Waste(Struct, frozen=True, kw_only=True):
 
 
 class Heap(Struct, kw_only=True):
-    """One kind of files in one place. waste: those of it that may go."""
+    """The files of one kind in one folder. waste: those that may be deleted."""
 
     what: str
     where: Path
@@ -52,12 +52,12 @@ class Heap(Struct, kw_only=True):
 
     @property
     def wasted(self) -> int:
-        """Bytes that may go."""
+        """Bytes that may be deleted."""
         return sum(one.bytes for one in self.waste)
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What the settings and the person say. sessions_s: None keeps all sessions."""
+    """What may be deleted, by settings and flags. sessions_s: None keeps all sessions."""
 
     checkpoint_bytes: int
     checkpoint_age_s: float
@@ -66,19 +66,19 @@ class Limits(Struct, frozen=True, kw_only=True):
 
 
 class _Named:
-    """What a session names. Of thousands of outputs each is looked for at once, and only a stranger in all the text."""
+    """The text of a session, to look up output handles: in a set first, in the whole text only if missing there."""
 
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._handles = {found[:_HANDLE_CHARS] for found in _HANDLE.findall(text)}
 
     def has(self, handle: bytes) -> bool:
-        """Whether the handle stands anywhere in it."""
+        """Whether the session mentions the handle."""
         return handle in self._handles or handle in self._text
 
 
 def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
-    """The heaps of one `.clio`, of a project or of the person; nothing is changed. Links are not followed."""
+    """List the files in one `.clio` folder by kind, largest first. Changes nothing; links are not followed."""
     found: dict[str, Heap] = {}
     referenced: dict[str, _Named | None] = {}
     for path, status in _files(folder):
@@ -147,7 +147,7 @@ def _is_waste(
 
 
 def _is_orphan(path: Path, sessions: Path, referenced: dict[str, _Named | None]) -> bool:
-    """Whether no session names the output: it is gone, or a kill came between the output and the line that names it."""
+    """Whether no session mentions the output: it was deleted, or clio was killed before it recorded the output."""
     inside = path.relative_to(sessions)
     if len(inside.parts) != 3 or inside.parts[1] != "blobs" or not is_session_id(inside.parts[0]):
         return not _is_known(SessionFiles(sessions, inside.parts[0]))
@@ -164,7 +164,7 @@ def _is_known(files: SessionFiles) -> bool:
 
 
 def _texts(files: SessionFiles) -> bytes | None:
-    """All that is said in a session, damaged copies of it too; None where it cannot be read."""
+    """The bytes of a session's files, damaged copies included; None where one cannot be read."""
     parts = sorted((*files.folder.glob(f"{files.id}{SNAPSHOT}*"), *files.folder.glob(f"{files.id}{JOURNAL}*")))
     try:
         return b"\n".join(read_regular(path) for path in parts)
@@ -174,7 +174,7 @@ def _texts(files: SessionFiles) -> bytes | None:
 
 def _unlock(path: Path) -> Callable[[], None]:
     def free() -> None:
-        lock = FileLock(path)  # whoever comes between keeps it: only its holder deletes it
+        lock = FileLock(path)  # another process may take it meanwhile; only its holder deletes it
         if lock.acquire():
             lock.release()
 
@@ -195,7 +195,7 @@ def _old_sessions(folder: Path, found: dict[str, Heap], before: float) -> None:
 
 def _deleter(store: SessionStore, id: str) -> Callable[[], None]:
     def free() -> None:
-        with suppress(ClioError):  # gone with its parent, or opened meanwhile
+        with suppress(ClioError):  # deleted with its parent, or opened meanwhile
             store.delete(id)
 
     return free
@@ -205,7 +205,7 @@ _DAY_S = 86_400.0
 
 
 def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
-    """Carry out `clio gc` with the words behind it. Returns 0.
+    """Run `clio gc` with its arguments. Returns 0.
 
     json: print one JSON document, and never ask. Raises UserError for what cannot be meant, ClioError where it failed.
     """
@@ -233,7 +233,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
 
 
 def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
-    """What lies in both folders, and what of it may go; nothing is changed."""
+    """The files in both of clio's folders, and which of them may be deleted; changes nothing."""
     config = loaded.config
     limits = Limits(
         checkpoint_bytes=config.checkpoint_mb * 1_000_000,
@@ -247,7 +247,7 @@ def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
 
 
 def _free(heaps: Sequence[Heap]) -> tuple[int, list[str]]:
-    """Bytes that are free now, and what could not be deleted."""
+    """Delete what may go; return the bytes freed, and what could not be deleted."""
     freed = 0
     problems: list[str] = []
     for heap in heaps:
@@ -256,7 +256,7 @@ def _free(heaps: Sequence[Heap]) -> tuple[int, list[str]]:
                 one.free()
                 freed += one.bytes
             except FileNotFoundError:
-                continue  # gone with something else
+                continue  # deleted together with something else
             except (OSError, ClioError) as error:
                 problems.append(f"{one.path.name}: {getattr(error, 'strerror', None) or error}")
         if heap.what == "outputs of tools":
@@ -270,7 +270,7 @@ def _drop_empty_folders(heap: Heap) -> None:
             folder.rmdir()
             folder.parent.rmdir()
         except OSError:
-            continue  # something is in it
+            continue  # not empty
 
 
 def _table(heaps: Sequence[Heap], loaded: Loaded) -> Table:

@@ -13,9 +13,9 @@ STANDARD_OUTPUT = "-"
 
 
 def export(shell: Shell, step: ExportSession) -> CommandResult:
-    """Write the file; says what was written, and how large. Takes seconds for a session of many megabytes.
+    """Write the session to a file, or to standard output; takes seconds for many megabytes.
 
-    A folder as path gets a file named after the session. What is there already is replaced only with `step.force`.
+    A folder as path gets a file named after the session. An existing file is replaced only with `step.force`.
     Raises UserError for a path that cannot be written, what `export_session` raises, and OSError.
     """
     from clio.export.export_session import SUFFIXES, export_session
@@ -41,7 +41,7 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
 
 
 def size(count: int) -> str:
-    """Bytes as a person reads them."""
+    """A number of bytes with its unit, such as "1.5 KB"."""
     for limit, unit in ((1_000, "bytes"), (1_000_000, "KB"), (1_000_000_000, "MB")):
         if count < limit:
             return f"{count} {unit}" if unit == "bytes" else f"{count * 1_000 / limit:.1f} {unit}"
@@ -81,6 +81,6 @@ def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tup
 
 
 def _shown(path: Path) -> str:
-    """The path as a person would write it here."""
+    """The path relative to the current folder where it is inside, else absolute."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

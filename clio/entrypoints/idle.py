@@ -16,19 +16,23 @@ if TYPE_CHECKING:
     from clio.memory.sleep.report import By, Report
 
 EXIT_BUDGET_S = 1.5
-"""What a night may take when clio is left, so that with what ends it the person waits two seconds at most."""
+"""Time limit of the consolidation at exit: with closing everything the user waits two seconds at most."""
 
 
 EXIT_QUIET_S = 0.3
-"""A night at the end that takes longer shows how far it is."""
+"""A consolidation at exit that takes longer shows its progress."""
 
 
 class Idle:
-    """Waits for a quiet time while a line is being waited for. It costs one timer, and no key is looked at.
+    """Consolidates memory in a thread once no key was pressed for a while at the prompt, until the next key.
 
-    after_s: how long no key must have been pressed; None: it never sleeps. is_busy: whether something else runs.
-    night: sleeps until its `stop` says so, in a thread; None where there is nothing to sleep over.
-    tell: shows a line above the one being typed.
+    It costs one timer; keys are only noticed, not read.
+
+    Args:
+        after_s: seconds without a key before it starts; None: never.
+        is_busy: whether something else runs.
+        night: consolidates until its argument returns True; returns None where nothing was due.
+        tell: prints a line above the one being typed.
     """
 
     def __init__(
@@ -52,7 +56,7 @@ class Idle:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Meanwhile a line is waited for; when it has come, whoever sleeps ends."""
+        """Active while a line is read; the consolidation stops when the line has come."""
         self._arm()
         try:
             yield
@@ -74,14 +78,14 @@ class Idle:
             self._timer = None
 
     def key(self) -> None:
-        """A key was pressed: whoever sleeps ends, and the quiet time begins anew."""
+        """A key was pressed: stop the consolidation and restart the timer."""
         self._stop.set()
         self._last_key = asyncio.get_running_loop().time()
         if self._waiting and self._timer is None and self._asleep is None:
             self._begin_waiting()
 
     async def close(self) -> None:
-        """End what runs, and wait for it."""
+        """Stop the consolidation and wait for its end."""
         self._disarm()
         if self._asleep is not None:
             await self._asleep
@@ -93,7 +97,7 @@ class Idle:
             self._timer = loop.call_later(self._after_s, self._look)
 
     def _look(self) -> None:
-        """The time is up, unless a key was pressed meanwhile: then it goes on from there."""
+        """Start the consolidation, or restart the timer if a key was pressed meanwhile."""
         loop = asyncio.get_running_loop()
         after_s = self._after_s or 0.0
         left = after_s - (loop.time() - self._last_key)
@@ -114,14 +118,14 @@ class Idle:
         if report is not None and report.changed:
             await self._say(report.line)
         if self._waiting and self._stop.is_set():
-            self._begin_waiting()  # somebody is there, and may go again
+            self._begin_waiting()  # the user is back, and may leave again
 
     async def _tell_later(self, line: str) -> None:
         self._asleep = None
         await self._say(line)
 
     async def _say(self, line: str) -> None:
-        """Now, if a line is being waited for; else before the next one, for the screen belongs to a turn."""
+        """Print the line now if the prompt is up; else at the next prompt, because a turn has the screen."""
         if self._waiting:
             await self._tell(line)
         else:
@@ -131,7 +135,7 @@ class Idle:
 def make_idle(
     config: Config, app_of: "Callable[[], App | None]", tell: Callable[[str], Awaitable[None]], *, live: bool
 ) -> Idle:
-    """The one of a shell. app_of: None until it is loaded. live: whether there is a person at a terminal."""
+    """The REPL's own. app_of: returns None until the app is loaded. live: whether there is an interactive terminal."""
 
     def is_busy() -> bool:
         app = app_of()
@@ -148,9 +152,10 @@ def make_idle(
 def sleep_by_itself(
     app: "App", by: "By", stop: Callable[[], bool], budget_s: float | None = None, tell: Tell = to_nobody
 ) -> "Report | None":
-    """A night nobody asked for, if one is due, where memory is on and `sleep` is; for a thread.
+    """Consolidate memory if it is due and both memory and the `sleep` setting are on; for a thread.
 
-    None where there was none: also where another process sleeps, or the disk does not let us. By hand that is told.
+    Returns None where it did not run, also where another process consolidates or the disk refuses; only the command
+    reports such errors.
     """
     if not app.config.sleep or app.memory.is_silent:
         return None
@@ -166,7 +171,7 @@ def sleep_by_itself(
 
 
 async def sleep_at_exit(app: "App") -> str:
-    """A short night as clio is left, where the session that was closed has anything in it; what it learned, if any."""
+    """Consolidate briefly at exit, if the closed session has messages; return a line on what was learned, or ""."""
     if not app.session.persistent or not app.session.messages:
         return ""
     ended = threading.Event()

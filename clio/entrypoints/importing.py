@@ -44,7 +44,7 @@ _FATES: tuple[tuple[Fate, str], ...] = (
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything an import has to tell. kept: of the facts, as they were added. known: facts that were known before."""
+    """The outcome of an import. kept: the facts added. known: how many facts were known before."""
 
     wanted: ImportRequest
     found: Found
@@ -56,7 +56,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int], home: Path) -> CommandResult:
-    """What there is of every agent; nothing was imported."""
+    """The table of agents, with what each has of this project; nothing was imported."""
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
     for found in founds:
@@ -89,7 +89,7 @@ def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int]
 
 
 def outcome_result(outcome: Outcome) -> CommandResult:
-    """What was taken in, and what was not."""
+    """What was imported, and what was left out."""
     report, wanted = outcome.report, outcome.wanted
     lines = [_taken(outcome), *_left_out(outcome)]
     if said := report.tally.sentence():
@@ -106,7 +106,7 @@ def outcome_result(outcome: Outcome) -> CommandResult:
 
 
 def facts_result(outcome: Outcome) -> CommandResult:
-    """What became of the facts, with those that wait to be looked at."""
+    """How many facts were added, and those that wait for a decision."""
     listed = outcome.facts if len(outcome.kept) < len(outcome.facts) else ()
     shown = "\n".join(f"- {' '.join(fact.text.split())}" for fact in listed)
     return CommandResult(text=_facts(outcome), verbatim=shown)
@@ -176,17 +176,17 @@ def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, 
 
 
 def question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
-    """One fact as a person is shown it before they say whether it is kept."""
+    """One fact as it is shown to the user before the question whether to keep it."""
     return f"{number} of {total} · {display(fact.source, project=project, user_home=home)}\n{fact.text}"
 
 
 _BY_THEM = Provenance(asserted_by="model")
-"""As for `/memory import`: nobody at this clio has said it."""
+"""As for `/memory import`: no user of this clio has stated it."""
 _ALL, _NONE_MORE = ("a", "all"), ("q", "quit")
 
 
 def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
-    """Carry out `clio import` with the words behind it. Returns 0.
+    """Run `clio import` with its arguments. Returns 0.
 
     json: print what was done as one JSON document, and never ask.
     Raises UserError for what cannot be meant, ClioError where it failed, KeyboardInterrupt once it has stopped cleanly.
@@ -267,7 +267,7 @@ def _import(shell: LightShell, looker: Looker, wanted: ImportRequest, *, quiet: 
 
 
 def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask: bool) -> Outcome:
-    """The same with what became of the facts."""
+    """Offer the agent's facts; return the outcome with those that were kept."""
     wanted, ledger = outcome.wanted, _ledger(shell)
     facts, known, unreadable = _offered(shell, looker, wanted, Imports() if wanted.again else ledger.read())
     outcome.report.tally.unreadable.extend(unreadable)
@@ -278,7 +278,7 @@ def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask:
 def _decide(
     shell: LightShell, ledger: Ledger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
 ) -> tuple[list[Fact], bool]:
-    """The facts that were kept, and whether a person was asked about them. In a pipe none is."""
+    """The facts kept, and whether the user was asked about them; in a pipe, the user is not asked."""
     if wanted.dry_run:
         return [], False
     kept: list[Fact] = []
@@ -314,7 +314,7 @@ def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
 def _offered(
     shell: LightShell, looker: Looker, wanted: ImportRequest, known: Imports
 ) -> tuple[list[Fact], int, list[tuple[str, str]]]:
-    """The facts that are neither known nor were declined; how many were known; the files that cannot be read."""
+    """The facts that are neither known nor declined; how many are known; files that cannot be read."""
     agent = wanted.agent
     assert agent is not None
     facts, unreadable = facts_of(
@@ -326,7 +326,7 @@ def _offered(
 
 
 def _without(found: Found, folder: Path) -> Found:
-    """What was found, without the sessions of this very project."""
+    """What was found, without the files in this project's own session folder."""
     files = tuple(file for file in found.files if file.path.resolve().parent != folder)
     return Found(agent=found.agent, where=found.where, files=files, unusable=found.unusable)
 
@@ -337,7 +337,7 @@ def _ledger(shell: LightShell) -> Ledger:
 
 @contextmanager
 def _watched(label: str, shell: LightShell, *, quiet: bool) -> Generator[Track]:
-    """Work with a bar; Ctrl-C asks it to stop, which it does at the next block, a second one ends it at once."""
+    """Show progress; Ctrl-C asks the work to stop at its next block, a second Ctrl-C ends it at once."""
     stopped = threading.Event()
     stream = None if quiet else sys.stderr
     with bar(label, stream, "ctrl-c stops", aloud=shell.config.screen_reader) as drawn:

@@ -1,4 +1,4 @@
-"""What is said of errors that nobody catches: on standard error, and without secrets like everything else."""
+"""Reports uncaught errors on standard error, without secrets."""
 
 import logging
 import os
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 
 def cleaner(argv: Sequence[str]) -> Callable[[str], str]:
-    """Takes secrets and control characters out of a text, by the settings these arguments lead to."""
+    """Return a function that removes secrets and control characters, by the settings these arguments lead to."""
     redactor = _redactor(tuple(argv))
     return lambda text: safe_text.clean(redactor.redact(text).text)
 
 
 @contextmanager
 def guarded(argv: Sequence[str]) -> Generator[None]:
-    """Inside, what fails in a thread, in a task nobody waits for, or as an object goes, is said without secrets.
+    """While active, report errors in threads, unawaited tasks and destructors without secrets.
 
-    Python's own words for these hold the message of the error, and the name of the thread, as they are.
+    Python's own reports of these print the error's message and the thread's name unchanged.
     """
     hooks, last = (threading.excepthook, sys.unraisablehook), logging.lastResort
     threading.excepthook = lambda told: _say(argv, f"in thread {told.thread.name if told.thread else '?'}", told)
@@ -60,7 +60,7 @@ def _say(argv: Sequence[str], where: str, told: Any) -> None:
 
 @cache
 def _redactor(argv: tuple[str, ...]) -> "Redactor":
-    """By the settings; where they are what failed, by the environment alone."""
+    """The redactor of the settings; of the environment alone where the settings cannot be loaded."""
     from clio.config.command_line import parse
     from clio.config.layers import load
     from clio.config.options import make_options

@@ -17,9 +17,9 @@ from clio.errors import ClioError
 
 
 async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) -> tuple[CommandResult, str]:
-    """The result in the shell, where Esc or Ctrl-C ends the work; and what was typed meanwhile.
+    """Run the work in the REPL until it is done or Esc or Ctrl-C stops it; return its result and the text typed.
 
-    draws: whether the terminal shows a line that changes. aloud: see `bar`. Cancelling the caller ends the work, too.
+    draws: whether the terminal can redraw a line. aloud: see `bar`. Cancelling the caller stops the work, too.
     Raises what the work raises.
     """
     from clio.ui.keyboard_watch import KeyWatch
@@ -40,7 +40,7 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
 
 
 def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
-    """The same on the command line; Ctrl-C ends the work, and its result still is one."""
+    """Run the work on the command line until it is done or Ctrl-C stops it; return its result."""
     stopped = threading.Event()
 
     with bar(step.label, sys.stderr, "ctrl-c stops", aloud=aloud) as drawn:
@@ -51,21 +51,22 @@ def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            with ThreadPoolExecutor(1) as worker:  # in this thread the signal could come while the line is written
+            # Not in this thread, which the signal could interrupt while it writes the progress line.
+            with ThreadPoolExecutor(1) as worker:
                 return worker.submit(step.work, Track(stop=stopped.is_set, tell=drawn.at)).result()
         finally:
             signal.signal(signal.SIGINT, before)
 
 
 class Bar(Protocol):
-    """How far work is, where a person sees it."""
+    """Shows the progress of long work."""
 
     def at(self, done: int, total: int) -> None:
-        """So much of it is done."""
+        """Show that `done` of `total` is done."""
         ...
 
     def say(self, hint: str) -> None:
-        """Say this from now on where it said what a key does."""
+        """Replace the hint on what a key does."""
         ...
 
 
@@ -81,9 +82,9 @@ class _NoBar:
 def bar(
     label: str, stream: TextIO | None, hint: str, after_s: float | None = None, *, aloud: bool = False
 ) -> Generator[Bar]:
-    """Draws how far work is, once it has taken `after_s`; its line is gone afterwards. Nothing where nobody looks.
+    """Draw a progress line once the work has taken `after_s`, and erase it at the end; nothing without a terminal.
 
-    aloud: it is said instead, in lines that stay.
+    aloud: for a screen reader: the progress is printed in lines that stay.
     """
     if stream is None or not (stream.isatty() if aloud else can_draw(stream)):
         yield _NoBar()
@@ -112,16 +113,18 @@ LABEL = "sleeping"
 
 
 def work_of(shell: Shell, step: SleepNow | LongWork) -> LongWork:
-    """A night as work to be carried out like any other."""
+    """The work of a follow-up; a requested consolidation becomes `LongWork` like any other."""
     if isinstance(step, LongWork):
         return step
     return LongWork(label=LABEL, work=lambda track: sleep_now(shell, step, track))
 
 
 def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
-    """One night by hand, or a dry run of one; for a thread. Raises UserError where another process sleeps.
+    """Run one requested consolidation, or a dry run; for a thread.
 
-    Raises ClioError where not all that was found could be written; what could be stays.
+    Raises:
+        UserError: where another process consolidates.
+        ClioError: where not everything found could be written; what was written is kept.
     """
     from clio.memory.sleep.sleep import dry_run, sleep
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class NobodyThere:
-    """Answers for the person who is not at the keyboard: no approval, no opinion."""
+    """Refuses approval: no user can be asked in a one-shot run."""
 
     never_asks = True
 
@@ -69,7 +69,7 @@ def run(options: Options, loaded: Loaded) -> int:
     if loaded.config.transport == "openai" and loaded.config.provider != OFFLINE:
         from clio.providers.openai_transport import start_import
 
-        start_import()  # the longest part of such a start, beside all the rest of it
+        start_import()  # the slowest import of such a start; it runs in parallel to the rest
     return asyncio.run(_run(options, loaded))
 
 
@@ -87,12 +87,12 @@ async def _run(options: Options, loaded: Loaded) -> int:
     listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
     desk, approver, asker = _somebody() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
     app = build_app(loaded, ComposedInterface(approver, asker, listen), env=os.environ)
-    if isinstance(app.provider, HttpProvider):  # certificates are read while the prompt is put together
+    if isinstance(app.provider, HttpProvider):  # reads certificates while the prompt is being built
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
     if desk is not None:
         desk.clean, desk.display = lambda text: app.redactor.redact(text).text, app.workspace.display
     more: dict[str, Any] = {"exit_code": EXIT_CODES["interrupted"]}
-    with contextlib.suppress(asyncio.CancelledError):  # the turn has ended itself; what is left is to report and leave
+    with contextlib.suppress(asyncio.CancelledError):  # the turn has ended; only the report is left to print
         try:
             _choose_session(app, options)
             if options.output == "stream-json":
@@ -118,7 +118,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
 
 
 def _somebody() -> "tuple[StreamDesk, Approver, Asker]":
-    """The program at the other end of the pipes, who can be asked."""
+    """Approver and asker that put questions to the program at the other end of the pipes."""
     from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamDesk
 
     desk = StreamDesk(print_line)
@@ -144,8 +144,8 @@ def _started(app: App, loaded: Loaded) -> SessionStarted:
 
 
 def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
-    """What is not printed while it comes: a plan, and an answer that had to fit a schema first."""
-    with contextlib.suppress(BrokenPipeError):  # whoever read the answer has seen enough
+    """Print what is not streamed: a plan, and an answer that was checked against a schema first."""
+    with contextlib.suppress(BrokenPipeError):  # the reader of the answer has closed the pipe
         if more.get("structured") is not None or "error" in more:
             if error := more.get("error"):
                 sys.stderr.write(f"clio: {clean(error)}\n")
@@ -160,10 +160,12 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
 
 
 async def _run_turn(app: App, text: str) -> TurnFinished:
-    """The turn of these words, or of what they stand for where they call a command that is not built in.
+    """Run a turn with this text, or with the prompt of the custom command it calls.
 
-    What may have been meant for this work alone is kept, to be asked about at the next interactive start.
-    Raises UsageError where such a command was called wrongly, or meant and misspelt.
+    Statements that may hold for this task only are stored; the next interactive start asks about them.
+
+    Raises:
+        UsageError: for a custom command with wrong arguments, or a misspelt one.
     """
     try:
         return await _run_words(app, text)
@@ -172,7 +174,7 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 
 
 async def _run_words(app: App, text: str) -> TurnFinished:
-    if not text.lstrip().startswith("/"):  # the table of commands, a tenth of all there is to import, is not needed
+    if not text.lstrip().startswith("/"):  # spares the import of the command table, a tenth of all modules
         return await app.run_turn(text)
     from clio.commands.command import RunPrompt
     from clio.commands.registry import added_prompt
@@ -197,7 +199,7 @@ def _cancel(task: "asyncio.Task[int]") -> None:
 
 
 def _choose_session(app: App, options: Options) -> None:
-    """A new session unless an earlier one was asked for."""
+    """Open the session asked for with -r or -c; else keep the new one."""
     if options.resume:
         app.open_session(app.store.find(options.resume))
     elif options.resume is not None or options.continue_latest:
@@ -208,7 +210,12 @@ def _choose_session(app: App, options: Options) -> None:
 
 
 def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *, holds: bool) -> Emit:
-    """Who hears the events. stop: called when nobody reads the answer any more. holds: the answer is printed later."""
+    """The listener for the run's events.
+
+    Args:
+        stop: called when the reader of the answer has closed the pipe.
+        holds: do not print the answer while it is streamed; it is printed later.
+    """
     match options.output:
         case "json":
             show: Emit = _ignore
@@ -226,4 +233,4 @@ def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *,
 
 
 def _ignore(event: Event) -> None:
-    """The report says it all at the end."""
+    """`--output json` prints only the report at the end."""

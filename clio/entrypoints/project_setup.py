@@ -26,7 +26,7 @@ _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
 
 
 def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> int:
-    """Write what is not there yet; 0, also where nothing was to be done.
+    """Write the missing files of `.clio/`; return 0, also where nothing was missing.
 
     yes: add the line to `.gitignore` without asking. dry_run: only say what would be done.
     Raises UserError where there must be none, StorageError where it cannot be written.
@@ -51,7 +51,7 @@ def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> 
 
 
 def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
-    """The person's `.gitignore` is theirs: it is changed only after a yes."""
+    """Offer to add clio's folder to `.gitignore`, which is changed only after a yes."""
     project = loaded.project
     if not read_branch(project):
         return
@@ -69,7 +69,7 @@ def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
 
 
 def enter(options: Options, name: str) -> Options:
-    """The same options with the worktree's folder to start in; one line says which. Raises UserError."""
+    """Return the options with the worktree's folder as `cwd`; print which folder. Raises UserError."""
 
     def allow(root: Path) -> None:
         loaded = load(options, os.environ)

@@ -117,9 +117,9 @@ def _understood(line: bytes) -> Said:
 
 
 class StreamDesk:
-    """Knows which questions are open. Once the input has ended nobody is there to answer.
+    """Puts questions to the program and waits for the answers. Once the input has ended, none can come.
 
-    clean: replaces secrets. display: names paths.
+    clean: replaces secrets. display: formats paths.
     """
 
     def __init__(self, put: Callable[[StreamEvent], None]) -> None:
@@ -130,7 +130,7 @@ class StreamDesk:
         self._ended = False
 
     def answer(self, reply: Reply) -> bool:
-        """Give an answer to the question that waits for it; False where none does."""
+        """Deliver an answer to the question with its id; False where no such question is open."""
         waiting = self._open.get(reply.id)
         if waiting is None or waiting.done():
             return False
@@ -138,14 +138,14 @@ class StreamDesk:
         return True
 
     def end(self) -> None:
-        """No answers come any more."""
+        """The input has ended: withdraw all open questions."""
         self._ended = True
         for waiting in self._open.values():
             if not waiting.done():
                 waiting.cancel()
 
     async def wait(self, question: ApprovalRequested | QuestionAsked) -> Reply | None:
-        """The answer; None where none can come any more. Cancelling withdraws the question."""
+        """Ask, and return the answer; None where the input has ended. Cancelling withdraws the question."""
         if self._ended:
             return None
         waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -168,7 +168,7 @@ class StreamApprover:
         self._desk = desk
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """Raises ApprovalNeeded where the input has ended. An answer nobody understands is a no."""
+        """Raises ApprovalNeeded where the input has ended. Any answer but yes, no and always counts as no."""
         verdict, action, clean, display = request.verdict, request.action, self._desk.clean, self._desk.display
         changes = action.changes if isinstance(action, ChangeFiles) else ()
         reply = await self._desk.wait(
@@ -216,9 +216,9 @@ WRONG_INPUT = 2
 
 
 class StreamRun:
-    """Takes the lines of one run: turns one after the other, everything else into the one that runs.
+    """Runs the turns of the input one after the other, and passes every other line to the running one.
 
-    run_turn: carries out one turn. refuse: tells the program of a line that means nothing here.
+    run_turn: runs one turn. refuse: reports a line to the program that was not understood.
     """
 
     def __init__(
@@ -238,9 +238,9 @@ class StreamRun:
         self._refused = 0
 
     async def run(self, first: str, said: AsyncIterator[Said]) -> int:
-        """All turns until the input has ended and the last of them is over; the exit code of the last.
+        """Run all turns until the input has ended and the last is over; return the exit code of the last.
 
-        first: the words of `-p`, "" for none.
+        first: the text of `-p`, "" for none.
         """
         if first:
             self._waiting.put_nowait(Prompt(text=first))
@@ -255,7 +255,7 @@ class StreamRun:
         return code or (WRONG_INPUT if self._refused else 0)
 
     def refuse(self, refused: InputRefused) -> None:
-        """Tell of a line nobody understands, and remember it for the exit code."""
+        """Report a line that was not understood, and note it for the exit code."""
         self._refused += 1
         self._tell(refused)
 
@@ -286,10 +286,10 @@ class StreamRun:
             code = (await self._running).exit_code
         except asyncio.CancelledError:
             if not self._interrupted:
-                raise  # the whole run is to end, not this turn
+                raise  # the whole run was cancelled, not only this turn
             code = EXIT_CODES["interrupted"]
         finally:
             self._running = None
-        for text in self._app.mailbox.take_all():  # said too late for the turn it was meant for
+        for text in self._app.mailbox.take_all():  # arrived too late for the turn it was meant for
             self._waiting.put_nowait(Prompt(text=text))
         return code

@@ -58,14 +58,14 @@ if TYPE_CHECKING:
 
 _CODE = LazyRegex(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 _PIPE_WIDTH = 100_000
-"""A line that goes to a program or a file is never cut."""
+"""Lines that go to a program or a file are never truncated."""
 _BAR_WIDTH = 60
 
 
 def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> None:
-    """Print a result in the order a conversation shows it. text: its sentences, as they are to be read here.
+    """Print a result in the order in which a conversation shows it.
 
-    aloud: for a screen reader, where this is a terminal.
+    text: the result's text as adapted for the command line. aloud: for a screen reader, if this is a terminal.
     """
     if aloud and sys.stdout.isatty():
         from clio.ui.reader.screen import spoken_result
@@ -94,7 +94,7 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
 
 
 def print_json(result: CommandResult) -> None:
-    """Print a result's data as one JSON document; its words where it has no data."""
+    """Print a result's data as one JSON document; its text where it has no data."""
     data = result.data if result.data is not None else {"text": result.verbatim or without_marks(result.text)}
     text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8")
     sys.stdout.buffer.write(inert_json(text).encode("utf-8") + b"\n")
@@ -102,9 +102,9 @@ def print_json(result: CommandResult) -> None:
 
 
 def ask(question: str) -> str | None:
-    """The user's answer; None where no user can answer, "q" where they give up.
+    """Ask the user; None where no user can answer, "q" at the end of the input.
 
-    What was typed before the question is no answer, and is dropped: no prompt follows that could get it.
+    Text typed before the question is dropped: it is no answer, and no prompt follows that could use it.
     """
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
@@ -112,7 +112,7 @@ def ask(question: str) -> str | None:
         if sys.platform != "win32":
             import termios
 
-            with suppress(termios.error):  # the terminal is gone, as reading will find
+            with suppress(termios.error):  # the terminal is gone; `input` reports it
                 termios.tcflush(sys.stdin, termios.TCIFLUSH)
         return input(question)
     except EOFError:
@@ -121,12 +121,12 @@ def ask(question: str) -> str | None:
 
 
 def say(sentence: str) -> None:
-    """A sentence about what happens, beside what was asked for."""
+    """Print a notice on standard error."""
     sys.stderr.write(clean(sentence) + "\n")
 
 
 def without_marks(text: str) -> str:
-    """Markdown without the marks around code, which a terminal of its own would show as they are."""
+    """Markdown without the marks around code, which plain output would show."""
     return _CODE.sub(r"\2", text)
 
 
@@ -141,7 +141,7 @@ def _faint(heading: str) -> str:
 
 
 def _width() -> int:
-    """The terminal's columns; COLUMNS in the environment is not believed."""
+    """The terminal's columns, a very large number for a pipe; the variable COLUMNS is ignored."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except (OSError, ValueError):
@@ -149,7 +149,7 @@ def _width() -> int:
 
 
 SWITCH = "/session switch "
-"""How a handler names a session to go on with; `clio -r` does that outside of one."""
+"""The command that handlers name to continue a session; on the command line that is `clio -r`."""
 _CALLED_OTHERWISE = {"session": "sessions", "trust": "config trust"}
 _SLASH = LazyRegex(
     r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
@@ -157,13 +157,13 @@ _SLASH = LazyRegex(
 
 
 def in_cli_words(text: str) -> str:
-    """A handler's text with the commands it names as the command line has them, and without the marks round code."""
+    """A handler's text with slash commands replaced by their `clio` forms, and without marks around code."""
     text = without_marks(text).replace(SWITCH.strip(), "clio -r")
     return _SLASH.sub(lambda found: f"clio {_CALLED_OTHERWISE.get(found[1], found[1])}", text)
 
 
 class LightShell:
-    """What handlers may look at where no conversation runs. Its session has no id, no words and no file."""
+    """What handlers can use where no conversation runs. Its session has no id, no messages and no file."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
@@ -200,7 +200,7 @@ class LightShell:
 
     @property
     def spending(self) -> "Spending":
-        """As a conversation has it; nothing is spent here."""
+        """As a conversation has it; no model is asked here."""
         from clio.agent.spending import open_spending
 
         if self._spending is None:
@@ -228,7 +228,7 @@ class LightShell:
         raise needs_a_conversation()
 
     def close(self) -> None:
-        """Let go of what was opened."""
+        """Close what was opened."""
         if self._memory is not None:
             self._memory.close()
 
@@ -296,10 +296,10 @@ options that may stand anywhere before "--":
 
 
 def run(options: Options, loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
-    """Carry out one sub-command: its name, then its words. Returns 0; everything else is an error that is raised.
+    """Run one sub-command: its name, then its arguments. Returns 0; failures are raised.
 
     json: print the result's data as one JSON document, and never ask.
-    Raises UserError (exit 2), and other ClioErrors (exit 1) for what was right and failed all the same.
+    Raises UserError (exit 2) for wrong usage, and other ClioErrors (exit 1) for a correct call that failed.
     """
     shell = LightShell(loaded)
     try:
@@ -317,7 +317,7 @@ def run(options: Options, loaded: Loaded, words: Sequence[str], *, json: bool) -
 
 
 def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> FollowUp | None:
-    """Run the handler and what it asks for; what is still to be done once the result is shown."""
+    """Run the handler and its follow-ups; return a follow-up that comes after the printed result."""
     table, called = _table(words[0])
     command, argument = choose(table, join(words[1:]), called)
     result = command.handler(shell, argument)
@@ -364,7 +364,7 @@ async def _awaited(work: Callable[[], Awaitable[CommandResult]]) -> CommandResul
 
 
 def help_text(word: str, columns: int = 0) -> str:
-    """What `clio NAME --help` prints: every form of the sub-command, in so many columns, 0 for the terminal's."""
+    """What `clio NAME --help` prints: every form of the sub-command. columns: 0 for the terminal's width."""
     from shutil import get_terminal_size
     from textwrap import wrap
 
@@ -386,7 +386,7 @@ def help_text(word: str, columns: int = 0) -> str:
 
 
 def _table(word: str) -> tuple[Command, str]:
-    """The commands of a door, and what they begin with. The door exists."""
+    """The command behind an existing sub-command, and how its usage lines begin."""
     door = find_door(word)
     assert door is not None
     if door.name == SESSIONS.name:
@@ -418,7 +418,7 @@ def _show(result: CommandResult, *, aloud: bool) -> None:
 
 
 def _agreed(question: str, word: str, *, may_ask: bool) -> None:
-    """Raises UsageError where the person says no, or nobody can be asked. word: what alone is a yes, if any."""
+    """Raises UsageError where the user declines or cannot be asked. word: the only answer that means yes, if any."""
     answer = ask(f"{question} [{f'type {word}' if word else 'y/N'}] ") if may_ask else None
     if answer is None:
         raise UsageError(f"{question} Nobody can be asked here; add --yes")
@@ -427,7 +427,7 @@ def _agreed(question: str, word: str, *, may_ask: bool) -> None:
 
 
 def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
-    """What may come after a result that was shown. Returns the exit code."""
+    """Carry out a follow-up after the result is printed. Returns the exit code."""
     match step:
         case Prefill(text=text) if text.startswith(SWITCH):
             best = text.removeprefix(SWITCH)

@@ -22,7 +22,7 @@ Kind = Literal["allow_once", "allow_always", "reject_once"]
 
 
 class EditorDesk:
-    """Asks one question at a time of one session. session_id: set before the first."""
+    """Puts questions of one session to the user. session_id: set before the first question."""
 
     def __init__(self, make: UpdateMaker, outbox: Outbox, ask: Ask) -> None:
         self.make = make
@@ -40,9 +40,15 @@ class EditorDesk:
         shown: Shown | None = None,
         places: Sequence[Place] = (),
     ) -> str:
-        """The id of the option that was chosen; "" where the question was closed without an answer.
+        """Ask, and return the id of the chosen option; "" where the question was closed without an answer.
 
-        id: of the call it is about; a question about none gets an entry of its own.
+        Args:
+            title: the question.
+            options: id, label and kind of each option.
+            id: of the tool call the question is about; "" gives the question an entry of its own.
+            kind: of that call, such as "edit".
+            shown: what the call would do.
+            places: the files it is about.
         """
         own = not id
         id = id or f"question_{new_id()}"
@@ -73,7 +79,7 @@ class EditorApprover:
         self._editor_path = editor_path
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """The person's answer; a question that was closed is a no."""
+        """Ask the user; a question closed without an answer counts as no."""
         rule = request.verdict.rule
         options: list[tuple[str, str, Kind]] = [("once", "Allow once", "allow_once")]
         if rule is not None:
@@ -98,7 +104,7 @@ class EditorApprover:
                 return Answer(kind="no", reason="the question was closed without an answer")
 
     def _describe(self, request: ApprovalRequest) -> tuple[str, Shown, list[Place]]:
-        """The kind of call, what it would do, and to which files."""
+        """The kind of the call, what it would do, and the files it is about."""
         why = f"{spell_out_line(request.verdict.reason)} (risk: {request.verdict.risk})"
         match request.action:
             case ChangeFiles(changes=changes):
@@ -132,13 +138,13 @@ class EditorApprover:
 
 
 class EditorAsker:
-    """Puts the model's question to the person. Editors offer buttons and no field, so it needs options."""
+    """Puts the model's question to the user. Editors offer buttons but no text field, so it needs options."""
 
     def __init__(self, desk: EditorDesk) -> None:
         self._desk = desk
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """The chosen option; empty where none was.
+        """Ask, and return the chosen option; "" where none was chosen.
 
         Raises ToolFailed for a question without options.
         """

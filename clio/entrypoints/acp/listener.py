@@ -43,16 +43,16 @@ from clio.text.json_data import decode_json
 from clio.ui.safe_text import Cleaner, clean, clean_line
 
 CURRENT_CALL: ContextVar[str] = ContextVar("current_call", default="")
-"""The id of the call whose task this is; set as a call begins, so that calls side by side each see their own."""
+"""The id of the tool call that runs in this task; parallel calls each see their own."""
 _TAIL_CHARS = 4_000
 """Of a running command's output."""
 
 
 class Listener:
-    """Listens to one session's loop. `workspace`, `redact` and `session_id` are set before the first event.
+    """Sends one session's events to the editor. Set `workspace`, `redact` and `session_id` before the first event.
 
-    editor_path: a file's path as the editor knows it, whose folder may be a link. on_step: called after each step, with
-    what it was billed, and after each call that may have changed the list of work.
+    editor_path: a file's path as the editor knows it, whose folder may be a link. on_step: called after each step with
+    its billed usage, and with None after each call that may have changed the todo list.
     """
 
     def __init__(
@@ -80,20 +80,20 @@ class Listener:
         self._early: list[Event] = []
 
     def open(self, session_id: str) -> None:
-        """From now on there is a session to tell of; what was said before is told first."""
+        """Start sending to this session; events that came before are sent first."""
         self.session_id = session_id
         early, self._early = self._early, []
         for event in early:
             self.handle(event)
 
     def begin_turn(self) -> None:
-        """Forget the turn before."""
+        """Reset the state of the previous turn."""
         self.finished, self.last_reason = None, ""
         for kept in (self._calls, self._begun, self._shown, self._output):
             kept.clear()
 
     def handle(self, event: Event) -> None:
-        """Tell the editor of an event."""
+        """Send an event to the editor."""
         if not self.session_id:
             self._early.append(event)
             return
@@ -129,7 +129,7 @@ class Listener:
                 pass
 
     def note(self, text: str) -> None:
-        """A line of clio's own, apart from the answer."""
+        """Send a notice of clio's own as a quotation, set off from the answer."""
         lines = clean(text).strip().splitlines()
         if lines:
             self._end_streams()
@@ -137,11 +137,11 @@ class Listener:
             self._say("agent_message_chunk", f"\n\n{quoted}\n\n")
 
     def text(self, text: str) -> None:
-        """Markdown of clio's own, such as what a command gave."""
+        """Send Markdown of clio's own, such as the result of a command."""
         self._say("agent_message_chunk", clean(text))
 
     def places(self, name: str, arguments: object) -> list[Place]:
-        """The files a call names, with the line it begins at."""
+        """The file named in a call's arguments, with its first line."""
         if self.workspace is None or not isinstance(arguments, dict):
             return []
         given: dict[str, object] = arguments  # pyright: ignore[reportUnknownVariableType]
@@ -155,7 +155,7 @@ class Listener:
         return [Place(self._editor_path(resolved), line if isinstance(line, int) and line > 0 else None)]
 
     def changes(self, diff: str) -> tuple[list[Place], Shown]:
-        """The places and both sides of what a call has changed. diff: without secrets."""
+        """The changed locations and the texts before and after. diff: without secrets."""
         if self.workspace is None:
             return [], Shown()
         places: list[Place] = []
@@ -203,7 +203,7 @@ class Listener:
             self._on_step(None)
 
     def _result(self, message: ToolMessage) -> None:
-        """The whole of what the model reads is known now; a change is shown as a change."""
+        """Send the complete result, as the model reads it, unless the call already shows its change."""
         self._start(message.tool_call_id, message.name, message.name, "failed")
         if message.ok and message.tool_call_id in self._shown:
             return
@@ -232,12 +232,12 @@ class Listener:
 
 
 def fenced(text: str) -> str:
-    """The text as a block of code, whatever is in it; "" where there is nothing."""
+    """The text as a Markdown code block, with a fence longer than any in it; "" for a blank text."""
     return block(text.rstrip()) if text.strip() else ""
 
 
 def decoded(arguments: str) -> object:
-    """A call's arguments as values; as they were written where they are no JSON."""
+    """A call's arguments as JSON values; unchanged where they are not JSON."""
     try:
         return decode_json(arguments)
     except msgspec.DecodeError:

@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 
 PATIENCE_S = 5.0
-"""An editor that takes longer to say what it shows is not waited for; the file on disk counts."""
+"""How long to wait for the editor's text of a file; after that the file on disk is used."""
 Read = Callable[[str], Awaitable[str]]
-"""Asks the editor for the text it shows of a file; raises OSError where it does not say."""
+"""Asks the editor for the text of a file in its buffer; raises OSError where it refuses."""
 Write = Callable[[str, str], Awaitable[None]]
-"""Has the editor put a text into a file and save it; raises OSError where it does not."""
+"""Makes the editor write and save a text; raises OSError where it refuses."""
 
 
 class EditorFiles:
-    """What one session's editor shows of files. read, write: None where it offers none.
+    """Reads and saves files through the editor of one session. write: None where the editor offers none.
 
     editor_path: a file's path as the editor knows it.
     """
@@ -56,18 +56,18 @@ class EditorFiles:
         self._editor_path = editor_path
         self._loop = asyncio.get_running_loop()
         self._begun = time.time()
-        self._agreed: dict[Path, bytes] = {}  # what stood on disk when the editor showed the same
+        self._agreed: dict[Path, bytes] = {}  # hash of the text on disk when the editor showed the same
 
     @property
     def can_save(self) -> bool:
-        """Whether the editor saves a file when asked to."""
+        """Whether the editor can save files for clio."""
         return self._write is not None
 
     def text(self, path: Path, disk: str) -> str | None:
-        """What the editor shows and has not saved; None where nothing is, or it does not say.
+        """The editor's unsaved text of a file; None where nothing is unsaved, or the editor does not answer.
 
-        An editor may also show less than is on disk, because it has not looked since a command changed the file. So
-        what it shows counts only while the file is as it was when both agreed, or older than this session.
+        An editor's buffer may also be older than the file, when a command changed the file since. So the buffer
+        counts only while the file is as it was when both agreed, or is older than this session.
         """
         shown = self._shown(path) if self._workspace.contains(path) else None
         if shown is None:
@@ -91,11 +91,11 @@ class EditorFiles:
         except (TimeoutError, CancelledError):
             asked.cancel()
             return None
-        except (OSError, ValueError):  # it does not know the file, or has gone: what is on disk counts
+        except (OSError, ValueError):  # the editor does not know the file, or is gone: the file on disk is used
             return None
 
     async def save_before(self, action: ChangeFiles) -> None:
-        """Have the editor save what is not saved of these files, so that undo comes back to it.
+        """Make the editor save its unsaved text of these files, so that undo restores it.
 
         Raises ToolFailed where it does not.
         """
@@ -126,10 +126,13 @@ T = TypeVar("T")
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """What an editor asks for. folder: absolute, there, and written as the editor writes it.
+    """What an editor asks for when it opens a session.
 
-    session_id: of a stored conversation; None for a new one. servers: of MCP, handed over in the protocol's types.
-    reads, writes: whether it tells what it shows of a file, and saves one.
+    Attributes:
+        folder: an existing absolute path, written as the editor writes it.
+        session_id: of a stored session; None for a new one.
+        servers: the editor's MCP servers, in the protocol's types.
+        reads, writes: whether the editor lets clio read its buffers, and save files.
     """
 
     folder: Path
@@ -140,9 +143,10 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 def _open_stored(app: App, session_id: str) -> None:
-    """Go on with a stored session, or begin one under an id that was given out and never prompted. Raises ClioError.
+    """Open a stored session, or a new one under an id that clio gave out and that was never prompted.
 
-    Nothing of a session is on disk before its first message, so the id itself must tell that clio made it.
+    A session is not on disk before its first message, so the id itself must show that clio made it.
+    Raises ClioError.
     """
     try:
         app.open_session(session_id)
@@ -155,7 +159,7 @@ def _open_stored(app: App, session_id: str) -> None:
 async def open_session(
     offer: Offer, options: Options, env: Mapping[str, str], make: UpdateMaker, outbox: Outbox, client: "Client"
 ) -> EditorSession:
-    """A conversation that is ready for its first prompt.
+    """Open a session that is ready for its first prompt.
 
     Raises ConfigError and UsageError for its configuration, SessionNotFound, SessionLocked, StorageError, OSError.
     """
@@ -200,7 +204,7 @@ async def open_session(
 
 
 class _Paths:
-    """An editor may know the folder by a link; clio knows it with links resolved."""
+    """Maps resolved paths to the editor's, which may reach the folder through a link."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -226,7 +230,7 @@ def _read_open_files(app: App, offer: Offer, paths: _Paths, client: "Client") ->
 
 
 async def _asked(answer: Awaitable[T]) -> T:
-    """The editor's answer; its refusal as an OSError."""
+    """Await the editor's answer; raise its refusal as OSError."""
     from acp import RequestError
 
     try:
@@ -236,9 +240,9 @@ async def _asked(answer: Awaitable[T]) -> T:
 
 
 def _with_servers(loaded: Loaded, handed: Sequence[Any]) -> tuple[Loaded, list[str]]:
-    """The configuration with the MCP servers the editor hands over, and the names of those clio cannot reach.
+    """Add the editor's MCP servers to the configuration; also return the names of those clio cannot reach.
 
-    A server of the same name in a file counts. What the editor hands over is the person's own setting.
+    A configured server of the same name takes precedence. Servers from the editor count as the user's own settings.
     """
     known = {server.name for server in loaded.servers}
     servers = list(loaded.servers)
@@ -254,7 +258,7 @@ def _with_servers(loaded: Loaded, handed: Sequence[Any]) -> tuple[Loaded, list[s
 
 
 def _server(one: Any) -> Server | None:
-    """A server as clio has it; None for one that only the editor itself can reach."""
+    """An editor's MCP server as clio's own type; None for a kind that only the editor can reach."""
     kind = getattr(one, "type", "stdio")
     if kind == "stdio":
         env = {variable.name: variable.value for variable in one.env or ()}
@@ -268,7 +272,7 @@ def _server(one: Any) -> Server | None:
 
 
 def _to_know(loaded: Loaded, refused: Sequence[str]) -> list[str]:
-    """What a person should know before their first words."""
+    """Notices to show before the first prompt."""
     sentences = start_notes(loaded)
     if loaded.config.incognito and not loaded.is_closed:
         sentences.append("incognito: nothing is written and nothing is remembered")
@@ -278,7 +282,7 @@ def _to_know(loaded: Loaded, refused: Sequence[str]) -> list[str]:
 
 
 def _warm_up(app: App) -> None:
-    """Import what the first turn needs and bring the index up to date, while the person types."""
+    """Import what the first turn needs and update the index, while the user types."""
 
     def warm() -> None:
         from clio.providers.http_provider import HttpProvider

@@ -32,14 +32,14 @@ _LINES = LazyRegex(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class EditorShelf(Shelf):
-    """A shelf on which texts can be put that the editor attached to a message."""
+    """A shelf that also holds texts the editor attached to a message."""
 
     def __init__(self) -> None:
         super().__init__()
         self._attached: list[Fragment] = []
 
     def attach(self, name: str, text: str) -> None:
-        """Put a text before the next message."""
+        """Attach a text to the next message, truncated to MAX_ATTACHED_CHARS."""
         shown = cut_text(text, MAX_ATTACHED_CHARS, "read the file for all of it")
         self._attached.append(
             Fragment(
@@ -52,15 +52,15 @@ class EditorShelf(Shelf):
         )
 
     def take_offered(self) -> list[Fragment]:
-        """What waits, oldest first; it then waits no more."""
+        """Remove and return everything on the shelf, oldest first."""
         taken, self._attached = self._attached, []
         return [*super().take_offered(), *taken]
 
 
 def read_blocks(blocks: "list[Block]", shelf: EditorShelf) -> str:
-    """The words of a prompt; what else is in it is named in them and put on the shelf.
+    """The text of a prompt; images and attachments go on the shelf, and the text names them.
 
-    Raises UsageError for a prompt that says nothing, and for what cannot be taken: sound, other binary data.
+    Raises UsageError for an empty prompt, and for audio and other binary data.
     """
     words = ""
     for block in blocks:
@@ -92,7 +92,7 @@ def _words(block: "Block", shelf: EditorShelf) -> str:
 
 
 def named(uri: str, title: str) -> str:
-    """What a link is called in the words: a file as a mention, which clio then reads; anything else by its address."""
+    """How the text names a link: a file as a mention, which clio then reads; anything else by its address."""
     path, lines = _file(uri)
     if path:
         return write_mention(path) + lines
@@ -100,13 +100,13 @@ def named(uri: str, title: str) -> str:
 
 
 def _called(uri: str) -> str:
-    """The name of an attached text."""
+    """The name under which a text is attached."""
     path, lines = _file(uri)
     return f"{Path(path).name}{lines}" if path else uri
 
 
 def _file(uri: str) -> tuple[str, str]:
-    """The path of a file's address, and its range as a mention has it; "" where it is none."""
+    """The path and the line range, as in a mention, of a file URI; empty strings for any other address."""
     parts = urlsplit(uri)
     if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
         return "", ""

@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 
 MAX_LINE_BYTES = 64_000_000
-"""A longer line is refused; pictures come within a line."""
+"""A longer line is refused; images are part of a line."""
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 _Waiting = tuple[bytes, "asyncio.Future[None]"]
 
 
 class StdioTransport:
-    """Messages by the line. Made and used on the event loop's thread; takes standard input and output over at once.
+    """Reads and writes one JSON message per line; takes over standard input and output when it is made.
 
-    What is no message is answered with an error, as JSON-RPC has it, and the next line is read.
+    Make and use it on the event loop's thread. A line that is not a message is answered with a JSON-RPC error.
     """
 
     def __init__(self) -> None:
@@ -56,20 +56,20 @@ class StdioTransport:
         self._writer.start()
 
     async def receive(self) -> dict[str, Any] | None:
-        """The next message; None where the editor has closed its end."""
+        """Wait for the next message; None where the editor has closed its end."""
         return await self._incoming.get()
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message. Returns when it is written; messages keep the order of the calls.
+        """Write a message and wait until it is written; messages keep the order of the calls.
 
-        Raises ConnectionError where nobody reads any more.
+        Raises ConnectionError where the editor has closed its end.
         """
         written = self._loop.create_future()
         self._outgoing.put((_encode(message), written))
         await written
 
     async def close(self) -> None:
-        """Write what waits, and no more."""
+        """Write the queued messages, and stop."""
         self._outgoing.put(None)
         await asyncio.to_thread(self._writer.join, 1.0)
 
@@ -115,7 +115,7 @@ class StdioTransport:
                     sink.flush()
             except OSError as error:
                 broken = error
-                self._tell(self._incoming.put_nowait, None)  # who does not read has gone
+                self._tell(self._incoming.put_nowait, None)  # an editor that does not read is gone
             self._tell(_settle, written, broken)
 
     def _tell(self, act: Any, *arguments: Any) -> None:
@@ -124,7 +124,7 @@ class StdioTransport:
 
 
 def take_over() -> tuple[int, BinaryIO]:
-    """The real standard input and output, which from now on nobody else reads or writes by accident."""
+    """Return the real standard input and output; others then read nothing and write to standard error."""
     source = os.dup(sys.stdin.fileno())
     sys.stdout.flush()
     sink = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
@@ -136,7 +136,7 @@ def take_over() -> tuple[int, BinaryIO]:
 
 
 def _some(source: int) -> bytes:
-    """The next bytes; none at the end, or where it is closed under our hands."""
+    """The next bytes; none at the end of the input, or where it was closed meanwhile."""
     try:
         return os.read(source, 1 << 16)
     except OSError:
@@ -144,7 +144,7 @@ def _some(source: int) -> bytes:
 
 
 def _encode(message: dict[str, Any]) -> bytes:
-    """One line. What JSON cannot say, such as an error among an error's data, is said as text."""
+    """Encode a message as one line; values that JSON has no type for become text."""
     return json.dumps(message, separators=(",", ":"), default=str).encode() + b"\n"
 
 
@@ -155,7 +155,7 @@ def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
         written.set_result(None)
     else:
         written.set_exception(ConnectionError("the editor does not read any more"))
-        written.exception()  # nobody may be waiting for it
+        written.exception()  # marks it as retrieved: possibly nothing awaits it
 
 
 PAGE = 50
@@ -168,7 +168,7 @@ T = TypeVar("T")
 def answered(
     method: Callable[Concatenate["AcpAgent", P], Awaitable[T]],
 ) -> Callable[Concatenate["AcpAgent", P], Awaitable[T]]:
-    """What clio raises on purpose becomes the protocol's error, with its sentence."""
+    """Turn the errors of a method into the protocol's errors, with their messages."""
 
     @wraps(method)
     async def answer(self: "AcpAgent", *args: P.args, **kwargs: P.kwargs) -> T:
@@ -182,7 +182,7 @@ def answered(
             raise RequestError(_INVALID_PARAMS, str(error)) from error
         except (ClioError, OSError) as error:
             raise RequestError(_INTERNAL, str(error)) from error
-        except Exception as error:  # the outermost door: one conversation's bug must not end the others
+        except Exception as error:  # outermost boundary: a bug in one conversation must not end the others
             logging.getLogger(__name__).exception("bug")
             cause = " ".join(str(error).split())[:300]
             hint = "start clio acp with --debug to see where"
@@ -192,7 +192,7 @@ def answered(
 
 
 class AcpAgent:
-    """All sessions of one editor. options: the flags `clio acp` was started with; they count in every session."""
+    """All sessions of one editor. options: the flags of `clio acp`, which apply to every session."""
 
     def __init__(self, options: Options, env: Mapping[str, str]) -> None:
         from acp import schema
@@ -207,7 +207,7 @@ class AcpAgent:
         self._outbox: Outbox | None = None
 
     def on_connect(self, conn: "Client") -> None:
-        """The editor is there."""
+        """The editor has connected."""
         self._client = conn
         self._outbox = Outbox(conn.session_update, self._make.said)
 
@@ -225,7 +225,7 @@ class AcpAgent:
         client_info: "schema.Implementation | None" = None,
         **more: Any,
     ) -> "schema.InitializeResponse":
-        """What clio can do, and what the editor can."""
+        """Exchange capabilities."""
         from acp import PROTOCOL_VERSION
 
         schema = self._schema
@@ -252,16 +252,16 @@ class AcpAgent:
     async def new_session(
         self, cwd: str, mcp_servers: list[Any] | None = None, **more: Any
     ) -> "schema.NewSessionResponse":
-        """A conversation in the project this folder is in."""
+        """Open a new session in the project of this folder."""
         session = await self._open(cwd, None, mcp_servers)
-        asyncio.get_running_loop().call_soon(session.begin)  # behind the answer, which names the session
+        asyncio.get_running_loop().call_soon(session.begin)  # after the response, which names the session
         return self._schema.NewSessionResponse(session_id=session.id, modes=self._make.modes(session.mode))
 
     @answered
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **more: Any
     ) -> "schema.LoadSessionResponse":
-        """Go on with a stored conversation, which is told again first."""
+        """Open a stored session and send its whole conversation again."""
         session = self._sessions.get(session_id) or await self._open(cwd, session_id, mcp_servers)
         session.replay()
         session.begin()
@@ -273,7 +273,7 @@ class AcpAgent:
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: list[Any] | None = None, **more: Any
     ) -> "schema.ResumeSessionResponse":
-        """Go on with a stored conversation that the editor still shows."""
+        """Open a stored session whose conversation the editor still shows."""
         session = self._sessions.get(session_id) or await self._open(cwd, session_id, mcp_servers)
         asyncio.get_running_loop().call_soon(session.begin)
         return self._schema.ResumeSessionResponse(modes=self._make.modes(session.mode))
@@ -282,7 +282,7 @@ class AcpAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **more: Any
     ) -> "schema.ListSessionsResponse":
-        """The conversations of a project, the last changed first; without a folder, of the one clio was started in."""
+        """The sessions of a project, the last changed first; without `cwd`, of the folder clio was started in."""
         folder = _folder(cwd) if cwd else self._options.cwd
         place = project_folder(folder, clio_home=clio_home(self._env), user_home=user_home(self._env))
         store = SessionStore(place / ".clio" / "sessions", own=OwnSessions(place, clio_home(self._env)))
@@ -303,7 +303,7 @@ class AcpAgent:
 
     @answered
     async def close_session(self, session_id: str, **more: Any) -> "schema.CloseSessionResponse":
-        """End a conversation; it stays on disk."""
+        """Close a session; it stays on disk."""
         session = self._find(session_id)
         del self._sessions[session_id]
         await session.close()
@@ -311,7 +311,7 @@ class AcpAgent:
 
     @answered
     async def set_session_mode(self, session_id: str, mode_id: str, **more: Any) -> "schema.SetSessionModeResponse":
-        """Decide anew who says yes to writes and commands; it counts from the next call on."""
+        """Change the approval mode, from the next tool call on."""
         session = self._find(session_id)
         for mode in MODES:
             if mode == mode_id:
@@ -321,13 +321,13 @@ class AcpAgent:
 
     @answered
     async def prompt(self, session_id: str, prompt: list[Any], **more: Any) -> "schema.PromptResponse":
-        """A turn, or a slash command."""
+        """Run a turn or a slash command."""
         session = self._find(session_id)
         task = session.start(read_blocks(prompt, session.shelf))
         return self._schema.PromptResponse(stop_reason=await session.wait(task))
 
     async def cancel(self, session_id: str, **more: Any) -> None:
-        """Stop the turn of a session, and everything it has started."""
+        """Stop the running turn of a session, and everything it started."""
         if session := self._sessions.get(session_id):
             session.cancel()
 
@@ -353,7 +353,7 @@ class AcpAgent:
 
 
 def _folder(cwd: str) -> Path:
-    """Raises UsageError for what is no folder."""
+    """The folder as a path. Raises UsageError unless it is an absolute path of an existing folder."""
     path = Path(cwd)
     if not path.is_absolute():
         raise UsageError(f"cwd must be an absolute path, not {cwd!r}")
@@ -373,7 +373,7 @@ def _title(info: SessionInfo) -> str | None:
 
 
 def _moment(seconds: float) -> str | None:
-    """A time in the form of ISO 8601; None for what a damaged file has in its place."""
+    """A time as ISO 8601; None for a value from a damaged file."""
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (OverflowError, ValueError, OSError):
@@ -397,7 +397,7 @@ It needs the extra acp: pip install '.[acp]' in the folder of clio's source
 
 
 def run(options: Options) -> int:
-    """Serve until the editor closes its end; returns the exit code. Raises ClioError where the SDK is not installed."""
+    """Serve until the editor closes its end; return the exit code. Raises ClioError where the SDK is not installed."""
     try:
         import acp
     except ImportError:
@@ -425,7 +425,7 @@ async def _serve(options: Options) -> int:
     def end(number: int) -> None:
         nonlocal ended_by
         ended_by = ended_by or number
-        listening.cancel()  # closing, which may have begun, is not cut short
+        listening.cancel()  # cancels only the listening; closing, which may have begun, goes on
 
     on_end(end)
     try:

@@ -59,14 +59,14 @@ _BAR_WIDTH = 60
 
 
 def offered(shell: Shell) -> Iterator[tuple[str, str, str]]:
-    """The commands that work in an editor: name, what it does, and a hint at what it takes."""
+    """The commands that work in an editor: name, summary, and a hint on the argument."""
     for command in (*COMMANDS, *added(shell)):
         if command.name not in _TERMINAL_ONLY:
             yield command.name, command.summary, command.argument or " | ".join(sub.name for sub in command.subcommands)
 
 
 def markdown(result: CommandResult) -> str:
-    """A result in the order a conversation shows it."""
+    """A command's result as Markdown, in the order in which a conversation shows it."""
     parts: list[str] = []
     if result.bar is not None:
         rows = ["".join(piece for piece, _ in row) for row in bar_rows(result.bar, _BAR_WIDTH)]
@@ -94,11 +94,11 @@ def _cell(text: str) -> str:
 
 
 Places = Callable[[str, object], list[Place]]
-"""The files a call of that name with these arguments is about."""
+"""Finds the files that a call with this name and these arguments is about."""
 
 
 def replay(messages: Sequence[Message], make: UpdateMaker, places: Places, put: Callable[[Any], None]) -> None:
-    """Hand everything a person saw of a conversation to `put`, oldest first; calls come with their results."""
+    """Pass everything the user saw of a conversation to `put`, oldest first; calls come with their results."""
     calls: dict[str, ToolCall] = {}
     for message in messages:
         match message:
@@ -113,7 +113,7 @@ def replay(messages: Sequence[Message], make: UpdateMaker, places: Places, put: 
             case ToolMessage():
                 _call(message, calls.get(message.tool_call_id), make, places, put)
             case _:
-                pass  # what clio itself said to keep the conversation going was not seen
+                pass  # messages of clio's own to the model were not shown
 
 
 def _call(
@@ -132,7 +132,7 @@ def _call(
 
 
 def _changed(result: ToolMessage, given: object) -> Sides | None:
-    """What an edit changed, as far as the call itself says it."""
+    """The texts before and after an edit, as far as the call's arguments contain them."""
     if not result.ok or not isinstance(given, dict):
         return None
     arguments = cast(dict[str, object], given)
@@ -153,9 +153,9 @@ _IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and give t
 
 
 class EditorSession:
-    """A running conversation. `id` is that of clio's session, so it opens in a terminal too.
+    """A running session. `id` is that of clio's stored session, so it can be opened in a terminal too.
 
-    One prompt runs at a time; what is said meanwhile steers it. shelf: for what comes with a prompt beside its words.
+    One prompt runs at a time; prompts that come meanwhile steer it. shelf: images and attachments of the prompt.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class EditorSession:
 
     @property
     def mode(self) -> ApprovalMode:
-        """Who decides about writes and commands."""
+        """The approval mode."""
         return self.app.policy.mode
 
     @property
@@ -191,21 +191,21 @@ class EditorSession:
         return self._task is not None and not self._task.done()
 
     def begin(self) -> None:
-        """Tell the editor, which knows the session now, what there is to know at its start."""
+        """Send commands, notices and state once the editor knows the session's id."""
         self._told.pop("commands", None)
         self._tell_commands()
         self._listener.open(self.id)
         self.tell()
 
     def replay(self) -> None:
-        """Tell the whole conversation again."""
+        """Send the whole conversation again."""
         replay(self.app.session.messages, self._make, self._listener.places, self._put)
         self._told["plan"] = ()
 
     def start(self, words: str) -> "asyncio.Task[Stop]":
-        """Begin to answer a prompt, or hand it to the turn that runs; the task ends with that turn.
+        """Start a turn for a prompt, or pass it to the running turn; the task ends with that turn.
 
-        Nothing is waited for here, so a cancellation that comes right behind finds the task.
+        Nothing is awaited here, so a cancellation that follows at once finds the task.
         """
         if self.running and self._task is not None:
             if is_command(words):
@@ -218,7 +218,7 @@ class EditorSession:
         return self._task
 
     async def wait(self, task: "asyncio.Task[Stop]") -> Stop:
-        """How a prompt ended. Cancelling the caller stops the turn first. Raises ClioError where the turn failed."""
+        """Wait for a prompt's end. Cancelling the caller stops the turn first. Raises ClioError where it failed."""
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
@@ -229,23 +229,23 @@ class EditorSession:
         return "cancelled" if task.cancelled() else task.result()
 
     def cancel(self) -> None:
-        """Stop what runs; nothing where nothing does, or where it has just been asked to stop."""
+        """Stop the running turn; do nothing where none runs, or where it was asked to stop a moment ago."""
         if self.running and self._task is not None and self._stop.passes():
             self._task.cancel()
 
     def set_mode(self, mode: ApprovalMode) -> None:
-        """Decide anew who says yes, because the editor says so."""
+        """Change the approval mode at the editor's request."""
         self.app.planning.set_mode(mode)
         self._told["mode"] = mode
 
     def heard_step(self, usage: Usage | None) -> None:
-        """A step has ended, or the list of work may be another one."""
+        """A step has ended, or the todo list may have changed: send what changed."""
         if usage is not None and usage.prompt_tokens:
             self._usage = usage
         self.tell()
 
     def tell(self) -> None:
-        """Tell what has changed of all that stands beside the conversation."""
+        """Send what has changed: approval mode, plan, title, and usage."""
         app, session = self.app, self.app.session
         self._tell("mode", self.mode, lambda: self._make.mode(self.mode))
         self._tell("plan", session.todos, lambda: self._make.plan(session.todos))
@@ -260,7 +260,7 @@ class EditorSession:
             self._tell("usage", full, lambda: self._make.usage(*full))
 
     async def close(self) -> None:
-        """Stop what runs and close everything."""
+        """Stop the running turn and close the app."""
         if self.running and self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
@@ -273,12 +273,12 @@ class EditorSession:
                 stop = await self._turn(following)
             return stop
         finally:
-            self.app.mailbox.take_all()  # what came too late for a turn that did not end well is not sent
+            self.app.mailbox.take_all()  # steering texts that came too late for a failed turn are dropped
             self.tell()
             self._tell_commands()
 
     async def _turn(self, words: str, make: MakeMeaning | None = None) -> Stop:
-        """One turn. make: finds out what the words stand for. Raises ClioError where it failed."""
+        """Run one turn. make: expands a custom command. Raises ClioError where the turn failed."""
         self._listener.begin_turn()
         finished = await self.app.run_turn(words, make)
         self.tell()
@@ -296,13 +296,13 @@ class EditorSession:
                 raise ClioError(finished.error)
 
     async def _following(self) -> str:
-        """What the next turn begins with: words that came too late for this one, or an approved plan."""
+        """The text of the next turn: steering texts that came too late, or an approved plan; "" for none."""
         if late := self.app.mailbox.take_all():
             return "\n\n".join(late)
         return await self._review() if self.app.planning.proposed else ""
 
     async def _review(self) -> str:
-        """Put the list before the person; the words the next turn begins with, "" for none."""
+        """Let the user review the plan; return the text of the next turn, "" for none."""
         planning = self.app.planning
         modes = dict.fromkeys((planning.before, "ask", "edits"))
         options: list[tuple[str, str, Kind]] = [(mode, f"Carry it out, mode {mode}", "allow_once") for mode in modes]
@@ -318,7 +318,7 @@ class EditorSession:
         return ""
 
     def _look(self, line: str) -> None:
-        """Carry out a command that only looks, beside the running turn."""
+        """Run a read-only command while a turn runs."""
         result = run_command(self.app, line)
         if result.follow_up is not None:
             self._listener.note(f"{line.split()[0]} has to wait; give it again when this turn is done")
@@ -373,7 +373,7 @@ class EditorSession:
             case Prefill(text=text):
                 listener.text(f"Next: `{text}`")
             case Choose():
-                pass  # the table has been shown, and says how to choose
+                pass  # the result's table says how to choose
             case NewSession() | SwitchSession():
                 listener.text("Sessions are opened in the editor: by its list of threads, or by a new one.")
             case _:
@@ -388,7 +388,7 @@ class EditorSession:
         return await self._command(then) if await self._desk.choose(question, options) == "yes" else "end_turn"
 
     async def _work(self, step: LongWork) -> CommandResult:
-        """Carry out what takes long, as a call that tells how far it is; cancelling it keeps what is done by then."""
+        """Run long work, shown as a tool call with progress; cancelling keeps what is done by then."""
         stopped, id = threading.Event(), f"work_{new_id()}"
         self._put(self._make.call_started(id, "", step.label, status="in_progress"))
 
@@ -409,7 +409,7 @@ class EditorSession:
             self._listener.text(f"\n\n{text}\n\n")
 
     def _tell_commands(self) -> None:
-        """Files and MCP servers may have brought new ones."""
+        """Send the command list if files or MCP servers changed it."""
         rows = tuple(offered(self.app))
         self._tell("commands", rows, lambda: self._make.commands(rows))
 

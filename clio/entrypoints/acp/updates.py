@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 MAX_WHOLE_CHARS = 400_000
-"""Of a file that is shown whole; of a larger one the changed places are."""
+"""A larger file is not sent whole: only its changed places are."""
 _HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\ No newline at end of file"
 NOTHING = "/dev/null"
 
 
 class Hunk(Struct, frozen=True, kw_only=True):
-    """One changed place: the lines on both sides with their newlines, and the first line's number in the new text."""
+    """One hunk: old and new lines with their newlines, and the number of the first line in the new text."""
 
     first: int
     old: tuple[str, ...]
@@ -42,7 +42,7 @@ class Hunk(Struct, frozen=True, kw_only=True):
 
 
 class FilePatch(Struct, frozen=True, kw_only=True):
-    """The changes of one file, under the names the diff gives it; NOTHING for a file that is new or gone."""
+    """The changes of one file. A name is NOTHING where the file is new or deleted."""
 
     old_name: str
     new_name: str
@@ -50,12 +50,12 @@ class FilePatch(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """What the file is called now, or was."""
+        """The file's name; its old one if it was deleted."""
         return self.old_name if self.new_name == NOTHING else self.new_name
 
 
 class Sides(Struct, frozen=True, kw_only=True):
-    """What stands beside each other. old: None for a new file. line: the first one that changed, from 1."""
+    """The text before and after. old: None for a new file. line: the first changed line, from 1."""
 
     old: str | None
     new: str
@@ -63,7 +63,7 @@ class Sides(Struct, frozen=True, kw_only=True):
 
 
 def read_patches(diff: str) -> list[FilePatch]:
-    """The files of a diff in clio's own form, in order."""
+    """Parse a diff in clio's own format, file by file."""
     patches: list[FilePatch] = []
     rows = diff.split("\n")
     at = 0
@@ -81,7 +81,7 @@ def read_patches(diff: str) -> list[FilePatch]:
 
 
 def sides(patch: FilePatch, now: str | None) -> Iterator[Sides]:
-    """Both texts of a file: whole where `now`, its text after the change, is given and fits; else place by place."""
+    """Both texts of a file: whole if `now`, its text after the change, is given and fits; else hunk by hunk."""
     if patch.old_name == NOTHING or patch.new_name == NOTHING:
         old = "".join(line for hunk in patch.hunks for line in hunk.old)
         new = "".join(line for hunk in patch.hunks for line in hunk.new)
@@ -96,7 +96,7 @@ def sides(patch: FilePatch, now: str | None) -> Iterator[Sides]:
 
 
 def text_now(read: Callable[[], bytes]) -> str | None:
-    """A file's text for `sides`; None where it is none, or not there."""
+    """The text of a file for `sides`; None where it is missing, not UTF-8, too large, or has carriage returns."""
     try:
         data = read()
         return data.decode("utf-8") if len(data) <= MAX_WHOLE_CHARS and b"\r" not in data else None
@@ -127,7 +127,7 @@ def _drop_newline(mark: str, old: list[str], new: list[str]) -> None:
 
 
 def _unpatched(hunks: Sequence[Hunk], now: str) -> str | None:
-    """The text before the hunks were applied; None where they do not fit."""
+    """The text before the hunks were applied; None where they do not match it."""
     lines = text_lines(now)
     for hunk in reversed(hunks):
         start = hunk.first - 1 if hunk.new else hunk.first
@@ -138,7 +138,7 @@ def _unpatched(hunks: Sequence[Hunk], now: str) -> str | None:
 
 
 def _changed_line(hunks: Sequence[Hunk]) -> int:
-    """Where the first difference is, in the new text."""
+    """The number of the first changed line in the new text."""
     if not hunks:
         return 1
     hunk = hunks[0]
@@ -179,31 +179,31 @@ MODE_NAMES = {"ask": "Ask", "edits": "Edits run", "all": "All run", "plan": "Pla
 
 
 class Said(Struct):
-    """Words on their way: more of them join those that wait."""
+    """A piece of text; consecutive pieces of one kind are joined while they wait."""
 
     voice: Voice
     text: str
 
 
 class Place(Struct, frozen=True):
-    """Where in a file; a line from 1, None for the whole."""
+    """A location in a file. line: from 1; None for the whole file."""
 
     path: str
     line: int | None = None
 
 
 class Shown(Struct, frozen=True, kw_only=True):
-    """What a call shows: Markdown, and the two sides of what it changes, each under its path."""
+    """The content of a call: Markdown, and the texts before and after each change, under the file's path."""
 
     text: str = ""
     changes: tuple[tuple[str, Sides], ...] = ()
 
 
 class UpdateMaker:
-    """Makes the protocol's values. One for the whole process: the schema takes most of a second to import.
+    """Makes values of the protocol's types. One per process: the schema takes most of a second to import.
 
-    Whatever words are given come out without control sequences: some editors are terminals. Paths, ids and both sides
-    of a change are exact.
+    Control sequences are removed from all texts, because some editors run in a terminal. Paths, ids and the texts of a
+    change are exact.
     """
 
     def __init__(self) -> None:
@@ -212,7 +212,7 @@ class UpdateMaker:
         self._schema = schema
 
     def said(self, voice: Voice, text: str) -> Any:
-        """A piece of what somebody says."""
+        """A chunk of the user's or the agent's text."""
         schema = self._schema
         makers = {
             "agent_message_chunk": schema.AgentMessageChunk,
@@ -224,7 +224,7 @@ class UpdateMaker:
     def call_started(
         self, id: str, name: str, title: str, *, status: Stand, places: Sequence[Place] = (), given: object = None
     ) -> Any:
-        """A call of a tool. given: its arguments."""
+        """A tool call begins. given: its arguments."""
         return self._schema.ToolCallStart(
             session_update="tool_call",
             tool_call_id=id,
@@ -238,7 +238,7 @@ class UpdateMaker:
     def call_news(
         self, id: str, *, status: Stand | None = None, shown: Shown | None = None, places: Sequence[Place] = ()
     ) -> Any:
-        """News of a call; what is shown takes the place of what was."""
+        """A tool call has changed; new content replaces the old."""
         return self._schema.ToolCallProgress(
             session_update="tool_call_update",
             tool_call_id=id,
@@ -248,7 +248,7 @@ class UpdateMaker:
         )
 
     def question(self, id: str, title: str, kind: str, shown: Shown, places: Sequence[Place] = ()) -> "ToolCallUpdate":
-        """The call a permission is asked for."""
+        """The tool call that a permission request is about."""
         return self._schema.ToolCallUpdate(
             tool_call_id=id,
             title=clean_line(title),
@@ -261,11 +261,11 @@ class UpdateMaker:
     def option(
         self, id: str, name: str, kind: Literal["allow_once", "allow_always", "reject_once"]
     ) -> "PermissionOption":
-        """One answer to choose."""
+        """One option of a permission request."""
         return self._schema.PermissionOption(option_id=id, name=clean_line(name), kind=kind)
 
     def plan(self, todos: Iterable[Todo]) -> Any:
-        """The list of work."""
+        """The todo list as the editor's plan."""
         schema = self._schema
         entries = [
             schema.PlanEntry(
@@ -280,17 +280,17 @@ class UpdateMaker:
         return schema.AgentPlanUpdate(session_update="plan", entries=entries)
 
     def mode(self, mode: str) -> Any:
-        """The approval mode is another one now."""
+        """The approval mode has changed."""
         return self._schema.CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode)
 
     def modes(self, current: str) -> "SessionModeState":
-        """All approval modes, and the one that is on."""
+        """All approval modes, and the current one."""
         schema = self._schema
         offered = [schema.SessionMode(id=mode, name=MODE_NAMES[mode], description=what) for mode, what in MODES.items()]
         return schema.SessionModeState(current_mode_id=current, available_modes=offered)
 
     def commands(self, rows: Iterable[tuple[str, str, str]]) -> "AvailableCommandsUpdate":
-        """The slash commands: name, what it does, a hint at what it takes."""
+        """The slash commands: name, summary, and a hint on the argument."""
         schema = self._schema
         made: list[AvailableCommand] = []
         for name, what, hint in ((name, clean_line(what), clean_line(hint)) for name, what, hint in rows):
@@ -299,11 +299,11 @@ class UpdateMaker:
         return schema.AvailableCommandsUpdate(session_update="available_commands_update", available_commands=made)
 
     def titled(self, title: str) -> Any:
-        """What the session is called in a list."""
+        """The session's title has changed."""
         return self._schema.SessionInfoUpdate(session_update="session_info_update", title=clean_line(title))
 
     def usage(self, used: int, size: int, dollars: float | None) -> Any:
-        """How full the window is, in tokens, and what the session has cost so far."""
+        """The tokens in the window, its size, and the cost of the session so far."""
         schema = self._schema
         cost = schema.Cost(amount=dollars, currency="USD") if dollars is not None else None
         return schema.UsageUpdate(session_update="usage_update", used=used, size=size, cost=cost)
@@ -323,7 +323,7 @@ class UpdateMaker:
 
 
 def spelled_out(value: object) -> object:
-    """A JSON value with every control character in its texts spelled out."""
+    """Spell out every control character in the texts of a JSON value."""
     match value:
         case str():
             return visible(value)
@@ -336,13 +336,13 @@ def spelled_out(value: object) -> object:
 
 
 Send = Callable[[str, Any], Awaitable[None]]
-"""Sends one update of a session; raises ConnectionError where nobody is there any more."""
+"""Sends one update of a session; raises ConnectionError where the editor is gone."""
 
 
 class Outbox:
-    """All updates of all sessions, sent one after the other. Words that wait are joined, so a slow reader gets fewer.
+    """The queue of all sessions' updates, sent in order. Waiting text is joined, so a slow editor gets fewer updates.
 
-    May be put into from any thread.
+    `put` may be called from any thread.
     """
 
     def __init__(self, send: Send, said: Callable[[Voice, str], Any]) -> None:
@@ -357,18 +357,18 @@ class Outbox:
         self._pump = asyncio.create_task(self._run())
 
     def put(self, session_id: str, update: Any, *, key: str = "") -> None:
-        """Send an update, or `Said`. key: it takes the place of one that still waits under the same key."""
+        """Queue an update, or `Said`. key: replaces the last update if it still waits and has the same key."""
         if threading.get_ident() != self._thread:
             self._loop.call_soon_threadsafe(self._put, session_id, update, key)
         else:
             self._put(session_id, update, key)
 
     async def flush(self) -> None:
-        """Wait until everything put in so far is written."""
+        """Wait until the queue is empty."""
         await self._empty.wait()
 
     async def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._pump.cancel()
         self._empty.set()
         await asyncio.wait({self._pump})

@@ -27,7 +27,7 @@ Rows = Iterable[tuple[str, str]]
 
 
 def run(words: Sequence[str], env: Mapping[str, str]) -> int:
-    """Print each with a tab and a few words on it. Nothing is an error: a shell that completes shows none."""
+    """Print each candidate with a tab and a short note. No error is reported: a completing shell shows none."""
     from clio.errors import ClioError
 
     listed = KINDS.get(words[0] if words else "")
@@ -44,7 +44,7 @@ def run(words: Sequence[str], env: Mapping[str, str]) -> int:
 
 
 def _decisive(folder: Path) -> Path:
-    """The folder; in a worktree of clio's, the same one of the main checkout, where sessions and memory are."""
+    """The folder; in a worktree made by clio, its counterpart in the main checkout, which has sessions and memory."""
     link = link_of(folder)
     return link.twin(folder.resolve()) if link else folder
 
@@ -55,7 +55,7 @@ def _line(word: str, note: str) -> str:
 
 
 def _sessions(project: Path, home: Path) -> Rows:
-    """The start of each id, with the session's title, marked where the repository brought it; the newest first."""
+    """The unique start of each session id, with its title, marked if it came with the repository; newest first."""
     from clio.commands.session_table import id_length, title_of
     from clio.sessions.listing import list_sessions
     from clio.sessions.store import OwnSessions
@@ -68,7 +68,7 @@ def _sessions(project: Path, home: Path) -> Rows:
 
 
 def _models(project: Path, home: Path) -> Rows:
-    """Names of the user's own, and models whose price is known, by server; what a server offers is not asked for."""
+    """Configured models and models with a known price, with their server; servers are not asked."""
     from clio.providers.prices import PriceBook
     from clio.providers.profiles import PRESETS
 
@@ -83,7 +83,7 @@ def _models(project: Path, home: Path) -> Rows:
 
 
 def _configured_models(project: Path, home: Path) -> list[str]:
-    """The names below `models:` in the files of configuration, none of one that cannot be read."""
+    """The names below `models:` in the configuration files that can be read."""
     from clio.config.fields import read_settings
     from clio.config.paths import home_config, project_config
     from clio.errors import ClioError
@@ -103,7 +103,7 @@ def _notes(project: Path, home: Path) -> Rows:
 
 
 def _entries(project: Path, home: Path) -> Rows:
-    """The handles of the project knowledge, as `clio memory list` shows them; typed memories are not among them."""
+    """The ids of the project's memory entries, as `clio memory list` shows them, without typed memories."""
     from clio.memory.ltm.file import decode_ltm
 
     path = project / ".clio" / "ltm.json"
@@ -114,14 +114,14 @@ def _entries(project: Path, home: Path) -> Rows:
 
 
 def _servers(project: Path, home: Path) -> Rows:
-    """MCP servers by name, those too that wait for trust."""
+    """MCP servers by name, also those that wait for trust."""
     from clio.config.mcp_files import read_servers
 
     return [(server.name, server.where) for server in read_servers(home, project, lambda _: True).servers]
 
 
 def _skills(project: Path, home: Path) -> Rows:
-    """By the names of their folders; what a skill says is not read."""
+    """Skills by the names of their folders; their files are not read."""
     from clio.skills.folders import skill_places
     from clio.skills.skill import FILE_NAME
 

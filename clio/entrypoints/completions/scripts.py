@@ -22,11 +22,11 @@ from clio.text.decay import BANDS
 from clio.text.lazy_regex import LazyRegex
 
 LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
-"""What changes, and so is asked of clio where it is completed."""
+"""Kinds whose candidates change, so that the shell asks clio for them."""
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """kinds: by sub-command and word, which of LISTED may stand there. new: verbs that name what is not there yet."""
+    """kinds: which of LISTED completes a word, by sub-command and word. new: verbs whose word names something new."""
 
     kinds: Mapping[tuple[str, str], str]
     new: frozenset[tuple[str, str]]
@@ -66,14 +66,14 @@ _CHOICE = LazyRegex(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
 
 
 class Row(Struct, frozen=True):
-    """One word that may stand in a place, and what it means."""
+    """One word that can be completed, and what it means."""
 
     word: str
     note: str = ""
 
 
 class Place(Struct, frozen=True, kw_only=True):
-    """What may stand there: these words; or what `kind` names: files, folders, or one of LISTED, asked of clio."""
+    """What can be completed: these words, or a kind: files, folders, or one of LISTED, which clio lists."""
 
     rows: tuple[Row, ...] = ()
     kind: str = ""
@@ -102,7 +102,7 @@ def places() -> dict[str, Place]:
 
 
 def door_command(name: str) -> Command:
-    """The commands behind a door of that name."""
+    """The command with its verbs of a sub-command."""
     from clio.commands.subcommands import GC, IMPORT, WORKTREE
 
     own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
@@ -112,12 +112,12 @@ def door_command(name: str) -> Command:
 
 
 def aliases() -> dict[str, str]:
-    """Other names of sub-commands, and what they stand for."""
+    """Aliases of sub-commands, with the names they stand for."""
     return {alias: door.name for door in SUBCOMMANDS for alias in door.aliases}
 
 
 def valued() -> tuple[list[str], list[str]]:
-    """The flags and options that take a value, and those of them that may be given without."""
+    """The flags and options that take a value, and those whose value is optional."""
     always = {name for flag in FLAGS if flag.metavar for name in flag.names}
     maybe = {name for flag in FLAGS if (flag.metavar or "").startswith("[") for name in flag.names}
     for door in SUBCOMMANDS:
@@ -146,7 +146,7 @@ def _heads() -> Iterator[Row]:
 
 
 def _fits(flag: Flag, head: str) -> bool:
-    """Whether a flag may stand behind a sub-command that is no door."""
+    """Whether a flag can follow a sub-command that has no verbs."""
     if head == "completions":
         return flag.dest == "help"
     if flag.only:
@@ -160,7 +160,7 @@ def _flag_rows(flags: Iterable[Flag]) -> Place:
 
 
 def _of_flag(flag: Flag) -> Place | None:
-    """What a flag takes; None where it takes nothing, or what nobody can list."""
+    """What a flag takes; None where it takes nothing, or free text."""
     field = CONFIG_FIELDS.get(flag.field)
     fixed = {"output": OUTPUTS, "input": INPUTS, "provider": (*(preset.name for preset in PRESETS), OFFLINE)}
     if flag.metavar and (words := fixed.get(flag.dest) or (field.choices if field else ())):
@@ -190,7 +190,7 @@ def _add_verb(found: dict[str, Place], head: str, verb: Command, name: str) -> N
 
 
 def _known(head: str, verb: str, option: str, value: str) -> Place | None:
-    """What is known of a value that help writes so; None for free text."""
+    """What completes a value, by how help writes it; None for free text."""
     value = value.rstrip("….")
     if _CHOICE.fullmatch(value):
         return Place(rows=tuple(Row(part.partition(" ")[0]) for part in value.split("|")))
@@ -202,7 +202,7 @@ def _known(head: str, verb: str, option: str, value: str) -> Place | None:
 
 
 def _parse(argument: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """The options of an argument as help writes it, each with its value or "", and its other words in order."""
+    """Parse an argument as help writes it: its options, each with its value or "", and its other words in order."""
     options: list[tuple[str, str]] = []
     words: list[str] = []
     for token in _TOKEN.findall(argument):

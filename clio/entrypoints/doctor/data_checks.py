@@ -41,13 +41,13 @@ _MAX_NAMED = 3
 
 
 def check_files(ground: Ground) -> Iterator[Finding]:
-    """Which files were read. That they could be read is known by then."""
+    """Which configuration files were read; reading them has succeeded by then."""
     files = ", ".join(ground.shown(path) for path in ground.loaded.files)
     yield ok("configuration", files or "no files, so everything is as it comes")
 
 
 def check_trust(ground: Ground) -> Iterator[Finding]:
-    """What the project asks for and may not have yet."""
+    """Which settings of the project are not trusted yet."""
     loaded = ground.loaded
     trust = Trust(ground.home)
     if wrong := trust.damage():
@@ -67,7 +67,7 @@ def check_trust(ground: Ground) -> Iterator[Finding]:
 
 
 def check_added(ground: Ground) -> Iterator[Finding]:
-    """How many of everything that can be added; nothing of it is started."""
+    """How many MCP servers, skills, commands, sub-agents and hooks there are; none is started."""
     loaded = ground.loaded
     found = SkillShelf(ground.owner, ground.home, ground.env).find()
     commands = CustomCommands(ground.owner, ground.home, ground.env)
@@ -87,7 +87,7 @@ def check_added(ground: Ground) -> Iterator[Finding]:
 
 
 def check_sessions(ground: Ground) -> Iterator[Finding]:
-    """How many there are, and which cannot be read."""
+    """How many sessions there are, and which cannot be read."""
     folder = ground.owner / ".clio" / "sessions"
     infos = list_sessions(folder)
     unread = [info.id for info in infos if not info.messages and not info.created_at]
@@ -106,7 +106,7 @@ def check_sessions(ground: Ground) -> Iterator[Finding]:
 
 
 def check_index(ground: Ground) -> Iterator[Finding]:
-    """Whether the search index is sound, and how far it is behind; it catches up by itself."""
+    """Whether the search index can be used, and how many sessions it lacks; it updates by itself."""
     path = ground.owner / ".clio" / "cache" / FILE
     if not path.is_file():
         yield ok("index", "none yet; it is made when earlier sessions are first searched")
@@ -129,9 +129,9 @@ def check_index(ground: Ground) -> Iterator[Finding]:
 
 
 def _kept(path: Path) -> dict[str, str] | None:
-    """The stamp of each session in the index; None where it is of another version. Raises sqlite3.Error.
+    """The stamp of each session in the index; None for an index of another version. Raises sqlite3.Error.
 
-    Opened as a file that never changes, so that not even a lock is taken.
+    Opened as immutable, so that no lock is taken.
     """
     import sqlite3
     from contextlib import closing
@@ -148,7 +148,7 @@ _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError, ValueError, RecursionError)
 
 
 def check_memory(ground: Ground) -> Iterator[Finding]:
-    """Whether every file of memory can be read; those that cannot are named."""
+    """Whether every memory file can be read; those that cannot are named."""
     places = Places(project=ground.owner, home=ground.home)
     hoards = [hoard for hoard in hoards_of(places, ("project", "user", "styles")) if hoard.kind != "cache"]
     files = sorted({path for hoard in hoards for path in hoard.files()})
@@ -178,7 +178,7 @@ def check_memory(ground: Ground) -> Iterator[Finding]:
 
 
 def check_team(ground: Ground) -> Iterator[Finding]:
-    """What of the shared knowledge is left out, or not seen by git; nothing where none is shared and trusted."""
+    """Shared memory files that are left out, or ignored by git; nothing where memory is not shared and trusted."""
     project = ground.owner
     if ground.loaded.config.incognito or not (is_shared(shared_folder(project)) and is_trusted(project, ground.home)):
         return
@@ -201,7 +201,7 @@ def check_team(ground: Ground) -> Iterator[Finding]:
 
 
 def check_undo(ground: Ground) -> Iterator[Finding]:
-    """What /undo keeps of all projects; nothing where it keeps nothing."""
+    """The checkpoints of all projects for /undo; nothing where there are none."""
     store = ground.home / "checkpoints"
     if not store.is_dir():
         return
@@ -215,7 +215,7 @@ def check_undo(ground: Ground) -> Iterator[Finding]:
 
 
 def check_locks(ground: Ground) -> Iterator[Finding]:
-    """Who has something locked. What a process that ended left behind locks nothing."""
+    """Which locks are held, and by whom. A lock file left by a process that ended locks nothing."""
     folder = ground.owner / ".clio"
     held, left = 0, 0
     for path in _locks((folder, folder / "sessions", folder / "cache", ground.home)):
@@ -243,7 +243,7 @@ def _locks(folders: Iterable[Path]) -> Iterator[Path]:
             with os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries if entry.name.endswith(".lock"))
         except OSError:
-            continue  # not there, or not to be read: another line says so
+            continue  # missing or unreadable: another check reports it
         yield from (folder / name for name in names)
 
 
@@ -291,12 +291,12 @@ _FETCH = "clio doctor --fetch-encodings"
 
 
 def check_encodings(ground: Ground) -> Iterator[Finding]:
-    """Which there are. Changes nothing."""
+    """Which token encodings are on disk. Changes nothing."""
     return _look(ground.home, ground.env, {})
 
 
 def fetch_encodings(ground: Ground) -> Iterator[Finding]:
-    """The same, after downloading the one clio needs where it is not there."""
+    """Check the encodings after downloading the one clio needs, if it is missing."""
     folders = encoding_folders(ground.env, ground.home)
     path = find_encoding(O200K, folders)
     if path is not None and _is_whole(path, O200K):

@@ -15,9 +15,13 @@ from clio.errors import ClioError
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """One line. mark: "ok", "note" for what could be better, "fix" for what must be done.
+    """One line of the report.
 
-    about: a word or two, such as "git". todo: what to do; empty where nothing is to be done.
+    Attributes:
+        mark: "ok", "note" for what could be better, "fix" for what must be repaired.
+        about: the subject in a word or two, such as "git".
+        text: what was found.
+        todo: what to do; "" where there is nothing to do.
     """
 
     mark: Literal["ok", "note", "fix"]
@@ -32,7 +36,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Ground(Struct, frozen=True, kw_only=True):
-    """What clio was started with. home: clio's own folder. person: the user's home folder."""
+    """What every check is given. home: clio's own folder. person: the user's home folder."""
 
     options: Options
     env: Mapping[str, str]
@@ -47,16 +51,16 @@ class Ground(Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> Path:
-        """The folder whose `.clio` counts: in a worktree of clio's that of the main checkout."""
+        """The folder whose `.clio` is used: in a worktree made by clio, the main checkout."""
         return self.loaded.owner
 
     def shown(self, path: Path) -> str:
-        """The path as a person would write it."""
+        """The path relative to the project, or with `~`, where possible."""
         return display(path, project=self.owner, user_home=self.person)
 
 
 Check = Callable[[Ground], Iterable[Finding]]
-"""Looks at one thing, changes nothing, and may take its time: it is given up when that is over."""
+"""Checks one thing and changes nothing; it is abandoned at the time limit."""
 
 
 def several(count: int, noun: str) -> str:
@@ -65,28 +69,28 @@ def several(count: int, noun: str) -> str:
 
 
 def ok(about: str, text: str) -> Finding:
-    """Nothing to do."""
+    """A finding that needs nothing to be done."""
     return Finding(mark="ok", about=about, text=text)
 
 
 def note(about: str, text: str, todo: str = "") -> Finding:
-    """It works, and could be better."""
+    """A finding that works and could be better."""
     return Finding(mark="note", about=about, text=text, todo=todo)
 
 
 def fix(about: str, text: str, todo: str) -> Finding:
-    """Something does not work until a person does something."""
+    """A finding that does not work until the user acts."""
     return Finding(mark="fix", about=about, text=text, todo=todo)
 
 
 T = TypeVar("T")
 LIMIT_S = 5.0
-"""For all checks together, as all begin at once."""
+"""Time limit for all checks together; they start at the same time."""
 HANGS = "a disk or network folder may hang"
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """A check and what it is about. hint: what may be the matter where it does not end."""
+    """A check and its subject. hint: the likely reason where it does not end."""
 
     about: str
     check: Check
@@ -94,7 +98,7 @@ class Named(Struct, frozen=True, kw_only=True):
 
 
 class Look(Generic[T]):
-    """Work in a thread of its own, which is left behind where it does not end."""
+    """Runs work in its own daemon thread, which is abandoned where it does not end."""
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._done = threading.Event()
@@ -103,7 +107,7 @@ class Look(Generic[T]):
         threading.Thread(target=self._carry_out, args=(work,), daemon=True).start()
 
     def wait(self, limit_s: float) -> T:
-        """What it gave. Raises what it raised, and TimeoutError where that is not known in time."""
+        """Wait for the result. Raises what the work raised, and TimeoutError after `limit_s` seconds."""
         if not self._done.wait(limit_s):
             raise TimeoutError(f"no answer within {limit_s:g} seconds")
         if self._error is not None:
@@ -113,14 +117,14 @@ class Look(Generic[T]):
     def _carry_out(self, work: Callable[[], T]) -> None:
         try:
             self._found.append(work())
-        except Exception as error:  # handed on to who waits
+        except Exception as error:  # raised again in `wait`
             self._error = error
         finally:
             self._done.set()
 
 
 def run_all(checks: Sequence[Named], ground: Ground, limit_s: float) -> Iterator[Finding]:
-    """What they find, in their order, as soon as it is known. limit_s: for all of them together."""
+    """Run all checks at once; yield their findings in order as they arrive. limit_s: for all of them together."""
     begun = time.monotonic()
     looks = [(named, Look(lambda check=named.check: list(check(ground)))) for named in checks]
     for named, look in looks:

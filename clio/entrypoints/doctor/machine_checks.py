@@ -37,7 +37,7 @@ _NARROW = 40
 
 
 def check_python(ground: Ground) -> Iterator[Finding]:
-    """Whether this Python is one clio is made for."""
+    """Whether clio supports this version of Python."""
     text = f"{__version__} on Python {platform.python_version()}, {platform.platform(terse=True)}"
     if sys.version_info[:2] >= OLDEST:
         yield ok("clio", text)
@@ -46,7 +46,7 @@ def check_python(ground: Ground) -> Iterator[Finding]:
 
 
 def check_packages(ground: Ground) -> Iterator[Finding]:
-    """Whether everything that was to be installed with clio is there, and new enough."""
+    """Whether all required packages are installed and new enough."""
     try:
         wanted = metadata.requires(PACKAGE) or []
     except metadata.PackageNotFoundError:
@@ -63,7 +63,7 @@ def check_packages(ground: Ground) -> Iterator[Finding]:
 
 
 def check_grammar(ground: Ground) -> Iterator[Finding]:
-    """Whether command lines can be read; only a line that was read can run without a question."""
+    """Whether command lines can be parsed; only a parsed line can run without approval."""
     if has_grammar():
         yield ok("commands", "their grammar is installed, so those that only read need no question")
     else:
@@ -72,7 +72,7 @@ def check_grammar(ground: Ground) -> Iterator[Finding]:
 
 
 def check_clock(ground: Ground) -> Iterator[Finding]:
-    """A clock that runs behind spoils the order of sessions, what fades, and certificates."""
+    """Whether the clock is behind, which breaks the order of sessions, memory decay, and certificates."""
     now = time.time()
     said = time.strftime("%Y-%m-%d %H:%M %z", time.localtime(now))
     if now < os.stat(clio_file).st_mtime - _DAY_S:  # noqa: PTH116 a Path would say no more
@@ -82,7 +82,7 @@ def check_clock(ground: Ground) -> Iterator[Finding]:
 
 
 def check_terminal(ground: Ground) -> Iterator[Finding]:
-    """Whether the screen can show what clio draws."""
+    """Whether the terminal can show what clio draws."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower()
     if encoding.replace("-", "") != "utf8":
         yield note("terminal", f"its encoding is {encoding or 'unknown'}, so some characters become ?",
@@ -110,13 +110,13 @@ def _colours(ground: Ground, term: str) -> str:
 
 
 def _is_for_this_python(line: str) -> bool:
-    """Whether a requirement counts here; clio uses no marker but `python_version < "X.Y"`."""
+    """Whether a requirement applies here; clio's only marker is `python_version < "X.Y"`."""
     found = _PYTHON.search(line.partition(";")[2])
     return found is None or sys.version_info[:2] < tuple(int(part) for part in found["below"].split("."))
 
 
 def _problem(line: str) -> tuple[str, str] | None:
-    """What is wrong with a required package, and how pip is asked for it; None where nothing is."""
+    """What is wrong with a required package, and its specifier for pip; None where nothing is wrong."""
     found = _REQUIREMENT.fullmatch(line.strip())
     if found is None:
         return None
@@ -132,7 +132,7 @@ def _problem(line: str) -> tuple[str, str] | None:
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version, without zeros at the end: "2.0.1rc1" is (2, 0, 1)."""
+    """The leading numbers of a version, without trailing zeros: "2.0.1rc1" is (2, 0, 1)."""
     found = re.match(r"\d+(\.\d+)*", version)
     numbers = [int(part) for part in found[0].split(".")] if found else []
     while numbers and numbers[-1] == 0:
@@ -141,7 +141,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _extras(wanted: list[str]) -> set[str]:
-    """The extras all of whose packages are there."""
+    """The extras whose packages are all installed."""
     by_extra: dict[str, list[str]] = {}
     for line in wanted:
         if found := _EXTRA.search(line):
@@ -150,13 +150,13 @@ def _extras(wanted: list[str]) -> set[str]:
 
 
 GIT_NEEDED = (2, 23)
-"""`git switch` came with it."""
+"""The version that introduced `git switch`."""
 _TIME_LIMIT_S = 3.0
 _VERSION = LazyRegex(r"\d+\.\d+[\w.+-]*")
 
 
 def check_git(ground: Ground) -> Iterator[Finding]:
-    """Whether git runs and is new enough, and whether the project is under it."""
+    """Whether git runs and is new enough, and whether the project is a repository."""
     found = _program("git", "git", "it is needed for branches, diffs and commits; install it")
     version = _VERSION.search(found.text) if found.mark == "ok" else None
     if version and tuple(int(part) for part in version[0].split(".")[:2]) < GIT_NEEDED:
@@ -171,12 +171,12 @@ def check_git(ground: Ground) -> Iterator[Finding]:
 
 
 def check_ripgrep(ground: Ground) -> Iterator[Finding]:
-    """Whether searching is quick."""
+    """Whether ripgrep is there for fast searches."""
     yield _program("ripgrep", ripgrep(), "searching works without it, more slowly; install ripgrep")
 
 
 def check_edit_checks(ground: Ground) -> Iterator[Finding]:
-    """What is run on changed files after a step that edited."""
+    """Which checks run on changed files after a step that edited."""
     wanted = ground.loaded.config.checks
     found = describe_checks(wanted, ground.project)
     waiting = waiting_programs(wanted, ground.project, ground.owner, ground.home)
@@ -217,19 +217,19 @@ def _program(name: str, path: str | None, without: str) -> Finding:
 
 LITTLE_BYTES, SOME_BYTES = 100_000_000, 1_000_000_000
 MUCH_BYTES, MANY_UNFINISHED = 100_000_000, 1_000
-"""What `clio gc` could free is worth a word from so much on, or from so many files that kills left."""
+"""Above one of these, what `clio gc` could free is reported as a note; the second counts unfinished writes."""
 _FEW_FILES = 1_000
 _READ_BYTES = 1_000_000
 _OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-# A value that is written out, and is no reference to a variable.
+# A literal value, not a reference to a variable.
 _SECRET = re.compile(
     rb"(?i)[\w-]*(key|token|secret|passw\w*|authorization|credential)[\w-]*[\"']?\s*[:=]\s*[\"']?(?!\$)[^\s\"'#]{8}"
 )
 
 
 def check_home(ground: Ground) -> Iterator[Finding]:
-    """Whether clio's own folder, or what it will be made in, can be written."""
+    """Whether clio's own folder, or the one it will be created in, can be written."""
     if ground.loaded.config.incognito:
         yield ok("home", f"{ground.shown(ground.home)}, not written to because clio is incognito")
         return
@@ -240,7 +240,7 @@ def check_home(ground: Ground) -> Iterator[Finding]:
 
 
 def check_project(ground: Ground) -> Iterator[Finding]:
-    """Whether sessions and what is learned can be kept."""
+    """Whether the project's sessions and memory can be stored."""
     if ground.loaded.config.incognito:
         yield ok("project", f"{ground.owner}, not written to because clio is incognito")
     else:
@@ -248,7 +248,7 @@ def check_project(ground: Ground) -> Iterator[Finding]:
 
 
 def check_secrets(ground: Ground) -> Iterator[Finding]:
-    """Whether a file with a key in it can be read by others."""
+    """Whether other users can read a file that contains a key."""
     own = [ground.home / name for name in ("config.yaml", "mcp.yaml", "hooks.yaml")]
     theirs = [ground.owner / ".clio" / name for name in ("config.yaml", "mcp.yaml")]
     files = [*own, *theirs, ground.owner / ".mcp.json"]
@@ -266,7 +266,7 @@ def check_secrets(ground: Ground) -> Iterator[Finding]:
 
 
 def check_disk(ground: Ground) -> Iterator[Finding]:
-    """How much room is left where clio writes."""
+    """How much space is left where clio writes."""
     seen: set[int] = set()
     for name, folder in (("home", ground.home), ("project", ground.owner)):
         there = _nearest(folder)
@@ -308,12 +308,12 @@ def _writable(about: str, folder: Path, ground: Ground, todo: str) -> Finding:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or the nearest above it that is there."""
+    """The folder, or its nearest existing parent."""
     return next(path for path in (folder, *folder.parents) if os.path.lexists(path))
 
 
 def _files_left(folder: Path) -> float:
-    """How many more files the file system takes; infinite where it does not count them."""
+    """How many more files the file system can hold; infinite where it has no such limit."""
     if not hasattr(os, "statvfs"):
         return float("inf")
     status = os.statvfs(folder)
@@ -325,7 +325,7 @@ def _head(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_READ_BYTES)
     except OSError:
-        return b""  # what the configuration says of it stands in its own line
+        return b""  # the check of the configuration reports it
 
 
 def _mode(path: Path) -> int:
@@ -338,9 +338,9 @@ _PARTLY = ", in part: files' modes and times, and other terminals, stay open to 
 
 
 def check_sandbox(ground: Ground) -> Iterator[Finding]:
-    """Which level holds, or would: one small command is run behind each, in a folder of its own that is removed."""
+    """Which sandbox level works: a small command is run at each level, in a temporary folder."""
     config = ground.loaded.config
-    # "off" is tried as "auto": whoever has none is told what there could be.
+    # "off" is tried as "auto": a user without a sandbox is told which one would work.
     choice = "auto" if config.sandbox == "off" else config.sandbox
     sandbox = Sandbox(choice, home=ground.home, person=ground.person, env=ground.env)
     try:
@@ -366,7 +366,7 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
 
 
 def check_confinement(ground: Ground) -> Iterator[Finding]:
-    """What confines commands that run without a question: one small command is run to find out."""
+    """What confines commands that run without approval; a small command is run to find out."""
     confinement = Confinement(
         wanted=ground.loaded.config.confine_unasked != "off", home=None, person=ground.person, env=ground.env
     )
@@ -381,13 +381,13 @@ def check_confinement(ground: Ground) -> Iterator[Finding]:
 
 
 def _why(sandbox: Sandbox) -> str:
-    """Why no level holds, each in a few words."""
+    """Why no level works, in a few words each."""
     reasons: dict[Level, str] = dict(sandbox.reasons)
     return ", ".join(f"{level}: {reason[:_SHORT_CHARS]}" for level, reason in reasons.items() if reason)
 
 
 def _around() -> str:
-    """What is round clio itself."""
+    """Whether clio itself runs in a container or as root."""
     if found := _container():
         return f", inside a container ({found})"
     return ", as root" if hasattr(os, "geteuid") and os.geteuid() == 0 else ""

@@ -23,11 +23,11 @@ LIVE_LIMIT_S = 60.0
 _LIVE_TOKENS = 2_000
 """The longest answer: a model that reasons needs more than the one word."""
 LIMIT_S = 4.0
-"""For the server, so that a silent one is named before the check itself is given up."""
+"""Time limit for the server; below the limit of the check, so that a silent server is named."""
 
 
 def check_model(ground: Ground) -> Iterator[Finding]:
-    """Which model would answer, and whether it could. Asks the server for its models, and nobody else anything."""
+    """Which model would answer, and whether it can. Asks the server for its models, and nothing else."""
     loaded = ground.loaded
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
@@ -58,7 +58,7 @@ def check_model(ground: Ground) -> Iterator[Finding]:
 
 
 def _speech(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
-    """The protocol requests are sent in, and what they say about effort and prompt caching."""
+    """The protocol of the requests, and their fields for effort and prompt caching."""
     if not isinstance(provider, HttpProvider):
         return
     given = " (set as api)" if loaded.config.api != "auto" else ""
@@ -79,7 +79,7 @@ def _speech(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
 
 
 def ask_live(ground: Ground) -> Iterator[Finding]:
-    """One tiny request as a conversation would send it: whether it is answered, how fast, and what it cost."""
+    """Send one tiny request as a conversation would; report the answer, its time and its cost."""
     loaded = ground.loaded
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
@@ -132,7 +132,7 @@ async def _ask_once(loaded: Loaded, provider: Provider) -> Finding:
 
 
 def _key(ground: Ground, server: str) -> Finding:
-    """Where the key is from; what it is stays unsaid."""
+    """Where the key is from; the key itself is not printed."""
     origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
     if origin is None and ground.loaded.config.api_key_command:
         origin = f"api_key_command, {ground.loaded.origins.get('api_key_command', 'the configuration')}"
@@ -148,7 +148,7 @@ def _key(ground: Ground, server: str) -> Finding:
 
 
 async def _ask(provider: Provider) -> tuple[Finding, Limits | None]:
-    """What the server says of itself, and how large the model's window is; None where it did not answer in time."""
+    """Ask the server for its models and for the window's size, None where it did not answer in time."""
     try:
         async with asyncio.timeout(LIMIT_S):
             server = await _server(provider)
@@ -195,7 +195,7 @@ def _who_says(limits: Limits, loaded: Loaded, model: str) -> str:
 
 
 def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
-    """Whether it is known what the model costs, and how old that knowledge is; nothing where it costs nothing."""
+    """Whether the model's price is known, and its age; nothing for a free model."""
     book = PriceBook(loaded.home)
     try:
         price = book.price_of(provider.name, provider.model)
@@ -213,7 +213,7 @@ def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
 
 
 def _halves(sentence: str) -> tuple[str, str]:
-    """A sentence of an error as what is wrong, and what to do."""
+    """Split the sentence of an error into what is wrong and what to do."""
     for mark in ("; ", ": "):
         wrong, found, todo = sentence.rpartition(mark)
         if found:

@@ -56,11 +56,11 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _QUIET_S = 0.5
-"""Work that is over sooner is not spoken of."""
+"""Shorter work is not announced."""
 
 
 async def carry_out(parts: Parts, step: GitWork) -> str:
-    """Do what /commit and /pr ask for; what was typed meanwhile. Raises ClioError, OSError."""
+    """Carry out /commit or /pr; return the text typed meanwhile. Raises ClioError, OSError."""
     wait = _Wait(parts.screen.note)
     if step.kind == "commit":
         await Committing(parts.app, CommitReviewer(parts.desk), wait.on).run(step.words)
@@ -75,21 +75,21 @@ async def carry_out(parts: Parts, step: GitWork) -> str:
 
 
 def copy(result: CommandResult) -> None:
-    """Put the text a result offers on the terminal's clipboard, by OSC 52; nothing where there is no terminal."""
+    """Copy the text a result offers to the terminal's clipboard, by OSC 52; do nothing without a terminal."""
     if result.copy and sys.stdout.isatty():
         sys.stdout.write(copy_sequence(result.copy))
         sys.stdout.flush()
 
 
 class _Wait:
-    """Waits until the work is done or Esc is pressed. note: prints a line. typed: what was typed meanwhile."""
+    """Waits until the work is done or Esc is pressed. note: prints a line. typed: the text typed meanwhile."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self.typed = ""
 
     async def on(self, label: str, work: Awaitable[_T]) -> _T | None:
-        """What the work gives; None where the person stopped it. Raises what it raises."""
+        """Return the work's result; None where the user stopped it. Raises what the work raises."""
         task = asyncio.ensure_future(work)
 
         def stop() -> None:

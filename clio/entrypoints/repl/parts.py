@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
-# What the first command and the first tools of a turn open.
+# Modules that the first command and the first tool calls of a turn import.
 _OPENED_AHEAD = (
     "clio.entrypoints.repl.commands",
     "clio.agent.tool_calls",
@@ -54,11 +54,11 @@ _OPENED_AHEAD = (
     "clio.tools.shell.run_command",
     "clio.tools.output",
 )
-_TYPING_S = 1.0  # somebody who typed this recently may hit a question's key by accident
+_TYPING_S = 1.0  # a user who typed this recently may hit a question's key by accident
 
 
 class Parts(Struct, frozen=True):
-    """What is behind the line. suspended: hands the terminal over, while a turn runs or not. desk: for questions."""
+    """What runs behind the prompt line. suspended: gives the terminal to another program. desk: asks questions."""
 
     app: "App"
     screen: "Screen | PipeScreen | ReaderScreen"
@@ -79,7 +79,7 @@ def make_line(
     shelf: "Shelf",
     held: "Held",
 ) -> "PromptLine | PlainLine":
-    """The line for this terminal. history: None keeps earlier lines in memory only. The rest: see `PromptLine`."""
+    """The prompt line for this terminal. history: None keeps it in memory only. Further arguments: see `PromptLine`."""
     if not terminal.takes_keys:
         from clio.ui.plain_line import PlainLine
 
@@ -140,12 +140,17 @@ def make_parts(
     shelf: "Shelf",
     facts: "SessionFacts",
 ) -> Parts:
-    """Everything behind the line; may run in a thread. About 0.2 s of imports the first time.
+    """Make everything behind the prompt line; may run in a thread. About 0.2 s of imports the first time.
 
-    shelf: what is put aside for the next message.
-    watch: the keyboard watch of the running turn. interrupt: stops that turn. wrap: listens in on the loop's events.
-    facts: for the status line; they listen too.
-    Raises ConfigError where no provider can be made.
+    Args:
+        watch: returns the keyboard watch of the running turn.
+        interrupt: stops the running turn.
+        wrap: adds a listener for the loop's events to the given one.
+        shelf: what is put aside for the next message.
+        facts: of the status line; updated by events.
+
+    Raises:
+        ConfigError: where no provider can be made.
     """
     from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
@@ -177,7 +182,7 @@ def make_parts(
 
 
 def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":
-    """What shows the turns at this terminal. facts: for the line of a running turn."""
+    """The screen that shows turns at this terminal. facts: for the status line of a running turn."""
     from clio.ui.turn_display import Notifier, settle
 
     notifier = Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s)
@@ -195,7 +200,7 @@ def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "S
 def make_desk(
     terminal: Terminal, suspended: "Suspended", interrupt: Callable[[], None], is_typing: Callable[[], bool]
 ) -> "Desk":
-    """The place for questions at this terminal."""
+    """The dialog for questions at this terminal."""
     if terminal.aloud:
         from clio.ui.reader.prompt import ReaderDesk
 
@@ -206,7 +211,7 @@ def make_desk(
 
 
 def this_terminal(config: Config) -> Terminal:
-    """What standard output can do, and may."""
+    """What standard output can show, by its terminal and the settings."""
     is_tty = sys.stdout.isatty()
     if is_tty and sys.platform == "win32":
         import ctypes
@@ -218,9 +223,9 @@ def this_terminal(config: Config) -> Terminal:
 
 
 def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -> None:
-    """Import what the first turn needs, list the project's files, and bring the index up to date; for a thread.
+    """Import what the first turn needs, list the project's files, and update the index; runs in a thread.
 
-    facts: are told how far long work is. line: the one they stand on, which the person may be typing on.
+    facts: show the progress of the index. line: redrawn when the facts change; the user may be typing on it.
     """
     from clio.providers.http_provider import HttpProvider
     from clio.ui.markdown import preload
@@ -235,7 +240,7 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
         app.memory.styles.warm_up()
     app.servers.warm_up()
     if app.sandbox.wanted:
-        with suppress(ClioError):  # it is said before the first turn
+        with suppress(ClioError):  # reported before the first turn
             app.sandbox.level()
         line.redraw()
     line.warm_up()
@@ -256,7 +261,7 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
 
 
 def terminal_size() -> tuple[int, int]:
-    """The terminal's columns and lines; COLUMNS in the environment is not believed."""
+    """The terminal's columns and lines; the variable COLUMNS is ignored."""
     try:
         size = os.get_terminal_size(sys.stdout.fileno())
     except OSError:
@@ -265,10 +270,17 @@ def terminal_size() -> tuple[int, int]:
 
 
 class Behind:
-    """make: everything that is behind a line, for a configuration; may be called in a thread.
+    """Makes the components behind the prompt line in a thread, while the user types.
 
-    welcome: awaited once, with the first of them, before anything else is done with it.
-    failed: told of an error while they are made. parts: None until they are there.
+    They are made again when the user trusts the project, because its settings count from then on.
+
+    Attributes:
+        parts: the components, None until they are loaded.
+
+    Args:
+        make: makes the components for a configuration; called in a thread.
+        welcome: awaited once, with the first components, before anything else uses them.
+        failed: called with an error raised by `make` or `welcome`.
     """
 
     def __init__(
@@ -289,18 +301,18 @@ class Behind:
         self._loading: asyncio.Task[Parts] | None = None
 
     def app(self) -> "App | None":
-        """The running clio; None until it is there."""
+        """The app; None until it is loaded."""
         return self.parts.app if self.parts else None
 
     def begin(self) -> asyncio.Task[Parts]:
-        """Have it made, if it is not being made already."""
+        """Start loading, unless it has begun; return the task."""
         if self._loading is None:
             self._loading = asyncio.create_task(self._load())
             self._loading.add_done_callback(self._ended)
         return self._loading
 
     async def ready(self) -> Parts:
-        """What is there, once it is. Raises what making it raised."""
+        """Wait until the components are loaded. Raises what making them raised."""
         loaded = await self.begin()
         return self.parts or loaded
 
@@ -314,7 +326,7 @@ class Behind:
             self._failed(error)
 
     async def trust(self, old: Parts) -> None:
-        """Store the trust, and go on in the same session with the configuration that follows from it."""
+        """Store the trust, and continue the session with the configuration that follows from it."""
         grant_all(self._loaded)
         self._loaded = load(self._options, os.environ)
         new = self._make(self._loaded)

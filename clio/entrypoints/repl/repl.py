@@ -54,22 +54,25 @@ _LOOK_S = 0.1
 
 
 class LineSigns:
-    """app: None until it is loaded."""
+    """Reads lines that begin with `+`, `-` or `#`: ratings of the last answer, and text to remember.
+
+    app: returns None until the app is loaded.
+    """
 
     def __init__(self, app: "Callable[[], App | None]") -> None:
         self._app = app
 
     def hint(self, text: str) -> str:
-        """What Enter will do with the line; "" for a message."""
+        """What Enter will do with the line, for the hint; "" for a message."""
         rating = self._rating(text)
         return rating.hint if rating else sign_hint(text)
 
     async def look_up(self, text: str) -> bool:
-        """Find out what the line being typed may be completed with; whether there is anything new to offer."""
+        """Load what completes the line being typed; return whether there is something new to offer."""
         early, model = self._app() is None, text.startswith("/model ")
         if not early and not model:
             return False
-        while (app := self._app()) is None:  # noqa: ASYNC110  typed before the rest of clio is there
+        while (app := self._app()) is None:  # noqa: ASYNC110  typed before the app is loaded
             await asyncio.sleep(_LOOK_S)
         if not model:
             return True
@@ -78,14 +81,14 @@ class LineSigns:
         return await ask_server(app)  # arguments, and commands that are not built in
 
     def command(self, text: str) -> str:
-        """The slash command the line stands for; "" for a message."""
+        """The slash command that is equivalent to the line; "" for a message."""
         if rating := self._rating(text):
             return rating.command
         kept = memory_line(text)
         return f"/memory remember -- {kept}" if kept else ""
 
     def _rating(self, text: str) -> "QuickRating | None":
-        """The rating of the last answer a line is; None where it is a message, or no answer is there."""
+        """The rating a line gives the last answer; None for a message, or where there is no answer."""
         app = self._app()
         if app is None or not text.startswith(("+", "-", "−")):
             return None

@@ -40,7 +40,7 @@ CONNECT = "export OPENAI_API_KEY=… or start Ollama"
 def first_lines(
     loaded: Loaded, env: Mapping[str, str], *, model: str, server: str, user_home: Path
 ) -> tuple[str, str, str]:
-    """The three lines of the first start. model, server: the provider's names."""
+    """The three lines of the first start. model, server: the names of the model and its server."""
     return (
         who_answers(loaded, env, model=model, server=server),
         where(loaded.project, user_home),
@@ -49,14 +49,14 @@ def first_lines(
 
 
 def note_greeting(home: Path) -> None:
-    """Begin the file of earlier lines, whose absence means a first start: a plain terminal writes none by itself."""
-    with suppress(OSError):  # whoever types a line is told why it cannot be kept
+    """Create the history file, whose absence marks a first start; a plain terminal writes none itself."""
+    with suppress(OSError):  # the first entered line reports why it cannot be saved
         make_folder(home)
         (home / "history").touch(mode=0o600)
 
 
 def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: str) -> str:
-    """The model, its server and the key's place; without a model, how to get one."""
+    """The model, its server and where the key is from; without a model, how to connect one."""
     if server == OFFLINE:
         asked = (loaded.config.provider or "").lower() == OFFLINE
         return f"offline{' as asked' if asked else ': no key, no local server'} · {CONNECT}"
@@ -65,13 +65,13 @@ def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: s
 
 
 def where(project: Path, user_home: Path) -> str:
-    """The folder, its branch, and what the project tells agents; for what lacks, the command that mends it."""
+    """The folder, its branch and its instructions; for what is missing, the command that creates it."""
     folder = str(project) if project == user_home else display(project, project=None, user_home=user_home)
     return " · ".join([folder, _git(project), *_own_folder(project), _instructions(project)])
 
 
 def _key_place(loaded: Loaded, env: Mapping[str, str], server: str) -> str:
-    """The variable or the file that the key is from, "" where there is none."""
+    """The variable or the file that the key is from; "" where there is none."""
     if loaded.config.api_key:
         return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
     if loaded.config.api_key_command:

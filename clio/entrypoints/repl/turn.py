@@ -31,7 +31,7 @@ _EDITS = "↑ edits the last"
 
 
 class Entered(Struct):
-    """A text that was entered. words: it goes to the model whatever it begins with. held: it waits for a person."""
+    """An entered text. words: goes to the model, even if it begins with a slash. held: waits until the user acts."""
 
     text: str
     kind: Kind
@@ -40,10 +40,10 @@ class Entered(Struct):
 
 
 class Ahead:
-    """The line, and what was entered on it and is not carried out yet, oldest first.
+    """The line typed during a turn, and the entered texts that are not carried out yet, oldest first.
 
-    A slash command that only looks waits for the end of the step, everything else for the end of the turn. `!` before
-    it, or Enter once more behind it, sends it with the next request of the running turn. clock: seconds.
+    A read-only slash command waits for the end of the step, everything else for the end of the turn. `!` before a
+    text, or a second Enter after it, sends it with the next request of the running turn. clock: seconds.
     """
 
     def __init__(self, pastes: Pastes | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,11 +56,11 @@ class Ahead:
         self._just_queued = False
 
     def begin(self, mailbox: Mailbox) -> None:
-        """A turn begins; what steers it goes into this mailbox."""
+        """A turn begins; steering texts go into this mailbox."""
         self._mailbox = mailbox
 
     def end(self, *, done: bool) -> None:
-        """The turn has ended: what came too late for it goes first. Nothing goes by itself unless the turn is done."""
+        """The turn has ended: queue steering texts that came too late first; hold all texts unless the turn is done."""
         late = self._mailbox.take_all() if self._mailbox is not None else []
         self._mailbox, self._just_queued = None, False
         self._entered = [one for one in self._entered if one.kind != "steer"]
@@ -87,17 +87,17 @@ class Ahead:
             self._just_queued = not looks and not is_command(text)
 
     def other_key(self) -> None:
-        """A key that is not Enter: the next Enter on an empty line means nothing."""
+        """A key other than Enter: the next Enter on an empty line has no effect."""
         self._just_queued = False
 
     def edit_last(self) -> None:
-        """Put the newest text that waits back on the line; nothing where none does."""
+        """Put the newest waiting text back on the line, if there is one."""
         self._just_queued = False
         if taken := self.take_back():
             self.line.replace(taken)
 
     def take_back(self) -> str:
-        """The newest text that waits, as it was typed; it waits no longer."""
+        """Remove and return the newest waiting text, as it was typed."""
         if not self._entered:
             return ""
         newest = self._entered.pop()
@@ -108,13 +108,13 @@ class Ahead:
         return STEER_MARK + newest.text
 
     def delivered(self) -> None:
-        """The oldest text that steers is on its way to the model."""
+        """The oldest steering text was sent to the model: remove it."""
         oldest = next((one for one in self._entered if one.kind == "steer"), None)
         if oldest is not None:
             self._entered.remove(oldest)
 
     def take_look(self) -> str:
-        """The first command that waits for the end of a step; "" where there is none."""
+        """Remove and return the first command that waits for the end of a step; "" where there is none."""
         look = next((one for one in self._entered if one.kind == "look"), None)
         if look is None:
             return ""
@@ -122,38 +122,38 @@ class Ahead:
         return look.text
 
     def take_line(self) -> str:
-        """What is still typed on, for the next prompt, where `!` would mean a command to run."""
+        """Remove and return the unfinished line, for the next prompt; without `!`, which would run a command there."""
         return self.pastes.expand(self.line.take()).removeprefix(STEER_MARK)
 
     def take_next(self) -> Entered | None:
-        """The first text that may be carried out now, between two turns."""
+        """Remove and return the first text that may be carried out between two turns."""
         found = next((one for one in self._entered if not one.held), None)
         if found is not None:
             self._entered.remove(found)
         return found
 
     def put_first(self, text: str) -> None:
-        """Let this wait for the end of the turn, before everything else."""
+        """Queue a text for the end of the turn, before all others."""
         self._entered.insert(0, Entered(text, "turn"))
 
     def release(self) -> bool:
-        """Let go of everything that waits for a person; False where nothing does."""
+        """Release all held texts; False where there are none."""
         held = [one for one in self._entered if one.held]
         for one in held:
             one.held = False
         return bool(held)
 
     def just_stopped(self) -> bool:
-        """Whether a turn ended too early a moment ago."""
+        """Whether a turn was stopped a moment ago."""
         return self._clock() - self._stopped_at < _MOMENT_S
 
     @property
     def busy(self) -> bool:
-        """Whether the person has begun the next line, or said what comes next."""
+        """Whether the user has begun the next line, or has queued a text."""
         return bool(self.line.text) or any(not one.held for one in self._entered)
 
     def waiting(self) -> tuple[Waiting, ...]:
-        """What waits, and for what."""
+        """The waiting texts, each with what it waits for."""
         shown: list[Waiting] = []
         queued = 0
         for one in self._entered:
@@ -163,7 +163,7 @@ class Ahead:
         return tuple(shown)
 
     def typing(self) -> Typing:
-        """All of it, for the screen."""
+        """The line, the waiting texts and a hint, for the screen."""
         hint = (_STEERS if self._just_queued else _EDITS) if self._entered else ""
         return Typing(line=self.line, waiting=self.waiting(), hint=hint)
 
@@ -183,16 +183,16 @@ def _only_looks(text: str) -> bool:
 
 Wait = Callable[[], Awaitable[None]]
 Look = Callable[[Parts, str], bool]
-"""Carries out a command that only looks; False where more than showing its result is asked for."""
+"""Runs a read-only command; False where it asks for more than showing its result."""
 
 
 class Turns:
-    """Runs turns, and hands on what was typed during them.
+    """Runs one turn at a time: keys stop it, steer it, or are typed ahead.
 
     live: keys are watched one by one. Where the terminal gives whole lines only, Ctrl-C stops a turn as a signal, and
         what is typed waits in the terminal.
-    watch: the keyboard watch of the running turn, None between turns. hotkeys: what further keys do meanwhile.
-    ahead: what was typed. before_end: awaited when a turn is over, before the keyboard goes back to the line.
+    watch: the keyboard watch of the running turn, None between turns. hotkeys: actions of further keys meanwhile.
+    ahead: the text typed. before_end: awaited when a turn is over, before the keyboard returns to the prompt.
     """
 
     def __init__(self, *, live: bool, look: Look) -> None:
@@ -209,7 +209,7 @@ class Turns:
         self._end: TurnFinished | None = None
 
     async def run(self, parts: Parts, text: str, make: "MakeMeaning | None" = None) -> None:
-        """Run a turn to its end, whatever that is. Cancelling the caller stops the turn first.
+        """Run a turn until it finishes, fails or is stopped. Cancelling the caller stops the turn first.
 
         make: see `App.run_turn`.
         """
@@ -234,12 +234,12 @@ class Turns:
         return self._task is not None
 
     def interrupt(self) -> None:
-        """Stop the running turn; nothing where none runs, or where it has just been asked to stop."""
+        """Stop the running turn; do nothing where none runs, or where it was asked to stop a moment ago."""
         if self._task is not None and self._stop.passes():
             self._task.cancel()
 
     def listening(self, emit: Emit) -> Emit:
-        """The listener with an ear for what concerns the typed text."""
+        """Wrap a listener so that events which concern the typed text arrive here first."""
 
         def listen(event: Event) -> None:
             match event:
@@ -257,7 +257,7 @@ class Turns:
         return listen
 
     def _look_now(self) -> None:
-        """Carry out the commands that waited for the end of the step."""
+        """Run the read-only commands that waited for the end of the step."""
         parts = self._parts
         while parts is not None and self.running and (line := self.ahead.take_look()):
             if not self._look(parts, line):
@@ -298,7 +298,7 @@ class Turns:
             self.watch = None
 
     def _report(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
-        """Say how a turn ended that did not say it itself. Raises what is a bug."""
+        """Print how the turn ended where it did not do so itself. Raises errors that are bugs."""
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ClioError):
             parts.screen.error(str(error))
@@ -309,7 +309,7 @@ class Turns:
 
 
 def look(parts: Parts, line: str) -> bool:
-    """Carry out a command that only looks, while a turn runs; False where it asks for more than to be shown."""
+    """Run a read-only command while a turn runs; False where it asks for more than showing its result."""
     from clio.commands.registry import run_command
 
     result = run_command(parts.app, line)
@@ -329,10 +329,10 @@ _RETRY_S = 0.05
 
 
 def cycling(parts_of: Callable[[], Parts | None], turns: Turns, changed: Callable[[str], None]) -> Callable[[], None]:
-    """What Shift-Tab does: the next approval mode, which counts from the next call on.
+    """Return the action of Shift-Tab: switch to the next approval mode, which holds from the next call on.
 
-    In a running turn a line of the scrollback says from where on, too. A key that comes before all is loaded waits for
-    it. changed: told of it, for the line below the prompt.
+    During a turn the switch is also printed. A key pressed before the app is loaded takes effect once it is.
+    changed: called with a notice for the line below the prompt.
     """
 
     def cycle() -> None:
@@ -350,9 +350,9 @@ def cycling(parts_of: Callable[[], Parts | None], turns: Turns, changed: Callabl
 
 
 async def review_plan(parts: Parts) -> str:
-    """Put the session's list before the person; the words the next turn begins with, "" for none.
+    """Let the user review the proposed plan; return the text of the next turn, "" for none.
 
-    An approved plan sets the approval mode.
+    Approving the plan sets the approval mode.
     """
     app = parts.app
     while todos := app.session.todos:
@@ -371,12 +371,12 @@ async def review_plan(parts: Parts) -> str:
 
 
 async def review_proposed(parts: Parts, *, busy: bool) -> str:
-    """The same for a plan that waits for the person; nothing is asked of one who is `busy` with the next line."""
+    """Review a plan that waits for an answer; do nothing while the user is `busy` with the next line."""
     return await review_plan(parts) if parts.app.planning.proposed and not busy else ""
 
 
 async def _edit(parts: Parts) -> None:
-    """Open the list in the editor; where that fails, say why and leave it."""
+    """Open the plan in the editor; on failure print why and leave it unchanged."""
     from clio.commands.plan_commands import edit_plan
 
     step = edit_plan(parts.app)

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.1
 _MAX_SHOWN = 400
-"""Lines shown as they come; of what follows only the end is."""
+"""Lines printed while the command runs; of what follows only the end is printed."""
 _LAST_SHOWN = 20
 
 
 class TypedCommands:
-    """Runs one command at a time. live: keys are watched; elsewhere Ctrl-C comes as a signal and calls `stop`."""
+    """Runs `!` commands, one at a time. live: keys are watched; else Ctrl-C arrives as a signal and calls `stop`."""
 
     def __init__(self, *, live: bool) -> None:
         self._live = live
         self._task: asyncio.Task[RunningProcess] | None = None
 
     def stop(self) -> bool:
-        """End the running command and everything it started; False where none runs."""
+        """Stop the running command and everything it started; False where none runs."""
         if self._task is None:
             return False
         self._task.cancel()
@@ -43,7 +43,7 @@ class TypedCommands:
         self.stop()
 
     async def run(self, parts: Parts, line: ShellLine) -> str:
-        """Run it to its end and show what it prints; what was typed meanwhile is returned."""
+        """Run the command, print its output as it comes, and return the text typed meanwhile."""
         from clio.ui.keyboard_watch import KeyWatch
 
         shown = _Shown(parts)
@@ -67,7 +67,7 @@ class TypedCommands:
 
 
 class _Shown:
-    """How much of a command's output is on the screen."""
+    """Prints a command's output as it comes, and keeps track of how much is printed."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -78,11 +78,11 @@ class _Shown:
 
     @property
     def text(self) -> str:
-        """All of it, the middle of what is very long left out."""
+        """The whole output; the middle of a very long one is left out."""
         return self.process.output.text().strip("\n") if self.process else ""
 
     def more(self) -> None:
-        """Show what came since the last time."""
+        """Print what came since the last call."""
         if self.process is None or self.process.output.total_chars == self._offset:
             return
         lines = self.process.output.since(self._offset).removesuffix("\n").split("\n")
@@ -94,7 +94,7 @@ class _Shown:
         self._held = [*self._held, *lines[room:]][-_LAST_SHOWN:]
 
     def end(self) -> None:
-        """Show the end of what was too long."""
+        """Print the end of an output that was too long to print whole."""
         self.more()
         left_out = self._lines - _MAX_SHOWN - len(self._held)
         if left_out > 0:
@@ -128,7 +128,7 @@ async def _run(parts: Parts, command: str, shown: _Shown) -> "RunningProcess":
 
 
 def _report(parts: Parts, line: ShellLine, task: "asyncio.Task[RunningProcess]", shown: _Shown) -> None:
-    """Say how it ended, and put its output aside where it is to be offered."""
+    """Print how the command ended, and put its output aside for the next message where `line` asks for it."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
         if not isinstance(error, ToolFailed):
