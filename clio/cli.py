@@ -108,7 +108,9 @@ def _repl(arguments: "Arguments") -> int:
     from clio.entrypoints import first_paint
 
     options = _options(arguments) if arguments.worktree is not None else None
-    first_paint.paint(color=not arguments.no_color, aloud=first_paint.may_be_aloud(arguments.screen_reader))
+    first_paint.paint_prompt(
+        color=not arguments.no_color, aloud=first_paint.may_use_screen_reader(arguments.screen_reader)
+    )
     try:
         from clio.config.layers import load
 
@@ -120,7 +122,7 @@ def _repl(arguments: "Arguments") -> int:
         with last_words.guarded(sys.argv[1:]):
             return repl.run(options, loaded)
     except BaseException:
-        first_paint.clear()  # the sentence about the error gets a line of its own
+        first_paint.restore_terminal()  # the sentence about the error gets a line of its own
         raise
 
 

@@ -18,7 +18,7 @@ from clio.context import encoding_fetch
 from clio.context.encoding_fetch import fetch_encoding
 from clio.context.encodings import Encoding, is_intact
 from clio.entrypoints.doctor import data_checks, machine_checks
-from clio.entrypoints.doctor.report import findings, run
+from clio.entrypoints.doctor.report import collect_findings, run
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
 
@@ -84,7 +84,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 def look(env: dict[str, str], cwd: Path, *, fetch: bool = False, **flags: str | bool) -> dict[str, tuple[str, str]]:
     """Each finding's mark and line by what it is about."""
-    found = findings(Options(cwd=cwd, overrides=flags), env, fetch=fetch)
+    found = collect_findings(Options(cwd=cwd, overrides=flags), env, fetch=fetch)
     return {finding.about: (finding.mark, finding.line) for finding in found}
 
 

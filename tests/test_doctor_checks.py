@@ -18,7 +18,7 @@ from clio.config.example import example
 from clio.config.options import Options
 from clio.entrypoints.doctor import data_checks, finding, machine_checks, model, report
 from clio.entrypoints.doctor.finding import Finding, Ground
-from clio.entrypoints.doctor.report import findings
+from clio.entrypoints.doctor.report import collect_findings
 from clio.memory.recall.cache_file import FILE
 from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.index import RecallIndex
@@ -51,7 +51,7 @@ def env(tmp_path: Path, home: Path) -> dict[str, str]:
 
 def look(project: Path, env: dict[str, str], **flags: str | bool) -> list[Finding]:
     flags = flags or {"provider": "offline"}
-    return list(findings(Options(cwd=project, overrides=flags), env, fetch=False))
+    return list(collect_findings(Options(cwd=project, overrides=flags), env, fetch=False))
 
 
 def lines(found: list[Finding], about: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ import pytest
 
 from clio.config.options import Options
 from clio.entrypoints.doctor.finding import Finding
-from clio.entrypoints.doctor.report import findings
+from clio.entrypoints.doctor.report import collect_findings
 from tests.entrypoints.repl_support import clio, make_place
 from tests.support.chat_server import error, text
 from tests.support.protocol_server import ProtocolServer, Said
@@ -23,7 +23,7 @@ def look(folder: Path, settings: str, server: ProtocolServer, *, live: bool = Tr
     (folder / "home" / "config.yaml").write_text(settings, encoding="utf-8")
     env = {"HOME": str(folder), "CLIO_HOME": str(folder / "home"), "PATH": os.environ["PATH"], "OPENAI_API_KEY": "k"}
     options = Options(cwd=folder / "project", overrides={"base_url": server.url} | flags)
-    return [one for one in findings(options, env, fetch=False, live=live) if one.about in ABOUT]
+    return [one for one in collect_findings(options, env, fetch=False, live=live) if one.about in ABOUT]
 
 
 ABOUT = ("protocol", "effort", "cache", "live")
@@ -118,6 +118,6 @@ def test_offline_there_is_nothing_to_ask(tmp_path: Path) -> None:
         (tmp_path / "project").mkdir()
         env = {"HOME": str(tmp_path), "CLIO_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
         options = Options(cwd=tmp_path / "project", overrides={"provider": "offline"})
-        found = [one for one in findings(options, env, fetch=False, live=True) if one.about == "live"]
+        found = [one for one in collect_findings(options, env, fetch=False, live=True) if one.about == "live"]
         assert server.requests == []
     assert found[0].mark == "note"

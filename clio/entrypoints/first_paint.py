@@ -1,4 +1,4 @@
-"""Puts the prompt on the screen before anything heavy is imported, and keeps what is typed until it can be read.
+"""Draws the prompt before anything heavy is imported, and keeps what is typed until it can be read.
 
 Only the standard library's smallest modules are used here: this runs while the interpreter is still warming up.
 """
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 _undo: "Callable[[], None] | None" = None
-"""Puts the terminal back as it was; None where nothing was changed."""
+"""Restores the terminal's settings; None where they were not changed."""
 _drawn = False
 _DUMB = ("", "dumb", "unknown")
 _NARROW_FONTS = ("linux", "vt100", "vt220", "ansi")  # consoles whose fonts lack the arrow
 
 
 def is_terminal() -> bool:
-    """Whether a person sits at a terminal that can move its cursor."""
+    """Whether standard input and output are a terminal that can move its cursor."""
     try:
         return os.isatty(0) and os.isatty(1) and os.environ.get("TERM", "") not in _DUMB
     except OSError:
@@ -28,7 +28,7 @@ def is_terminal() -> bool:
 
 
 def can_draw(stream: "TextIO") -> bool:
-    """Whether a person sees this stream in a terminal that can go back on its line."""
+    """Whether the stream is a terminal that can return to the start of a line."""
     try:
         # Windows names no terminal; each of its consoles can.
         return stream.isatty() and (os.name == "nt" or os.environ.get("TERM", "") not in _DUMB)
@@ -37,25 +37,25 @@ def can_draw(stream: "TextIO") -> bool:
 
 
 def prompt_text() -> str:
-    """What stands before the line: an arrow where terminal and encoding have one."""
+    """The prompt: an arrow where the terminal and its encoding can show one, else "> "."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     if os.environ.get("TERM") in _NARROW_FONTS or encoding.lower().replace("-", "") != "utf8":
         return "> "
     return "❯ "
 
 
-def may_be_aloud(flag: bool) -> bool:
-    """Whether a screen reader may be asked for by flag, variable or a settings file, none of which is understood yet.
+def may_use_screen_reader(flag: bool) -> bool:
+    """Whether a flag, variable or settings file might turn the screen reader mode on; none of them is parsed yet.
 
-    Then nothing is drawn: the prompt comes when the settings are known.
+    Then nothing is drawn: the prompt follows when the settings are known.
     """
     if flag or os.environ.get("CLIO_SCREEN_READER"):
         return True
     home = os.environ.get("USERPROFILE" if os.name == "nt" else "HOME", "")
-    return any(map(_names_it, (os.environ.get("CLIO_HOME") or f"{home}/.clio", ".clio")))
+    return any(map(_mentions_screen_reader, (os.environ.get("CLIO_HOME") or f"{home}/.clio", ".clio")))
 
 
-def _names_it(folder: str) -> bool:
+def _mentions_screen_reader(folder: str) -> bool:
     try:
         file = os.open(f"{folder}/config.yaml", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # it may be a pipe
         try:
@@ -66,52 +66,56 @@ def _names_it(folder: str) -> bool:
         return False
 
 
-def paint(*, color: bool = True, aloud: bool = False) -> None:
-    """Draw the prompt and silence the terminal; nothing where no person is at a capable terminal.
+def paint_prompt(*, color: bool = True, aloud: bool = False) -> None:
+    """Draw the prompt and turn echo off; do nothing where there is no capable terminal.
 
     What is typed from now on waits in the terminal's own buffer (4 KB on Linux). Ctrl-C still ends the process.
-    aloud: draw nothing.
+
+    Args:
+        color: bold prompt, unless NO_COLOR is set.
+        aloud: draw nothing; for a screen reader.
     """
     global _drawn
-    if not silence() or _drawn or aloud:
+    if not silence_terminal() or _drawn or aloud:
         return
     _drawn = True
     text = prompt_text()
-    _write(f"\x1b[1m{text}\x1b[0m" if color and not os.environ.get("NO_COLOR") else text)  # no theme is known yet
+    # No theme is known yet.
+    _write_to_terminal(f"\x1b[1m{text}\x1b[0m" if color and not os.environ.get("NO_COLOR") else text)
 
 
-def take_over() -> None:
-    """Give the line to an editor that draws its own prompt over the painted one at once.
+def release_line() -> None:
+    """Leave the line to an editor that at once draws its own prompt over the painted one.
 
-    The terminal stays silent between two prompts too, until `clear` or the end of the process: what is typed while a
-    command runs is not echoed into its output, it waits for the next prompt.
+    Echo stays off between prompts too, until `restore_terminal` or the end of the process: what is typed while a
+    command runs is not echoed into its output but waits for the next prompt.
     """
     global _drawn
-    if silence() and _drawn:
+    if silence_terminal() and _drawn:
         _drawn = False
-        _write("\r")
+        _write_to_terminal("\r")
 
 
-def erase() -> None:
-    """Take the prompt off the screen, for text that comes before it; the terminal stays silent."""
+def erase_prompt() -> None:
+    """Erase the painted prompt, to print text before it; echo stays off."""
     global _drawn
     if _drawn:
         _drawn = False
-        _write("\r\x1b[K")
+        _write_to_terminal("\r\x1b[K")
 
 
-def clear() -> None:
-    """Take the prompt off the screen and leave the terminal as it was found. Harmless when nothing is there."""
+def restore_terminal() -> None:
+    """Erase the painted prompt and restore the terminal's settings; does nothing where neither was changed."""
     global _undo
-    erase()
+    erase_prompt()
     if _undo is not None:
         undo, _undo = _undo, None
-        atexit.unregister(clear)
+        atexit.unregister(restore_terminal)
         undo()
 
 
-def silence() -> bool:
-    """Stop the terminal from echoing and from waiting for whole lines, until `clear`. False where there is none."""
+def silence_terminal() -> bool:
+    """Turn echo and line buffering off until `restore_terminal`; False where there is no such terminal."""
     global _undo
     if _undo is not None:
         return True
@@ -135,13 +139,13 @@ def silence() -> bool:
             return
 
     _undo = undo
-    atexit.register(clear)
+    atexit.register(restore_terminal)
     return True
 
 
-def _write(text: str) -> None:
+def _write_to_terminal(text: str) -> None:
     sys.stdout.flush()
     try:
         os.write(1, text.encode("utf-8"))
-    except OSError:  # the terminal went away; whoever writes next will say so
+    except OSError:  # the terminal is gone; the next write reports it
         return

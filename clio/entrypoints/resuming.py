@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Resuming:
-    """The session a shell begins with, from the choice of it until the app has it."""
+    """Opens the session to resume, and shows it before the app is imported, until the app takes it over."""
 
     def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
         self._loaded = loaded
@@ -24,23 +24,23 @@ class Resuming:
         self._session: Session | None = None
 
     def choose(self, options: Options) -> str | None:
-        """The id of the session to go on with; None for a new one. May ask the person; raises as `choose_session`."""
+        """The id of the session to continue; None for a new one. May ask the user; raises as `choose_session`."""
         if not options.continue_latest and options.resume is None:
             return None
         from clio.sessions.store import open_store
 
-        first_paint.erase()
+        first_paint.erase_prompt()
         return choose_session(options, open_store(self._loaded), ask_at_start, self._terminal)
 
     def show(self, session_id: str | None) -> bool:
-        """Open the session and show how it ended, at a terminal where the line may stand before the app is there.
+        """Open the session and print how it ended; return whether the prompt may appear before the app is loaded.
 
-        False where there is no such terminal, or something is to be said or asked first that needs the app.
+        False where the terminal does not allow it, or where a warning or a question comes first that needs the app.
         Raises what `SessionStore.open` raises.
         """
         if session_id is None and self._terminal.live:
             return True
-        first_paint.erase()
+        first_paint.erase_prompt()
         if session_id is None:
             return False
         from clio.sessions.store import open_store
@@ -53,20 +53,20 @@ class Resuming:
         return True
 
     def hand_over(self, app: "App") -> None:
-        """Let the app go on with it, if one was opened."""
+        """Give the opened session, if any, to the app."""
         if self._session is not None:
             app.go_on(self._session)
             self._session = None
 
     def close(self) -> None:
-        """Let go of a session that no app has taken over."""
+        """Close a session that no app has taken over."""
         if self._session is not None:
             self._session.close()
             self._session = None
 
 
 def _note(text: str, terminal: Terminal) -> None:
-    """What `Screen.note` prints. The screen with all it can draw takes six times as long to import."""
+    """Print as `Screen.note` does; importing the whole screen takes six times as long."""
     from rich.text import Text
 
     from clio.ui.painter import Painter, Part

@@ -41,7 +41,7 @@ def test_nothing_configured(desk: Desk) -> None:
 
 def test_yaml_is_imported_only_for_a_file(desk: Desk) -> None:
     code = (
-        "import os, pathlib, sys; from clio.config.layers import load; from clio.config.command_line import Options;"
+        "import os, pathlib, sys; from clio.config.layers import load; from clio.config.options import Options;"
         "load(Options(cwd=pathlib.Path.cwd()), os.environ); print('yaml' in sys.modules)"
     )
 

@@ -20,7 +20,7 @@ def program(code: str, **env: str) -> PtySession:
 
 
 def test_typed_keys_wait_unseen_and_are_kept() -> None:
-    code = "first_paint.paint()\nos.read(0, 1)\nfirst_paint.take_over()\nprint('READ', os.read(0, 99))\n"
+    code = "first_paint.paint_prompt()\nos.read(0, 1)\nfirst_paint.release_line()\nprint('READ', os.read(0, 99))\n"
     with program(code) as shell:
         shell.wait_for("❯")
         shell.send("xabc\r")
@@ -29,13 +29,16 @@ def test_typed_keys_wait_unseen_and_are_kept() -> None:
 
 
 def test_clear_takes_everything_back() -> None:
-    with program("first_paint.paint()\nfirst_paint.clear()\n" + SAME) as shell:
+    with program("first_paint.paint_prompt()\nfirst_paint.restore_terminal()\n" + SAME) as shell:
         assert shell.wait_exit() == 0
         assert shell.text == "same"
 
 
 def test_twice_is_once() -> None:
-    code = "first_paint.paint()\nfirst_paint.paint()\nfirst_paint.clear()\nfirst_paint.clear()\n" + SAME
+    code = (
+        "first_paint.paint_prompt()\nfirst_paint.paint_prompt()\nfirst_paint.restore_terminal()\nfirst_paint.restore_terminal()\n"
+        + SAME
+    )
     with program(code) as shell:
         assert shell.wait_exit() == 0
         assert shell.text == "same"
@@ -43,13 +46,13 @@ def test_twice_is_once() -> None:
 
 def test_leaving_restores_the_terminal() -> None:
     code = "import atexit\natexit.register(lambda: print('same' if termios.tcgetattr(0) == before else 'changed'))\n"
-    with program(code + "first_paint.paint()\nsys.exit(3)\n") as shell:
+    with program(code + "first_paint.paint_prompt()\nsys.exit(3)\n") as shell:
         assert shell.wait_exit() == 3
         assert shell.text == "same"
 
 
 def test_ctrl_c_still_works() -> None:
-    with program("first_paint.paint()\nimport time\ntime.sleep(20)\n") as shell:
+    with program("first_paint.paint_prompt()\nimport time\ntime.sleep(20)\n") as shell:
         shell.wait_for("❯")
         shell.key("ctrl-c")
         assert shell.wait_exit() != 0
@@ -61,20 +64,21 @@ def test_ctrl_c_still_works() -> None:
     [({"TERM": "linux"}, ">"), ({"PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}, ">"), ({"NO_COLOR": "1"}, "❯")],
 )
 def test_prompt_by_terminal(env: dict[str, str], prompt: str) -> None:
-    with program("first_paint.paint()\nos.read(0, 1)\n", **env) as shell:
+    with program("first_paint.paint_prompt()\nos.read(0, 1)\n", **env) as shell:
         shell.wait_for(prompt)
         assert shell.text == prompt
         assert ("NO_COLOR" in env) is (b"\x1b[" not in shell.raw)
 
 
 def test_a_dumb_terminal_is_left_alone() -> None:
-    with program("first_paint.paint()\n" + SAME, TERM="dumb") as shell:
+    with program("first_paint.paint_prompt()\n" + SAME, TERM="dumb") as shell:
         assert shell.wait_exit() == 0
         assert shell.raw == b"same\r\n"
 
 
 def test_no_terminal_no_paint() -> None:
-    code = "from clio.entrypoints import first_paint; first_paint.paint(); first_paint.take_over(); first_paint.clear()"
+    calls = "first_paint.paint_prompt(); first_paint.release_line(); first_paint.restore_terminal()"
+    code = f"from clio.entrypoints import first_paint; {calls}"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, stdin=subprocess.DEVNULL, check=True
     )

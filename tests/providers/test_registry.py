@@ -170,7 +170,7 @@ def test_warming_up_imports_it() -> None:
 def test_one_question_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
         "import os, sys; from clio.config.command_line import parse; from clio.config.layers import load;"
-        "from clio.config.command_line import make_options, with_prompt; from clio.entrypoints import oneshot;"
+        "from clio.config.options import make_options, with_prompt; from clio.entrypoints import oneshot;"
         "options = with_prompt(make_options(parse(['-p', 'hi'])), 'hi');"
         "code = oneshot.run(options, load(options, os.environ));"
         "names = 'openai httpx2 pydantic mcp anyio jsonschema yaml numpy git tiktoken prompt_toolkit rich acp';"

@@ -46,7 +46,7 @@ async def main():
         line = PromptLine(text="> ", **common)
         questions = Questions(sys.stdout, live=True, theme=Theme())
     if not kind.startswith("plain"):
-        first_paint.silence()
+        first_paint.silence_terminal()
     print("working", flush=True)
     while not Path("go").exists():
         await asyncio.sleep(0.01)

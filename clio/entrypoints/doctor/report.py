@@ -36,7 +36,7 @@ CONFIGURED = (
     Named(about="extensions", check=data_checks.check_added),
     Named(about="model", check=model.check_model, hint="look at the network, and at proxies in the environment"),
 )
-"""What only a configuration that could be read has something to say about."""
+"""Checks that need a configuration which could be read."""
 REST = (
     Named(about="git", check=machine_checks.check_git),
     Named(about="ripgrep", check=machine_checks.check_ripgrep),
@@ -59,12 +59,12 @@ REST = (
 
 
 def run(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False, json: bool = False) -> int:
-    """Print what is found; 1 where something must be done. fetch, live: see `findings`.
+    """Print what is found; 1 where something must be done. fetch, live: see `collect_findings`.
 
     Raises UsageError for flags.
     """
     found: list[Finding] = []
-    for finding in findings(options, env, fetch=fetch, live=live):
+    for finding in collect_findings(options, env, fetch=fetch, live=live):
         found.append(finding)
         if not json:
             sys.stdout.write(f"{_printed(finding)}\n")
@@ -77,7 +77,7 @@ def run(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = F
 
 
 def _printed(finding: Finding) -> str:
-    """The finding's line; on a terminal broken between words, what follows below its beginning."""
+    """The finding's line; on a terminal wrapped between words, with continuation lines indented."""
     line = clean_line(finding.line)
     if not sys.stdout.isatty():
         return f"{finding.mark:<4}  {line}"
@@ -86,8 +86,8 @@ def _printed(finding: Finding) -> str:
                          break_long_words=False, break_on_hyphens=False)  # fmt: skip
 
 
-def findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False) -> Iterator[Finding]:
-    """Everything that is looked at, in the order of what builds on what. Raises UsageError for flags.
+def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False) -> Iterator[Finding]:
+    """Run all checks; yield the findings in order of dependence. Raises UsageError for flags.
 
     fetch: download the encoding that is missing. live: send the model one tiny request.
     """
@@ -115,7 +115,7 @@ def findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: boo
 
 
 def _as_it_comes(options: Options, env: Mapping[str, str]) -> Loaded:
-    """The defaults, where the configuration cannot be read."""
+    """The default configuration, where the user's cannot be read."""
     home = clio_home(env)
     project = project_folder(options.cwd, clio_home=home, user_home=user_home(env))
     incognito = options.overrides.get("incognito") is True

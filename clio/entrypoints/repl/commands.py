@@ -110,11 +110,14 @@ class _Wait:
 
 
 RunTurn = Callable[[Parts, str, MakeMeaning | None], Awaitable[None]]
-"""Runs turns until nothing waits for the person; none where the words are empty. The rest: see `App.run_turn`."""
+"""Runs turns until no plan waits for review; none for an empty text. Further arguments: see `App.run_turn`."""
 
 
 class Commands:
-    """line: where a person is asked. prefill: puts a text on the next line."""
+    """Runs slash commands and carries out their follow-ups.
+
+    line: where the user is asked. prefill: puts a text on the next line.
+    """
 
     def __init__(
         self,
@@ -132,10 +135,10 @@ class Commands:
         self._behind = behind
         self._run_turn = run_turn
         self._prefill = prefill
-        self._unsaved: str | None = None  # what was said about it last; a turn says it by itself
+        self._unsaved: str | None = None  # the last warning printed; turns print their own
 
     async def run(self, parts: Parts, line: str) -> bool:
-        """Carry out a line with its slash; False to leave."""
+        """Run the command of a line that begins with a slash; False to leave the REPL."""
         result = run_command(parts.app, line)
         self._show(parts, result)
         unsaved = parts.app.session.unsaved
@@ -151,7 +154,7 @@ class Commands:
             files_may_have_changed()
 
     async def go_on(self, parts: Parts) -> None:
-        """Show how the session that was opened ended, and what of it waits for the person."""
+        """Show how the opened session ended, and review a plan that waits for an answer."""
         parts.screen.note("\n".join(recap(parts.app.session)))
         await self._run_turn(parts, await review_proposed(parts, busy=False), None)
 
@@ -169,7 +172,7 @@ class Commands:
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
     async def _follow(self, parts: Parts, step: FollowUp) -> bool:
-        """Carry out what a command asked for; False to leave."""
+        """Carry out what a command asked for; False to leave the REPL."""
         app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.aloud
         match step:
             case Quit():
@@ -209,7 +212,7 @@ class Commands:
             case ExportSession():
                 screen.show_result(await asyncio.to_thread(export, app, step))
             case SetTheme(name=name):
-                self._colours.follow(parts, name)
+                self._colours.choose_theme(parts, name)
             case SleepNow() | LongWork():
                 result, typed = await until_key(work_of(app, step), draws=live, aloud=aloud)
                 self._prefill(typed)

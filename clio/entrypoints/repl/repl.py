@@ -102,16 +102,16 @@ class LineSigns:
 
 
 def run(options: Options, loaded: Loaded) -> int:
-    """Run the shell until the person leaves; returns the exit code. Raises UserError where it cannot start."""
+    """Run the REPL until the user leaves; return the exit code. Raises UserError where it cannot start."""
     try:
         repl = Repl(options, settle_trust(options, loaded, os.environ, ask_at_start))
         session_id = repl.resuming.choose(options)
-        first_paint.silence()
+        first_paint.silence_terminal()
     except EOFError:
         sys.stdout.write("\n")
         return 0
     if not loaded.config.debug:
-        # It warns, in the middle of the screen, of every child that had ended before it was killed.
+        # asyncio warns, in the middle of the screen, of every child that had ended before it was killed.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
     try:
         return asyncio.run(repl.main(session_id))
@@ -120,7 +120,7 @@ def run(options: Options, loaded: Loaded) -> int:
 
 
 class Repl:
-    """One run of the shell. ended_by: the number of the signal that ended it. resuming: what it goes on with."""
+    """One run of the REPL. ended_by: the number of the signal that ended it. resuming: opens an earlier session."""
 
     def __init__(self, options: Options, loaded: Loaded) -> None:
         self.ended_by = 0
@@ -152,13 +152,13 @@ class Repl:
         self._news: asyncio.Task[None] | None = None
         self._prefill = ""
         self._line.bind("c-o", self._open_last)
-        self._turns.before_end = self._until_left
+        self._turns.before_end = self._wait_for_pager
         next_mode = cycling(lambda: behind.parts, self._turns, self._line.changed)
         self._line.bind("s-tab", next_mode, in_menu=False)
         self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.takes_keys)
 
-    # What a line is for once it is entered, which is not needed to type one.
+    # Needed once a line is entered, not to type one: imported late.
 
     @cached_property
     def _commands(self) -> "Commands":
@@ -183,11 +183,11 @@ class Repl:
     def _open_last(self) -> None:
         self._pager.open()
 
-    async def _until_left(self) -> None:
-        await self._pager.until_left()
+    async def _wait_for_pager(self) -> None:
+        await self._pager.wait_until_closed()
 
     async def main(self, session_id: str | None) -> int:
-        """Read and carry out lines until the person leaves."""
+        """Read and carry out lines until the user leaves."""
         self._end_on_signals()
         self._line.watch_keys(self._idle.key)
         self._line.watch_keys(working_tree(self._loaded.project).look_ahead)
@@ -203,11 +203,11 @@ class Repl:
                     sys.stdout.write("\n")
         finally:
             await self._leave()
-            self._colours.leave()
+            self._colours.stop_asking()
         return 0
 
     async def _step(self) -> bool:
-        """One line; False when it was the last."""
+        """Read and carry out one line; False when it was the last."""
         self._catch_interrupts()
         ahead = self._turns.ahead
         if entered := ahead.take_next():
@@ -218,7 +218,9 @@ class Repl:
             typed, self._prefill = ahead.take_line() or self._prefill, ""
             try:
                 with self._idle.waiting():
-                    text = await self._line.read(default=typed, on_start=first_paint.take_over, on_ready=self._stands)
+                    text = await self._line.read(
+                        default=typed, on_start=first_paint.release_line, on_ready=self._on_prompt_ready
+                    )
             except EOFError:
                 return False
             if not text:
@@ -247,7 +249,7 @@ class Repl:
         self._history_problem = problem
 
     async def _ask_about_doubts(self, parts: Parts) -> None:
-        """What may have been meant for this turn alone is kept only where the person says so."""
+        """Statements that may hold for this turn only are stored if the user confirms them."""
         if not self._terminal.takes_keys or self._turns.ahead.busy:
             parts.app.lessons.keep_doubts()
             return
@@ -260,21 +262,21 @@ class Repl:
                 keep()
 
     async def _ask_about_pending(self) -> None:
-        """What was stated in runs that could not ask is asked about before the first line."""
+        """Ask, before the first line, about statements from runs that could not ask."""
         if self._terminal.takes_keys and (self._loaded.home / "memories.pending.json").exists():
             parts = await self._behind.ready()
             await self._ask_each(parts.app.lessons.take_pending())
 
-    def _stands(self) -> None:
-        """The line can be typed on."""
-        self._colours.stand(self._line)
+    def _on_prompt_ready(self) -> None:
+        """The prompt accepts input."""
+        self._colours.ask_background(self._line)
         self._behind.begin()
 
     def _put_on_line(self, text: str) -> None:
         self._prefill = text
 
     async def _welcome(self, parts: Parts) -> None:
-        """What is behind the line has come: it goes on with the session, and a person is told what they must know."""
+        """The app is loaded: give it the resumed session, print the start notices, and start background work."""
         app = parts.app
         self.resuming.hand_over(app)
         if self._history is not None:
@@ -290,11 +292,11 @@ class Repl:
             await self._line.print_above(lambda: parts.screen.note(words))
         self._line.redraw()
         asyncio.get_running_loop().run_in_executor(None, warm_up, app, self._facts, self._line)
-        self._news = asyncio.create_task(self._tell_shifts(parts))
+        self._news = asyncio.create_task(self._report_preference_shifts(parts))
 
-    async def _tell_shifts(self, parts: Parts) -> None:
-        """How tastes have moved is said once, when the line stands and nothing else has happened yet."""
-        with contextlib.suppress(ClioError, OSError):  # whoever asks for preferences is told what is wrong with them
+    async def _report_preference_shifts(self, parts: Parts) -> None:
+        """Print once how preferences have shifted, unless a turn already runs."""
+        with contextlib.suppress(ClioError, OSError):  # the preference commands report what is wrong with the file
             if (lines := await asyncio.to_thread(parts.app.memory.take_shifts)) and not self._turns.running:
                 await self._tell("\n".join(lines))
 
@@ -310,7 +312,7 @@ class Repl:
         )
 
     async def _tell(self, line: str) -> None:
-        """Show a line above the one that is being typed."""
+        """Print a line above the one being typed."""
         if parts := self._behind.parts:
             await self._line.print_above(lambda: parts.screen.note(line))
 
@@ -319,11 +321,11 @@ class Repl:
             parts.screen.toggle_reasoning()
 
     def _catch_interrupts(self) -> None:
-        """Ctrl-C as a signal does what the key does. Questions take the handler away, so it is set anew."""
+        """Make Ctrl-C as a signal do what the key does. Questions remove the handler, so it is set again each time."""
 
         def interrupt() -> None:
             if is_lent():
-                return  # the key was meant for a pager or an editor
+                return  # the key is for the pager or editor that has the terminal
             if self._typed_commands.stop():
                 return
             if self._turns.running:
@@ -344,7 +346,7 @@ class Repl:
         on_end(end)
 
     async def _leave(self) -> None:
-        """Close everything, the session first of all, and say how to come back."""
+        """Close everything, the session first, and print how to resume it."""
         parts = self._behind.parts
         if parts is None:
             self.resuming.close()

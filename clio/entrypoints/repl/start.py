@@ -101,14 +101,14 @@ def _instructions(project: Path) -> str:
 
 
 Ask = Callable[[str], str]
-"""Shows a question and gives the answer line; raises EOFError where there is none."""
+"""Prints a question and returns the line answered; raises EOFError at the end of the input."""
 TAIL_MESSAGES = 10
 _TAIL_LINES = 6
 _CALLED_CHARS, _ID_CHARS = 50, 13
 
 
 def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
-    """Ask once whether the project's widening settings may count; the configuration that follows from the answer."""
+    """Ask once whether the project's settings that widen rights may count; return the resulting configuration."""
     if (loaded.config.incognito and not loaded.is_closed) or not should_ask(loaded):
         return loaded
     from clio.config.show import withheld_rows
@@ -129,18 +129,18 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
 
 
 def ask_at_start(question: str) -> str:
-    """A question before the line editor runs. What was typed before it is no answer: the prompt gets it."""
+    """Ask before the line editor runs. Text typed before the question is no answer: it goes to the prompt."""
     from clio.ui.keyboard_watch import keep_early_lines
 
-    first_paint.clear()
+    first_paint.restore_terminal()
     keep_early_lines()
     return input(question)
 
 
 def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
-    """The id of the session to go on with; None for a new one.
+    """The id of the session to continue; None for a new one.
 
-    Raises SessionNotFound or AmbiguousSession, EOFError where the person gives up choosing.
+    Raises SessionNotFound or AmbiguousSession, and EOFError where the user cancels the choice.
     """
     if options.new:
         return None
@@ -182,7 +182,7 @@ def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
 
 
 def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
-    """What a person must know before the first line: three lines at the very first start, later what is unusual."""
+    """Lines to print before the first prompt: three at the very first start, later only what is unusual."""
     if first:
         yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
         note_greeting(loaded.home)
@@ -197,7 +197,7 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
 
 def recap(session: "Session") -> Iterator[str]:
-    """A resumed session in short: what it is called, how long it is, and how it ended."""
+    """A resumed session in short: its name, its length, open todos, and its last messages."""
     from clio.commands.session_table import count_messages
 
     parts = [f"session {_called(session)}", count_messages(len(session.messages))]
@@ -209,7 +209,7 @@ def recap(session: "Session") -> Iterator[str]:
 
 
 def _called(session: "Session") -> str:
-    """Its name, else how the person began, else as much of its id as tells it from others."""
+    """The session's name, else the start of its first message, else the start of its id."""
     from clio.commands.session_table import shortened
 
     if session.name:
@@ -219,10 +219,10 @@ def _called(session: "Session") -> str:
 
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
-    """The last messages as lines of plain text, each message cut to a few lines."""
+    """The last messages as lines of plain text, each message truncated to a few lines."""
     from clio.export.document import named_call
 
-    near = messages[-2 * count :]  # what asked for the first result may stand before it
+    near = messages[-2 * count :]  # the call of the first result may come before it
     asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}
     for message in messages[-count:]:
         match message:
@@ -235,7 +235,7 @@ def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[st
                 title = named_call(call) if call else message.name
                 yield f"● {title} … {message.summary or ('done' if message.ok else 'failed')}"
             case _:
-                pass  # calls are shown by their results; what clio itself said is not shown
+                pass  # calls are shown by their results; messages of clio's own are not shown
 
 
 def _cut(text: str, mark: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Colours:
-    """Which theme is in force, on the line and behind it."""
+    """The theme in use: asks the terminal for its background, and carries out `/theme`."""
 
     def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
         self._loaded = loaded
@@ -33,11 +33,11 @@ class Colours:
 
     @property
     def problem(self) -> str:
-        """Why the theme that was asked for is not in force, as a sentence; "" where it is."""
+        """Why the configured theme is not in use, as a sentence; "" where it is."""
         return self._themes.problem
 
-    def stand(self, line: "PromptLine | PlainLine") -> None:
-        """The line stands: ask the terminal for its background, once, if that decides the colours."""
+    def ask_background(self, line: "PromptLine | PlainLine") -> None:
+        """Ask the terminal for its background, once, if that decides the colours. Call it when the prompt is up."""
         self._line = line
         if self._question is not None or not self._themes.asks:
             return
@@ -45,31 +45,31 @@ class Colours:
         from clio.ui.prompt_line import PromptLine
 
         if isinstance(line, PromptLine):
-            self._question = BackgroundQuestion(self._heard)
+            self._question = BackgroundQuestion(self._set_background)
             self._question.ask(line.keyboard, sys.stdout)
 
-    def leave(self) -> None:
-        """See to it that no answer of the terminal's comes when clio has gone."""
+    def stop_asking(self) -> None:
+        """Make sure that no answer of the terminal arrives after clio has ended."""
         if self._question is not None:
             self._question.leave()
 
-    def follow(self, parts: Parts, name: str) -> None:
-        """Carry out `/theme`: show all themes, or use one and remember it. Raises ConfigError."""
+    def choose_theme(self, parts: Parts, name: str) -> None:
+        """Carry out `/theme`: list all themes, or switch to one and save the choice. Raises ConfigError."""
         if not name:
             self._show(parts)
             return
         self._themes.use(name)
         if self._line is not None:
             self._line.redraw()
-        parts.screen.note("\n".join([*self._kept(name), *self._in_vain()]))
+        parts.screen.note("\n".join([*self._save_choice(name), *self._explain_no_colours()]))
 
-    def _heard(self, paper: Paper) -> None:
+    def _set_background(self, paper: Paper) -> None:
         self._themes.heard(paper)
         if self._line is not None:
             self._line.redraw()
 
-    def _kept(self, name: str) -> Iterator[str]:
-        """Where the choice is remembered, or why it is not."""
+    def _save_choice(self, name: str) -> Iterator[str]:
+        """Save the choice; yield where it is saved, or why it is not."""
         if self._loaded.config.incognito:
             yield f"theme {name}, until you leave: an incognito clio writes nothing"
             return
@@ -82,11 +82,11 @@ class Colours:
         if origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path:
             yield f"but there {origin} says otherwise, and counts"
 
-    def _in_vain(self) -> Iterator[str]:
+    def _explain_no_colours(self) -> Iterator[str]:
         if not self._terminal.colour:
-            yield f"nothing is coloured in any case: {self._colourless()}"
+            yield f"nothing is coloured in any case: {self._colour_off_reason()}"
 
-    def _colourless(self) -> str:
+    def _colour_off_reason(self) -> str:
         origin = self._loaded.origins.get("color", "default")
         return f"color is off ({origin})" if origin != "default" else "the terminal shows no colours"
 
@@ -117,7 +117,7 @@ class Colours:
             foreign = on_paper and not current and name != "auto"
             rows.append(sample_row(name, palette, current=current, width=wide, on_paper=foreign))
         screen.show_rows(rows)
-        screen.note("\n".join(["/theme NAME takes one and remembers it", *self._in_vain()]))
+        screen.note("\n".join(["/theme NAME takes one and remembers it", *self._explain_no_colours()]))
 
 
 def _note(name: str) -> str:

@@ -152,9 +152,9 @@ def _ended(process: "RunningProcess") -> str:
 
 
 class LastPager:
-    """Opens one pager at a time. parts_of: None while clio is still being loaded.
+    """Shows the whole output of the last tool call in the user's pager, one pager at a time.
 
-    opens: False where a program that draws is of no use; then everything is printed.
+    parts_of: returns None while the app is being loaded. opens: False for a screen reader; then the output is printed.
     """
 
     def __init__(
@@ -167,16 +167,16 @@ class LastPager:
 
     @property
     def is_open(self) -> bool:
-        """Whether the terminal belongs to the pager."""
+        """Whether the pager has the terminal."""
         return self._showing is not None and not self._showing.done()
 
-    async def until_left(self) -> None:
-        """Return when nobody looks at anything any more."""
+    async def wait_until_closed(self) -> None:
+        """Wait until the pager is closed."""
         if self._showing is not None:
             await asyncio.wait({self._showing})
 
     def open(self) -> None:
-        """Show the output of the last call that is over; where there is no pager, print it."""
+        """Show the output of the last finished call; print it where there is no pager."""
         parts = self._parts_of()
         if parts is not None and not self.is_open:
             self._showing = asyncio.get_running_loop().create_task(self._show(parts))
