@@ -2,7 +2,7 @@
 
 import base64
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
         TextContentBlock,
     )
 
-    Block = (
-        TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
-    )
-
+Block: TypeAlias = (
+    "TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock"
+)
 MAX_ATTACHED_CHARS = 48_000
 _ATTACHED_TOKENS = 24_000
 _LINES = LazyRegex(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
