@@ -21,8 +21,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from bench.search import make_tree  # noqa: E402 the path must be set first
+from clio.checkpoints.checkpoint_store import TurnRef  # noqa: E402
 from clio.checkpoints.checkpoints import Checkpoints  # noqa: E402
-from clio.checkpoints.timeline import TurnRef  # noqa: E402
 from clio.tools.files.file_index import walk  # noqa: E402
 
 _RUNS = 7

@@ -17,8 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from clio.agent.events import Event, StepFinished, ToolStarted
-from clio.agent.user_interface import ComposedInterface
+from clio.agent.user_interface import ComposedInterface, Event, StepFinished, ToolStarted
 from clio.app import build_app
 from clio.config.layers import load
 from clio.config.options import Options

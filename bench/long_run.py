@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import msgspec
 
-from clio.agent.events import Event, StepFinished
-from clio.agent.user_interface import ComposedInterface
+from clio.agent.user_interface import ComposedInterface, Event, StepFinished
 from clio.app import build_app
 from clio.config.layers import load
 from clio.config.options import Options

@@ -16,7 +16,7 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions import snapshot
+from clio.sessions import session_format
 from clio.sessions.state import SessionState, derived_id
 
 _PROSE = re.compile(r'(?s:"""(.+?)""")|#\s?([A-Za-z].+)')
@@ -127,7 +127,7 @@ def write_session(folder: Path, words: Words, number: int, *, age: int, size: in
             type(message)(**_fields(message), created=at + place, id=derived_id(b"%d %d" % (number, place)))
         )
     path = folder / f"{state.id}.json"
-    path.write_bytes(snapshot.encode(state, "", snapshot.Remains()))
+    path.write_bytes(session_format.encode_snapshot(state, "", session_format.Remains()))
     os.utime(path, (at, at))
     return state.id
 

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from clio.agent.events import ContextTrimmed
+from clio.agent.user_interface import ContextTrimmed
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.desk import Desk, make_repository
 

@@ -20,14 +20,13 @@ from bench.histories import window_of
 from bench.year_data import Doing, Topic, World
 from clio import ids
 from clio.errors import UserError
-from clio.fragments import Fragment
 from clio.memory.brain.why import WhyItem
 from clio.memory.noticing import look_for_notices, remember_noticed
 from clio.memory.records import AssertedBy, Entry, Provenance
 from clio.memory.sleep.report import Report
 from clio.memory.sleep.sleep import sleep
 from clio.memory.system import MemorySystem
-from clio.messages import AssistantMessage, Deeds, FileDeed, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Deeds, FileDeed, Fragment, ToolCall, ToolMessage, UserMessage
 from clio.sessions import session as session_module
 from clio.sessions import store as store_module
 from clio.sessions.session import Session

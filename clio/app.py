@@ -1,20 +1,24 @@
-"""The conversation that runs now in one clio, and the way to another session or model."""
+"""The parts of a running clio, put together once, and the commands of the user's files that run with them."""
 
 import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from clio.agent.conversation import Conversation
-from clio.agent.events import Notice, TurnFinished
 from clio.agent.runtime import Runtime
 from clio.agent.subagent import SubagentPool
-from clio.agent.user_interface import UserInterface
+from clio.agent.tool_runner import ToolRunner
+from clio.agent.user_interface import Notice, TurnFinished, UserInterface
 from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.context.message_parts import Shelf
 from clio.context.window import ContextWindow
 from clio.errors import ConfigError
+from clio.ids import new_id
+from clio.messages import ToolCall
 from clio.providers.base import Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider
@@ -22,9 +26,19 @@ from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
 from clio.tools.base import ReadLog
 
-if TYPE_CHECKING:  # commands are for lines that begin with a slash, and most do not
+if TYPE_CHECKING:
+    from clio.commands.command import MakeMeaning, Meaning
     from clio.commands.custom_commands import AddedCommands
-    from clio.commands.typed_line import MakeMeaning, Meaning
+
+
+async def run_prompt_command(command: str, runner: ToolRunner) -> str:
+    """What it prints, or why it was not run. runner: judges it, and asks about it, like any."""
+    arguments = msgspec.json.encode({"command": command}).decode()
+    message = (await runner.run(ToolCall(id=new_id(), name="run_command", arguments=arguments))).message
+    if message.deeds is None or not message.deeds.command:
+        return f"[not run: {command}: {message.content}]"
+    state, _, printed = message.content.partition("\n")
+    return printed if message.ok else f"{printed}\n{state}"
 
 
 class App:
@@ -99,7 +113,7 @@ class App:
 
     async def _run_meaning(self, text: str, meaning: "Meaning") -> TurnFinished:
         """A turn with the text of a command, and with the model and the tools the command asks for."""
-        from clio.commands.typed_line import chip, meant_fragment
+        from clio.commands.command import chip, meant_fragment
 
         runtime = self.runtime
         before = (self.config, self.provider, self._model_name, self._has_chosen_model)
@@ -139,9 +153,8 @@ class App:
 
     async def output_of(self, command: str) -> str:
         """What a shell command in a text the user calls prints, or why it was not run; approved like any."""
-        from clio.agent.prompt_command import output_of
 
-        return await output_of(command, self.conversation.command_runner())
+        return await run_prompt_command(command, self.conversation.command_runner())
 
     @property
     def context(self) -> ContextWindow | None:

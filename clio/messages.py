@@ -1,7 +1,4 @@
-"""What a conversation is made of: the messages, exactly as they are stored.
-
-The field names are those of the Chat Completions format, so a session file reads like a transcript of the requests.
-"""
+"""The messages of a conversation, and text for the model that is not conversation."""
 
 from typing import Literal, assert_never
 
@@ -219,3 +216,20 @@ def answer_open_calls(messages: list[Message], reason: str, now: float) -> list[
                 if call.id not in answered
             ]
     return []
+
+
+class Fragment(Struct, frozen=True, kw_only=True):
+    """One piece of context with its account: what it is, where it came from, why it is here, how much it may cost.
+
+    name: the tag it is wrapped in, such as "environment"; lower case, no spaces.
+    source: a path or a store, for the person who asks why.
+    cap_tokens: the builder cuts the text to this many estimated tokens.
+    whole: no limit cuts it or leaves it out, however small the window is.
+    """
+
+    name: str
+    text: str
+    source: str
+    reason: str
+    cap_tokens: int = 1000
+    whole: bool = False

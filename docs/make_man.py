@@ -3,10 +3,10 @@
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from clio.agent.events import EXIT_CODES
-from clio.commands.dispatch import forms
+from clio.agent.user_interface import EXIT_CODES
+from clio.commands.command import forms
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
-from clio.config.fields import VARIABLES
+from clio.config.schema import VARIABLES
 from clio.entrypoints.answer_schema import MISFIT
 from clio.entrypoints.completions.scripts import door_command
 

@@ -23,9 +23,8 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.agent.events import EXIT_CODES  # noqa: E402 the path must be set first
-from clio.commands.command import Command  # noqa: E402
-from clio.commands.dispatch import forms  # noqa: E402
+from clio.agent.user_interface import EXIT_CODES  # noqa: E402 the path must be set first
+from clio.commands.command import Command, forms  # noqa: E402
 from clio.commands.registry import (  # noqa: E402
     command_table,
     find,
@@ -33,15 +32,16 @@ from clio.commands.registry import (  # noqa: E402
 )
 from clio.commands.session_commands import SESSIONS  # noqa: E402
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS  # noqa: E402
-from clio.config.fields import (  # noqa: E402
+from clio.config.schema import (  # noqa: E402
     CONFIG_FIELDS,
     LIST_WORDS,
     MODEL_FIELDS,
     VARIABLES,
+    Config,
     Field,
+    ModelSettings,
     limits_in_words,
 )
-from clio.config.schema import Config, ModelSettings  # noqa: E402
 from clio.config.trust import shown_value  # noqa: E402
 from clio.entrypoints.answer_schema import MISFIT  # noqa: E402
 from clio.entrypoints.completions.scripts import script  # noqa: E402

@@ -36,9 +36,9 @@ FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in room
 HEAVY: dict[str, set[str]] = {
     "openai": {"clio.providers.openai_transport"},
     "httpx2": {"clio.providers.openai_transport", "clio.mcp.client"},
-    "truststore": {"clio.providers.dial"},
+    "truststore": {"clio.providers.http1"},
     "git": {"clio.tools.git"},
-    "yaml": {"clio.config.yaml_file", "clio.checks.syntax"},
+    "yaml": {"clio.config.yaml_file", "clio.checks.diagnostics"},
     "tiktoken": {"clio.context.calibrate_child"},
     "numpy": {"clio.memory.vectors.numeric"},
     "rensa": {"clio.text.similarity"},
@@ -47,16 +47,14 @@ HEAVY: dict[str, set[str]] = {
     "anyio": {"clio.mcp.client"},
     "acp": {
         "clio.entrypoints.acp.server",
-        "clio.entrypoints.acp.approver",
-        "clio.entrypoints.acp.opening",
-        "clio.entrypoints.acp.prompt",
+        "clio.entrypoints.acp.session",
         "clio.entrypoints.acp.updates",
     },
     "jsonschema": {"clio.entrypoints.answer_schema"},
     "referencing": {"clio.entrypoints.answer_schema"},
     "json_repair": {"clio.agent.tool_calls"},
     "tree_sitter": {
-        "clio.checks.syntax",
+        "clio.checks.diagnostics",
         "clio.security.shell.parser",
         "clio.security.shell.parse_checks",
     },
@@ -67,10 +65,10 @@ HEAVY: dict[str, set[str]] = {
     "markdown_it": {
         "clio.ui.markdown",
         "clio.ui.reader.spoken_text",
-        "clio.export.html_parts",
+        "clio.export.html_page",
         "clio.export.markdown",
     },
-    "pygments": {"clio.ui.markdown", "clio.export.html_parts"},
+    "pygments": {"clio.ui.markdown", "clio.export.html_page"},
 }
 pytestmark = pytest.mark.usefixtures("no_collection")
 

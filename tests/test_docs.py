@@ -11,10 +11,9 @@ import pytest
 from msgspec import to_builtins
 
 from clio.config.command_line import parse
-from clio.config.fields import read_settings
-from clio.config.mcp_files import Entry, make_server, read_entries
+from clio.config.extension_files import Entry, make_server, read_entries
 from clio.config.mcp_write import add_server
-from clio.config.schema import Config
+from clio.config.schema import Config, read_settings
 
 ROOT = Path(__file__).parent.parent
 

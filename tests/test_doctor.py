@@ -14,10 +14,9 @@ import pytest
 
 from clio import __version__
 from clio.config.options import Options
-from clio.context import encoding_fetch
-from clio.context.encoding_fetch import fetch_encoding
-from clio.context.encodings import Encoding, is_intact
-from clio.entrypoints.doctor import data_checks, machine_checks
+from clio.context import encodings
+from clio.context.encodings import Encoding, fetch_encoding, is_intact
+from clio.entrypoints.doctor import checks
 from clio.entrypoints.doctor.report import collect_findings, run
 from clio.errors import ServerFailed, UsageError
 from tests.support.chat_server import ChatServer
@@ -162,13 +161,13 @@ def test_programs_that_are_missing_or_broken(
     tmp_path: Path, project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(machine_checks, "ripgrep", lambda: None)
+    monkeypatch.setattr(checks, "ripgrep", lambda: None)
     seen = look(env, project, provider="offline")
     assert (seen["git"][0], seen["ripgrep"][0]) == ("note", "note")
     broken = tmp_path / "rg"
     broken.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
     broken.chmod(0o755)
-    monkeypatch.setattr(machine_checks, "ripgrep", lambda: str(broken))
+    monkeypatch.setattr(checks, "ripgrep", lambda: str(broken))
     seen = look(env, project, provider="offline")
     assert seen["ripgrep"][0] == "fix"
     assert "exit code 3" in seen["ripgrep"][1]
@@ -195,8 +194,8 @@ def test_fetching(
     server: EncodingServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(data_checks, "O200K", server.encoding)
-    monkeypatch.setattr(data_checks, "ENCODINGS", (server.encoding,))
+    monkeypatch.setattr(checks, "O200K", server.encoding)
+    monkeypatch.setattr(checks, "ENCODINGS", (server.encoding,))
     fetched = ("ok", "encodings: o200k_base in ~/.clio/encodings")
     assert look(env, project, fetch=True, provider="offline")["encodings"] == fetched
     path = tmp_path / ".clio" / "encodings" / server.encoding.file_name
@@ -237,7 +236,7 @@ def test_the_time_for_everything_is_bounded(
         server.wait.wait(10)
         raise OSError("too late for anybody")
 
-    monkeypatch.setattr(encoding_fetch.urllib.request, "urlopen", endless)
+    monkeypatch.setattr(encodings.urllib.request, "urlopen", endless)
     with pytest.raises(ServerFailed, match=r"it took more than 0 s; try again"):
         fetch_encoding(server.encoding, tmp_path, limit_s=0.1)
 
@@ -247,7 +246,7 @@ def test_offline_is_one_sentence_and_exit_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     gone = Encoding(name="o200k_base", url="http://127.0.0.1:9/o200k_base.tiktoken", sha256="0")
-    monkeypatch.setattr(data_checks, "O200K", gone)
+    monkeypatch.setattr(checks, "O200K", gone)
     assert run(Options(cwd=project, overrides={"provider": "offline"}), env, fetch=True) == 1
     wrong = [line for line in capsys.readouterr().out.splitlines() if line.startswith("fix")]
     assert wrong == [

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.example import example
 from clio.config.options import Options
-from clio.entrypoints.doctor import data_checks, finding, machine_checks, model, report
+from clio.entrypoints.doctor import checks, finding, model, report
 from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import collect_findings
+from clio.entrypoints.project_setup import example
 from clio.memory.recall.cache_file import FILE
 from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.index import RecallIndex
@@ -135,10 +135,10 @@ def test_what_gc_could_free(project: Path, home: Path, env: dict[str, str], monk
     [(mark, line)] = lines(look(project, env), "space")
     assert mark == "ok" and line.endswith("3.0 kB may go with 3 unfinished writes that kills left")
     todo = ("note", "space: 3.0 kB may go with 3 unfinished writes that kills left; free it with: clio gc")
-    monkeypatch.setattr(machine_checks, "MANY_UNFINISHED", 2)
+    monkeypatch.setattr(checks, "MANY_UNFINISHED", 2)
     assert lines(look(project, env), "space") == [todo]
-    monkeypatch.setattr(machine_checks, "MANY_UNFINISHED", 3)
-    monkeypatch.setattr(machine_checks, "MUCH_BYTES", 2_999)
+    monkeypatch.setattr(checks, "MANY_UNFINISHED", 3)
+    monkeypatch.setattr(checks, "MUCH_BYTES", 2_999)
     assert lines(look(project, env), "space") == [todo]
     assert tree(project.parent) == before
 
@@ -185,13 +185,13 @@ def test_who_may_read_keys_and_write_into_the_home(project: Path, env: dict[str,
 def test_a_full_disk(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     for free, mark in ((50_000_000, "fix"), (500_000_000, "note"), (5_000_000_000, "ok")):
         usage = shutil._ntuple_diskusage(10**12, 0, free)  # pyright: ignore
-        monkeypatch.setattr(machine_checks.shutil, "disk_usage", lambda _, usage=usage: usage)
+        monkeypatch.setattr(checks.shutil, "disk_usage", lambda _, usage=usage: usage)
         assert lines(look(project, env), "disk")[0][0] == mark
 
 
 def test_packages_that_are_missing_or_old(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = ["rich>=999", "no-such-package", "msgspec>=0.1", "usearch>=999; extra == 'hnsw'"]
-    monkeypatch.setattr(machine_checks.metadata, "requires", lambda _: wanted)
+    monkeypatch.setattr(checks.metadata, "requires", lambda _: wanted)
     rich = metadata.version("rich")
     assert lines(look(project, env), "packages") == [
         ("fix", f"packages: rich is {rich}, and clio needs 999; pip install 'rich>=999'"),
@@ -252,7 +252,7 @@ def test_a_file_system_without_locks(project: Path, env: dict[str, str], monkeyp
 def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     ((mark, line),) = lines(look(project, env, provider="offline", sandbox="seatbelt"), "sandbox")
     assert mark == "fix" and line.endswith("start clio with --sandbox auto, or off")
-    monkeypatch.setattr(machine_checks, "_CONTAINER", ())
+    monkeypatch.setattr(checks, "_CONTAINER", ())
     ((mark, line),) = lines(look(project, env, provider="offline", approve="all"), "sandbox")
     assert mark == "note" and line.startswith("sandbox: off, commands run with your rights")
     assert line.endswith("; clio --sandbox auto, or --approve edits")
@@ -331,7 +331,7 @@ def test_a_pipe_instead_of_a_file_is_one_line(project: Path, env: dict[str, str]
 def test_a_check_that_hangs_is_one_line(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     gone = threading.Event()
     monkeypatch.setattr(finding, "LIMIT_S", 0.5)
-    monkeypatch.setattr(data_checks, "read_regular", lambda *_, **__: gone.wait(60))
+    monkeypatch.setattr(checks, "read_regular", lambda *_, **__: gone.wait(60))
     (project / ".clio" / "ltm.json").write_text("{}", encoding="utf-8")
     found = look(project, env)
     gone.set()

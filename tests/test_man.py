@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
-from clio.config.fields import VARIABLES
+from clio.config.schema import VARIABLES
 
 PAGE = Path(__file__).parent.parent / "share" / "man" / "man1" / "clio.1"
 

@@ -1,21 +1,17 @@
-"""One session with one model: its tools, its window, its requests, and its turns."""
+"""One session with one model: its tools, its window, its requests, its progress page, and its turns."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from msgspec import structs
+from msgspec import Struct, field, structs
 
-from clio.agent.events import Event, Notice, StepFinished, TurnFinished
-from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop, TurnSupport
-from clio.agent.mentions import Mentioned
-from clio.agent.progress_page import ProgressPage
+from clio.agent.model_request import SideQuestion
 from clio.agent.runtime import Runtime
-from clio.agent.side_question import SideQuestion
-from clio.agent.tool_runner import MAX_RESULT_CHARS, CallSupport, ToolRunner, ToolSet
-from clio.agent.turn_hooks import TurnHooks
-from clio.agent.user_interface import UserInterface
+from clio.agent.tool_runner import MAX_RESULT_CHARS, CallSupport, ToolRunner, ToolSet, TurnHooks
+from clio.agent.user_interface import Emit, Event, Mailbox, Notice, StepFinished, TurnFinished, UserInterface
 from clio.checks.edit_checks import EditChecks
 from clio.config.schema import CHECKS_OFF, Config
 from clio.context.encodings import (
@@ -28,21 +24,25 @@ from clio.context.encodings import (
     prefix_texts,
 )
 from clio.context.instructions import FolderInstructions
+from clio.context.message_parts import MAX_MENTIONS, find_mentions, mention_fragment
 from clio.context.request_builder import ContextBuilder, Prefix, is_compact, make_prefix
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
-from clio.fragments import Fragment
+from clio.errors import ClioError, StorageError
 from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
 from clio.memory.inject import CHARS_PER_TOKEN
+from clio.memory.system import MemorySystem
+from clio.messages import Fragment, ImagePart
 from clio.providers.base import OFFLINE, Limits, Provider
 from clio.providers.http_provider import HttpProvider
 from clio.providers.limits import takes_images
 from clio.security.approval import describe_approvals
+from clio.security.redaction.redactor import Redactor
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
-from clio.skills.shelf import CAP_TOKENS as SKILL_TOKENS
-from clio.skills.shelf import skills_fragment
-from clio.skills.skill import Skill
+from clio.skills.skills import CAP_TOKENS as SKILL_TOKENS
+from clio.skills.skills import Skill, skills_fragment
+from clio.storage.locks import cause
 from clio.tokens import TokenEstimator
 from clio.tools.base import LeftOut, PageSize, ReadLog, Tool
 from clio.tools.schemas import tool_spec
@@ -51,6 +51,121 @@ from clio.tools.toolbox import file_tools, run_command_tool, server_tools, use_s
 if TYPE_CHECKING:
     from clio.agent.mention_lookup import MentionLookup
     from clio.checks.checkers import Surroundings
+
+
+MOST_TOKENS = 12_000
+"""Of one mention, on any window; all of a message together take at most a quarter of the window."""
+_LEAST_TOKENS = 100
+
+
+class Mentioned(Struct, kw_only=True, frozen=True):
+    """What messages name, for one loop. look_up: makes what looks it up, which is given the most tokens of a mention.
+
+    window_tokens: of the model.
+    """
+
+    look_up: "Callable[[int], MentionLookup]"
+    emit: Emit
+    estimator: TokenEstimator
+    window_tokens: int
+    images: list[ImagePart] = field(default_factory=list[ImagePart])
+
+    async def fragments(self, text: str, of: int = 1) -> list[Fragment]:
+        """What stands before the words of a message because they name it; tells what was put in, and what was not.
+
+        of: among how many messages the quarter of the window is divided. Pictures are not text: `take_images` gives
+        those of these words.
+        """
+        self.images.clear()
+        if not (mentions := find_mentions(text)[:MAX_MENTIONS]):
+            return []
+        from clio.agent.mention_lookup import Refused
+
+        most = min(MOST_TOKENS, self.window_tokens // 8)
+        look_up = self.look_up(most)
+        left, found = self.window_tokens // 4 // of, list[Fragment]()
+        for mention in mentions:
+            try:
+                got = await look_up.find(mention)
+                if got is None:
+                    continue
+                if got.image is not None:
+                    self.images.append(got.image)
+                else:
+                    if left < _LEAST_TOKENS:
+                        raise Refused("what is named before it takes all of the room there is for mentions")
+                    found.append(mention_fragment(got.mention, got.rows, min(most, left), self.estimator, way=got.way))
+                    left -= self.estimator.text(found[-1].text)
+                self.emit(Notice(text=f"+ {got.mention.label} · {got.what}"))
+            except (Refused, ClioError, OSError) as error:
+                self.emit(Notice(text=f"@{mention.label} is not put in: {error}", level="warning"))
+        return found
+
+    def take_images(self) -> tuple[ImagePart, ...]:
+        """The pictures named in the words `fragments` looked at last; they are then forgotten here."""
+        taken = tuple(self.images)
+        self.images.clear()
+        return taken
+
+
+class ProgressPage:
+    """Of one session. project: whose git tells what was done. warn: says a sentence to the person."""
+
+    def __init__(
+        self,
+        project: Path,
+        session: Session,
+        memory: MemorySystem,
+        redactor: Redactor,
+        *,
+        now: Callable[[], float],
+        warn: Callable[[str], None],
+    ) -> None:
+        self._project = project
+        self._session = session
+        self._memory = memory
+        self._redactor = redactor
+        self._now = now
+        self._warn = warn
+
+    def write(self, summary: ThreadSummary, task: str) -> None:
+        """Note how the work stands; where that fails, the trim goes on all the same."""
+        from clio.context.summary_text import checkpoint_text, git_activity
+
+        self._memory.window_trimmed()
+        git = git_activity(self._project)
+        page = checkpoint_text(
+            session=self._session.id,
+            now=self._now(),
+            summary=summary,
+            todos=self._session.todos,
+            task=task,
+            git=git.text if git else "",
+        )
+        try:
+            self._memory.write_progress(page)
+        except (StorageError, OSError) as error:
+            self._warn(f"the progress note was not written: {cause(error)}")
+
+    async def recovery(self, estimator: TokenEstimator, budget_tokens: int) -> str:
+        """What the model is told of it and of git, in at most so many tokens; secrets replaced."""
+        from clio.context.summary_text import git_activity, recovery_note
+
+        git = await asyncio.to_thread(git_activity, self._project)
+        try:
+            progress = self._memory.read_progress()
+        except (StorageError, OSError):
+            progress = ""  # the summary says most of it
+        note = recovery_note(
+            estimator=estimator,
+            budget_tokens=budget_tokens,
+            git=git,
+            progress=progress,
+            session=self._session.id,
+            now=self._now(),
+        )
+        return self._redactor.redact(note).text
+
 
 COMPACT_TOOLS = frozenset(
     "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from clio.checkpoints.checkpoint_store import Change, FileState
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.timeline import Change, FileState
 from clio.tools.files.diff import diff_texts
 from clio.tools.files.text_file import NotText, decode, shown, size_text
 

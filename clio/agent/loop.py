@@ -9,9 +9,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from clio.agent.events import (
+from clio.agent.model_request import Answer, ModelRequest, whole_message
+from clio.agent.runtime import Runtime
+from clio.agent.spending import TooDear
+from clio.agent.tool_runner import Outcome, ToolRunner, TurnHooks
+from clio.agent.user_interface import (
     EXIT_CODES,
     Emit,
+    Mailbox,
     MessageAdded,
     Notice,
     Status,
@@ -20,12 +25,6 @@ from clio.agent.events import (
     TurnFinished,
     TurnStarted,
 )
-from clio.agent.interrupts import Mailbox
-from clio.agent.model_request import Answer, ModelRequest, whole_message
-from clio.agent.runtime import Runtime
-from clio.agent.spending import TooDear
-from clio.agent.tool_runner import Outcome, ToolRunner
-from clio.agent.turn_hooks import TurnHooks
 from clio.checks.edit_checks import EditChecks, find_place
 from clio.context.request_builder import Words, fit_words
 from clio.context.window import ContextWindow

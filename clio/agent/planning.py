@@ -6,8 +6,7 @@ of the start, so that no file widens what may run.
 """
 
 from clio.config.schema import ApprovalMode
-from clio.fragments import Fragment
-from clio.messages import UserMessage
+from clio.messages import Fragment, UserMessage
 from clio.prompt_files import load_prompt
 from clio.security.approval import Policy, get_next_mode
 from clio.sessions.session import Session

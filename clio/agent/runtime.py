@@ -3,19 +3,16 @@
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from clio.agent.events import Notice
-from clio.agent.interrupts import Mailbox
-from clio.agent.lessons import Lessons
 from clio.agent.model_choice import EffortChoices, FallbackModels
 from clio.agent.planning import Planning
 from clio.agent.spending import SpendingNotes, open_spending
-from clio.agent.tool_limit import ToolLimit
 from clio.agent.turn_files import TurnFiles
-from clio.agent.user_interface import ExplainingInterface, UserInterface
+from clio.agent.user_interface import Emit, ExplainingInterface, Mailbox, Notice, UserInterface
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
 from clio.checkpoints.checkpoints import Limits as KeptLimits
 from clio.config.loaded import Loaded
@@ -25,25 +22,146 @@ from clio.config.trust import remember_rule
 from clio.context.instructions import AskedByFiles
 from clio.context.learned_limits import RatioBook, WindowBook
 from clio.context.message_parts import Shelf
-from clio.errors import ClioError, ConfigError
+from clio.errors import ClioError, ConfigError, StorageError, ToolFailed
 from clio.hooks.hooks import Hooks
 from clio.mcp.servers import open_servers
+from clio.memory.noticing import describe_held, look_for_notices, question, remember_noticed
 from clio.memory.opening import open_memory
+from clio.memory.preferences.notice_parts import Noticed
 from clio.memory.preferences.scenario_file import read_scenarios
 from clio.memory.preferences.scenarios import check_scenario
+from clio.memory.system import MemorySystem
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import OpenedProviders, resolve_alias
 from clio.sandbox.sandbox import open_confinement, open_sandbox
-from clio.security.actions import Workspace
-from clio.security.approval import open_policy
+from clio.security.actions import Action, Internal, ReadFiles, RunCommand, Workspace
+from clio.security.approval import Policy, open_policy
 from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
 from clio.sessions.store import open_store
-from clio.skills.shelf import SkillShelf
-from clio.subagents.definitions import DefinitionFolders
+from clio.skills.skills import DefinitionFolders, SkillShelf
+from clio.storage.jsonl import take_damage_notes
+from clio.storage.locks import sentence
 from clio.tools.shell.jobs import JobTable
+
+_COMMAND = "run_command"
+
+
+class ToolLimit:
+    """Asked before policy is. Reading files, and what touches nothing but clio itself, is never refused."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._tools: tuple[str, ...] | None = None
+
+    def begin(self, tools: Iterable[str] | None) -> None:
+        """A turn begins with these: names, `run_command(git add *)` for only such commands; None for all tools."""
+        self._tools = None if tools is None else tuple(tools)
+
+    def end(self) -> None:
+        """The turn is over."""
+        self._tools = None
+
+    def check(self, name: str, action: Action) -> None:
+        """Raises ToolFailed for a call that this turn may not make."""
+        if self._tools is None or name in self._tools or isinstance(action, ReadFiles | Internal):
+            return
+        if isinstance(action, RunCommand):
+            rules = [rule for tool, rule in map(_taken_apart, self._tools) if tool == _COMMAND]
+            if "" in rules or self._policy.covers(action, rules):
+                return
+        listed = ", ".join(self._tools) or "none"
+        raise ToolFailed(
+            f"the command this turn began with lets only these tools change or reach anything: {listed}; do without "
+            "the others, or say what you would have done"
+        )
+
+
+def _taken_apart(entry: str) -> tuple[str, str]:
+    """A tool's name and what stands in its brackets."""
+    name, _, rule = entry.partition("(")
+    return name, rule.removesuffix(")")
+
+
+Doubt = tuple[str, Callable[[], None]]
+"""A question about what may have been meant for this work alone, and what a yes does."""
+
+
+class Lessons:
+    """Of one running clio. notices: whether words are listened to at all."""
+
+    def __init__(self, memory: MemorySystem, emit: Emit, *, notices: bool) -> None:
+        self._memory = memory
+        self._emit = emit
+        self._notices = notices
+        self._doubtful: tuple[Noticed, ...] = ()
+        self._session = ""
+
+    def take_doubts(self) -> tuple[Doubt, ...]:
+        """What the words of the last turn may have meant for it alone, at most one question for each scope."""
+        doubtful, self._doubtful = self._doubtful, ()
+        return self._questions(doubtful, self._session)
+
+    def keep_doubts(self) -> None:
+        """Keep the questions for the next interactive start, where the user cannot be asked now."""
+        doubtful, self._doubtful = self._doubtful, ()
+        if not doubtful:
+            return
+        try:
+            self._memory.pending_limits.add(doubtful, self._session)
+        except (StorageError, OSError) as error:
+            self._emit(Notice(text=f"not kept for the next start: {error}", level="warning"))
+            return
+        contents = "; ".join(one.content for one in doubtful)
+        self._emit(Notice(text=f"clio will ask at the next interactive start whether to remember: {contents}"))
+
+    def take_pending(self) -> tuple[Doubt, ...]:
+        """What was stated in runs that could not ask, as questions."""
+        if self._memory.is_silent or not self._notices:
+            return ()
+        try:
+            pending = self._memory.pending_limits.take()
+        except (StorageError, OSError) as error:
+            self._emit(Notice(text=f"limits stated in earlier runs are not asked about: {error}", level="warning"))
+            return ()
+        return self._questions(tuple(one.noticed for one in pending), pending[0].session if pending else "")
+
+    def begin(self, session: Session, text: str) -> None:
+        """Remember what the words of a turn say plainly; what is doubtful holds for the session."""
+        if not self._notices:
+            return
+        heard = look_for_notices(self._memory, text)
+        self._remember(session.id, heard.certain)
+        self._doubtful, self._session = heard.doubtful, session.id
+        if heard.held:
+            self._memory.hold_limits(heard.held)
+            self._emit(Notice(text=describe_held(heard.held)))
+
+    def end(self, session: Session, status: str) -> None:
+        """Note how a turn ended, and tell what signs of a person's opinion taught."""
+        try:
+            noted = self._memory.end_turn(session, status)
+        except (StorageError, OSError) as error:
+            why = sentence(error) if isinstance(error, OSError) else error
+            self._emit(Notice(text=f"nothing was learned from this turn: {why}", level="warning"))
+            return
+        finally:
+            for text in take_damage_notes():
+                self._emit(Notice(text=text, level="warning"))
+        for one in noted:
+            sign = "+" if one.rating.reward > 0 else "−"
+            self._emit(Notice(text=f"{sign} {one.rating.note}: counts a little for {one.turn.style or 'this answer'}"))
+
+    def _questions(self, doubtful: Sequence[Noticed], session: str) -> tuple[Doubt, ...]:
+        groups = [[one for one in doubtful if one.in_project is scope] for scope in (True, False)]
+        return tuple((question(group), partial(self._remember, session, group)) for group in groups if group)
+
+    def _remember(self, session: str, noticed: Sequence[Noticed]) -> None:
+        if line := remember_noticed(self._memory, noticed, session):
+            self._memory.forget_held([one.content for one in noticed])
+            self._emit(Notice(text=line))
 
 
 class Runtime:
@@ -183,8 +301,8 @@ class Runtime:
 
     def note_spending(self, session: Session, bills: Sequence[Bill]) -> None:
         """Write down in the ledger what these bills of a session come to."""
-        for sentence in self.spending_notes.note(session, list(bills)):
-            self.warn(sentence)
+        for warning in self.spending_notes.note(session, list(bills)):
+            self.warn(warning)
 
     def remember_rule(self, rule: str) -> None:
         """Keep a rule that the user always allows."""

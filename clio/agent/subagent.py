@@ -13,21 +13,28 @@ from functools import partial
 from msgspec import structs
 
 from clio.agent.conversation import Conversation
-from clio.agent.events import Emit, Event, Notice, StepStarted, ToolFinished, ToolStarted, TurnFinished
-from clio.agent.interrupts import Mailbox
 from clio.agent.loop import Loop
 from clio.agent.runtime import Runtime
-from clio.agent.user_interface import SubagentInterface
+from clio.agent.user_interface import (
+    Emit,
+    Event,
+    Mailbox,
+    Notice,
+    StepStarted,
+    SubagentInterface,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
 from clio.context.message_views import cut_text
 from clio.context.request_builder import ContextBuilder, Prefix, make_prefix
 from clio.context.window import ContextWindow
-from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN
-from clio.messages import AssistantMessage
+from clio.messages import AssistantMessage, Fragment
 from clio.providers.base import Limits, Provider
 from clio.security.actions import FileChange
 from clio.sessions.session import Session
-from clio.subagents.definitions import Definition
+from clio.skills.skills import Definition
 from clio.tokens import TokenEstimator
 from clio.tools.base import LeftOut, Progress, Tool, ToolOutput
 from clio.tools.schemas import tool_spec

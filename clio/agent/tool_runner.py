@@ -1,28 +1,82 @@
-"""One tool call from the model's words to its result: parse, prepare, judge, ask, run, redact, bound."""
+"""One tool call from the model's text to its result: parse, prepare, judge, ask, run hooks, run, redact, shorten."""
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.agent.events import NEEDS_APPROVAL, ToolFinished, ToolProgress, ToolStarted
-from clio.agent.runtime import Runtime
-from clio.agent.tool_limit import ToolLimit
+from clio.agent.runtime import Runtime, ToolLimit
 from clio.agent.turn_files import TurnFiles
-from clio.agent.turn_hooks import TurnHooks
-from clio.agent.user_interface import UserInterface
+from clio.agent.user_interface import NEEDS_APPROVAL, ToolFinished, ToolProgress, ToolStarted, UserInterface
 from clio.checks.edit_checks import EditChecks
 from clio.context.inert import said_by_a_tool
+from clio.context.request_builder import render_fragment
 from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed
+from clio.hooks.hooks import MAX_CONTINUATIONS, Heard, Hooks
 from clio.images import Picture
 from clio.messages import ImagePart, ToolCall, ToolMessage
+from clio.prompt_files import fill_prompt
 from clio.security.actions import Action, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Deny, Verdict
 from clio.sessions.session import Session
+from clio.tokens import TokenEstimator
 from clio.tools.base import PageSize, Prepared, Tool, ToolOutput, Unasked
+
+
+class TurnHooks:
+    """The hooks of one session's turns."""
+
+    def __init__(self, hooks: Hooks, session: Session, estimator: TokenEstimator) -> None:
+        self._hooks = hooks
+        self._session = session
+        self._estimator = estimator
+        self._sent_on = 0
+
+    async def refusal(self, words: str) -> str:
+        """Why a turn does not begin with these words; "" where it does."""
+        self._sent_on = 0
+        return await self._hooks.user_prompt(self._session.id, words, resumed=bool(self._session.messages))
+
+    async def before_trim(self, will_trim: Callable[[], bool]) -> str:
+        """Where messages are about to leave the window: what hooks want kept, to be said behind them."""
+        if not self._hooks.has("before_trim") or not will_trim():
+            return ""
+        heard = await self._hooks.before_trim(self._session.id)
+        return self._rendered(heard)
+
+    async def sends_on(self, text: str) -> str:
+        """What an agent that is done with `text` is told where a hook wants more of it; twice a turn at most."""
+        if self._sent_on >= MAX_CONTINUATIONS or not self._hooks.has("stop"):
+            return ""
+        heard = await self._hooks.stop(self._session.id, text, self._sent_on)
+        if not heard.refusal:
+            return ""
+        self._sent_on += 1
+        return fill_prompt("context/hook_stop", reason=heard.refusal)
+
+    async def before_tool(self, call: ToolCall, title: str) -> str:
+        """Raises ToolFailed where a hook refuses the call; what hooks want known of it, to be said below its result."""
+        heard = await self._hooks.before_tool(self._session.id, call.name, call.arguments, title)
+        if heard.refusal:
+            raise ToolFailed(f"a hook of the user's refused this: {heard.refusal}")
+        return self._rendered(heard)
+
+    async def after_tool(self, call: ToolCall, output: ToolOutput, files_changed: Sequence[str]) -> str:
+        """What hooks say of a result, to be said below it."""
+        if not self._hooks.has("after_tool"):
+            return ""
+        heard = await self._hooks.after_tool(
+            self._session.id, call.name, call.arguments, ok=output.ok, result=output.text, files_changed=files_changed
+        )
+        refusal = f"A hook of the user's objects to this result: {heard.refusal}" if heard.refusal else ""
+        return "\n".join(filter(None, (refusal, self._rendered(heard))))
+
+    def _rendered(self, heard: Heard) -> str:
+        return "\n".join(filter(None, (render_fragment(part, self._estimator) for part in heard.notes)))
+
 
 MAX_RESULT_CHARS = 24_000
 _SCREEN_LINES = 8

@@ -5,19 +5,18 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.agent.events import Emit, Notice
+from clio.agent.user_interface import Emit, Notice
+from clio.checkpoints.checkpoint_store import Change, FileState, Record, TurnRef
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.timeline import Change, FileState, Record, TurnRef
 from clio.errors import ClioError
-from clio.fragments import Fragment
-from clio.messages import begins_turn
+from clio.messages import Fragment, begins_turn
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
 from clio.storage.locks import cause
 
 if TYPE_CHECKING:  # diffs are shown when somebody wants to see one
     from clio.agent.file_diffs import ShownChange
-    from clio.checkpoints.timeline import Step
+    from clio.checkpoints.checkpoint_store import Step
 
 _MAX_PATHS = 30
 _CAP_TOKENS = 400

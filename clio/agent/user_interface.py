@@ -1,15 +1,198 @@
-"""What a conversation needs of the program it is shown in: to approve, to ask, to be told of events."""
+"""What a conversation reports, and what it needs of the program around it: approval, questions, input during a turn."""
 
 import asyncio
-from typing import Protocol
+from collections.abc import Callable
+from typing import Literal, Protocol
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from clio.agent.events import Emit, Event, Notice
+from clio.messages import Message, Usage
 from clio.sandbox.sandbox import Confinement
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
+from clio.text.formatting import Cost
 from clio.tools.session_tools import Asker
+
+Status = Literal[
+    "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"
+]
+"""How a turn ended. refused: by the server. blocked: by a hook of the user's, before it began."""
+EXIT_CODES: dict[Status, int] = {
+    "done": 0,
+    "failed": 1,
+    "max_steps": 1,
+    "refused": 2,
+    "context_full": 3,
+    "approval_needed": 4,
+    "max_cost": 5,
+    "blocked": 6,
+    "interrupted": 130,
+}
+
+
+class TurnStarted(Struct, frozen=True, kw_only=True, tag="turn_started"):
+    """A user message was accepted and is on disk."""
+
+    session_id: str
+    text: str
+    model: str
+
+
+class StepStarted(Struct, frozen=True, kw_only=True, tag="step_started"):
+    """A request is about to be sent. `step` counts from 1 in each turn; `prompt_tokens` is clio's own estimate."""
+
+    step: int
+    prompt_tokens: int
+
+
+class Steered(Struct, frozen=True, kw_only=True, tag="steered"):
+    """What the person said into the running turn goes with the request of `step`, before which it is on disk."""
+
+    text: str
+    step: int
+
+
+class TextDelta(Struct, frozen=True, kw_only=True, tag="text"):
+    """More of the answer."""
+
+    text: str
+
+
+class ReasoningDelta(Struct, frozen=True, kw_only=True, tag="reasoning"):
+    """More of what the model thinks aloud, where the server shows it."""
+
+    text: str
+
+
+class StreamRestarted(Struct, frozen=True, kw_only=True, tag="stream_restarted"):
+    """The answer broke off and a new one says something else: what was shown since the step began is void."""
+
+
+class Retrying(Struct, frozen=True, kw_only=True, tag="retrying"):
+    """A request failed and will be sent again after `delay_s` seconds."""
+
+    attempt: int
+    of: int
+    delay_s: float
+    reason: str
+
+
+class MessageAdded(Struct, frozen=True, kw_only=True, tag="message"):
+    """A whole message is now part of the session."""
+
+    message: Message
+
+
+class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
+    """A call was understood and is about to be judged and run."""
+
+    call_id: str
+    name: str
+    title: str
+
+
+class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
+    """News from a running call; an empty text after the user allowed it, when it begins to run."""
+
+    call_id: str
+    text: str
+
+
+NEEDS_APPROVAL = "needs approval"
+"""The summary of a call that nobody could allow; what would allow it is the error its turn ends with."""
+
+
+class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
+    """A call is over. `preview` is the first lines of what the model reads; `files_changed` are workspace paths.
+
+    asked: a person was shown what it would do, diff and all, and said yes.
+    """
+
+    call_id: str
+    name: str
+    title: str
+    ok: bool
+    summary: str
+    seconds: float
+    preview: str = ""
+    diff: str = ""
+    asked: bool = False
+    files_changed: tuple[str, ...] = ()
+
+
+class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
+    """The window was made smaller. Nothing is lost: `handle` names what `messages` moved to the archive.
+
+    shrunk: messages of the window that are shown shorter from now on.
+    """
+
+    handle: str
+    messages: int
+    shrunk: int
+    freed_tokens: int
+    stage: Literal["proactive", "validation", "reactive", "manual"]
+
+    @property
+    def line(self) -> str:
+        """For the person, without a full stop."""
+        moved = f"moved {_pluralize(self.messages, 'message')} to the archive" if self.messages else ""
+        shown = f"shortened {_pluralize(self.shrunk, 'tool output')}" if self.shrunk else ""
+        return f"{', '.join(filter(None, (moved, shown)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
+
+
+class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
+    """Something a person should know; the turn goes on."""
+
+    text: str
+    level: Literal["info", "warning"] = "info"
+
+
+class StepFinished(Struct, frozen=True, kw_only=True, tag="step_finished"):
+    """A step and its tool calls are over and on disk. `usage` is None where the server bills nothing."""
+
+    step: int
+    usage: Usage | None
+
+
+class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
+    """The end of a turn. `error` is one sentence where `status` is not "done"; `exit_code` is what one-shot returns.
+
+    cost: of its requests; None where no server billed any.
+    """
+
+    status: Status
+    text: str
+    steps: int
+    usage: Usage
+    seconds: float
+    error: str = ""
+    exit_code: int = 0
+    cost: Cost | None = None
+
+
+Event = (
+    TurnStarted
+    | StepStarted
+    | Steered
+    | TextDelta
+    | ReasoningDelta
+    | StreamRestarted
+    | Retrying
+    | MessageAdded
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | ContextTrimmed
+    | Notice
+    | StepFinished
+    | TurnFinished
+)
+
+Emit = Callable[[Event], None]
+
+
+def _pluralize(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class UserInterface(Protocol):
@@ -106,3 +289,62 @@ class SubagentInterface:
     def emit(self, event: Event) -> None:
         """See `UserInterface`."""
         self._emit(event)
+
+
+class Mailbox:
+    """Words for the running turn, oldest first. Used on the event loop's thread only; kept in memory only.
+
+    Where the turn ends before they could be sent they stay, for whoever ran the turn to take out.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """What has not been sent yet."""
+        return tuple(self._waiting)
+
+    def put(self, text: str) -> None:
+        """Say something into the running turn; blank text says nothing."""
+        if text.strip():
+            self._waiting.append(text)
+
+    def take_back(self) -> str:
+        """The newest words, no longer to be sent; "" where none wait."""
+        return self._waiting.pop() if self._waiting else ""
+
+    def take(self) -> str:
+        """The oldest words, which are no longer here then; "" where none wait."""
+        return self._waiting.pop(0) if self._waiting else ""
+
+    def take_all(self) -> list[str]:
+        """All of it, which is no longer here then."""
+        taken, self._waiting = self._waiting, []
+        return taken
+
+
+class StopOnce:
+    """Lets the first request to stop through, and the next ones only after a second of waiting.
+
+    A key that is pressed again in impatience must not cut short the cleaning up that the first one began.
+    clock: seconds, only differences count.
+    """
+
+    AGAIN_S = 1.0
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._asked_at: float | None = None
+
+    def reset(self) -> None:
+        """Something new runs."""
+        self._asked_at = None
+
+    def passes(self) -> bool:
+        """Whether this request is to be carried out."""
+        now = self._clock()
+        if self._asked_at is not None and now - self._asked_at < self.AGAIN_S:
+            return False
+        self._asked_at = now
+        return True

@@ -5,8 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.checkpoints.checkpoint_store import DiskObjects, lock_log, read_log, rewrite_log
-from clio.checkpoints.timeline import NOT_KEPT, Record
+from clio.checkpoints.checkpoint_store import NOT_KEPT, DiskObjects, Record, lock_log, read_log, rewrite_log
 from clio.checkpoints.workspace_scan import SEEN_NAME, list_seen_ids
 from clio.errors import StorageError
 from clio.storage.locks import FileLock

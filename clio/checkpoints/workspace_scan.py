@@ -12,8 +12,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from clio.checkpoints.checkpoint_store import Objects, compute_object_id
-from clio.checkpoints.timeline import NOT_KEPT, FileState
+from clio.checkpoints.checkpoint_store import NOT_KEPT, FileState, Objects, compute_object_id
 from clio.errors import StorageError
 from clio.git_looking import command, environment
 from clio.ids import new_id

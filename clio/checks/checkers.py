@@ -1,11 +1,7 @@
-"""The checkers of one project: known programs that are found, the user's own commands, and parsers for the rest.
-
-A program that runs no code of the project may always run. One that does, because the project's configuration names
-plug-ins, an interpreter or build scripts, runs only in a trusted project and only confined. So does every program that
-the project itself brings. All others are confined where that can be done.
-"""
+"""The checkers of a project: known programs, the user's commands, parsers, and whether they may run."""
 
 import asyncio
+import hashlib
 import os
 import shlex
 import shutil
@@ -26,13 +22,31 @@ from clio.checks.diagnostics import (
     parse_pyright,
     relative,
 )
-from clio.checks.trust import is_trusted
+from clio.config.loaded import Widening
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
+from clio.config.trust import Trust
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.tools.shell.processes import run
 from clio.tools.shell.sandboxed_run import build_unasked_environment, remove_tmp, run_held
+
+KEY = "checks"
+# The kind before the colon: the answer stays when the project's other values change.
+_FINGERPRINT = f"checks:{hashlib.sha256(b'run code of the project').hexdigest()}"
+
+
+def are_checks_trusted(owner: Path, home: Path) -> bool:
+    """Whether the user agreed to it. home: clio's own folder."""
+    return _FINGERPRINT in Trust(home).fingerprints(owner)
+
+
+def describe_checks_trust(programs: Sequence[str]) -> Widening:
+    """What the user agrees to, as it is shown before."""
+    names = ", ".join(programs)
+    value = f"{names}: may run code of this project after edits, confined"
+    return Widening(key=KEY, value=value, where="project", fingerprint=_FINGERPRINT)
+
 
 RUN_LIMIT_S = 30.0
 """After which a checker that goes on in the background is ended."""
@@ -311,7 +325,7 @@ def open_checkers(around: Surroundings) -> list[Checker]:
     checkers: list[Checker] = [CommandChecker(entry, around) for entry in entries if entry != CHECKS_AUTO]
     if CHECKS_AUTO in entries:
         found = find_programs(around.root)
-        trusted = any(one.needs_trust for one in found) and is_trusted(around.owner, around.home)
+        trusted = any(one.needs_trust for one in found) and are_checks_trusted(around.owner, around.home)
         checkers += [ProgramChecker(one, around) for one in found if trusted or not one.needs_trust]
     return checkers
 
@@ -364,4 +378,4 @@ def waiting_programs(wanted: Sequence[str], root: Path, owner: Path, home: Path)
     if CHECKS_AUTO not in _in_force(wanted):
         return []
     found = [one.program.name for one in find_programs(root.resolve()) if one.needs_trust]
-    return found if found and not is_trusted(owner, home) else []
+    return found if found and not are_checks_trusted(owner, home) else []

@@ -8,8 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.checks.checkers import ProgramChecker, Surroundings, open_checkers
-from clio.checks.diagnostics import Checker, CheckFailed, Diagnostic, find_new, relative
-from clio.checks.syntax import SyntaxChecker
+from clio.checks.diagnostics import Checker, CheckFailed, Diagnostic, SyntaxChecker, find_new, relative
 from clio.context.inert import one_line
 from clio.security.actions import FileChange
 

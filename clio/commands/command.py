@@ -1,13 +1,18 @@
-"""What a slash command is, what it may see, and what it returns: text, tables, and work still to be done."""
+"""What a slash command is, may see and returns; which typed lines are commands; and carrying one out."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 
-from clio.commands.typed_line import MakePrompt
+from clio.commands.arguments import nearest
 from clio.config.schema import ApprovalMode, Config
+from clio.errors import ClioError, UsageError
+from clio.messages import Fragment
+from clio.prompt_files import load_prompt
+from clio.storage.locks import sentence
 from clio.text.formatting import span
+from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import Tell, never, to_nobody
 
 if TYPE_CHECKING:
@@ -26,7 +31,70 @@ if TYPE_CHECKING:
     from clio.sessions.session import Session
     from clio.sessions.state import Todo
     from clio.sessions.store import SessionStore
-    from clio.skills.shelf import SkillShelf
+    from clio.skills.skills import SkillShelf
+
+
+_COMMAND = LazyRegex(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
+
+
+def is_command(line: str) -> bool:
+    """Whether the line is meant for clio and not for the model."""
+    return _COMMAND.match(line.strip()) is not None
+
+
+class Meaning(Struct, frozen=True, kw_only=True):
+    """What a command that was typed stands for.
+
+    text: what the model is told the person asks for. source: who wrote it: a file, a server.
+    named: the part of it whose "@" mentions are looked up, as if they had been typed.
+    model: answers this one turn; "" is the model of the session.
+    tools: of the tools that change or reach something, only these may be called in the turn; None leaves all.
+    lead: the prompt that says what the text is to the words.
+    cap_tokens: the most of the text that is sent; it never takes more than a quarter of the window.
+    """
+
+    text: str
+    source: str
+    named: str = ""
+    model: str = ""
+    tools: tuple[str, ...] | None = None
+    lead: str = "context/command"
+    cap_tokens: int = 12_000
+
+
+MakeMeaning = Callable[[], Awaitable[Meaning]]
+"""Finds out what a line stands for. Awaited as a part of its turn, so it may take its time, ask the person, and be
+stopped with Esc. Raises ClioError where there is to be no turn."""
+
+
+class MakePrompt(Struct, frozen=True, kw_only=True, tag="make_prompt"):
+    """Begin a turn with the line `said`, once `make` has found out what it stands for."""
+
+    said: str
+    make: MakeMeaning
+
+
+def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
+    """The text as it stands before the words that call it."""
+    only = "" if meaning.tools is None else f"\n\nIn this turn only {_listed(meaning.tools)} may change anything."
+    return Fragment(
+        name=meaning.lead.rpartition("/")[2],
+        text=f"{load_prompt(meaning.lead)}\n\n{meaning.text}{only}",
+        source=meaning.source.replace('"', "'"),
+        reason="the user called it",
+        cap_tokens=min(meaning.cap_tokens, window_tokens // 4),
+    )
+
+
+def chip(said: str, meaning: Meaning) -> str:
+    """The one line a person is shown instead of the text: "+ /review · 42 lines of .clio/commands/review.md"."""
+    lines = len(meaning.text.splitlines())
+    model = f" · answered by {meaning.model}" if meaning.model else ""
+    return f"+ {said.split(maxsplit=1)[0]} · {lines:,} line{'s' * (lines != 1)} of {meaning.source}{model}"
+
+
+def _listed(tools: tuple[str, ...]) -> str:
+    return ", ".join(tools) or "no tool"
 
 
 class Track(Struct, frozen=True, kw_only=True):
@@ -444,3 +512,56 @@ class Command(Struct, frozen=True, kw_only=True):
     source: str = ""
     own: bool = False
     yields: bool = False
+
+
+def carry_out(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:
+    """Run the command, or the one below it that `argument` names; what a person got wrong comes back as a sentence.
+
+    called: how the command was written, such as "/session", for the sentence.
+    """
+    try:
+        command, argument = choose(command, argument, called)
+        return command.handler(shell, argument)
+    except ClioError as error:
+        return refuse(str(error))
+    except OSError as error:
+        return refuse(sentence(error))
+
+
+def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:
+    """The command that is meant, itself or one below it, and its own argument.
+
+    Raises UsageError for a word that is none below it, naming a near one.
+    """
+    first, rest = split(argument)
+    if not command.subcommands or not first:
+        return command, argument
+    found = among(command.subcommands, first)
+    if found is None:
+        known = [sub.name for sub in command.subcommands]
+        near = nearest(first, known, f"{called} ", f"choose one of {', '.join(known)}")
+        raise UsageError(f"{called} does not know {first!r}; {near}")
+    return found, rest
+
+
+def among(commands: tuple[Command, ...], name: str) -> Command | None:
+    """The command of that name or alias, in any case."""
+    wanted = name.lower()
+    return next((command for command in commands if wanted == command.name or wanted in command.aliases), None)
+
+
+def forms(command: Command, called: str) -> tuple[tuple[str, str], ...]:
+    """Every way to write a command that is called so, with what it does."""
+    subs = ((f"{called} {usage(sub.name, sub)}", sub.summary) for sub in command.subcommands)
+    return ((usage(called, command), command.summary), *subs)
+
+
+def usage(called: str, command: Command) -> str:
+    """How a command is written, with its argument."""
+    return f"{called} {command.argument}".rstrip()
+
+
+def split(text: str) -> tuple[str, str]:
+    """The first word and the rest, stripped."""
+    words = text.split(maxsplit=1)
+    return (words[0] if words else ""), (words[1].strip() if len(words) > 1 else "")

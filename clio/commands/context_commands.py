@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.agent.events import ContextTrimmed
+from clio.agent.user_interface import ContextTrimmed
 from clio.commands.command import (
     Bar,
     BarPart,

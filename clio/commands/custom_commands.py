@@ -10,15 +10,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.commands.command import Command, CommandResult, Shell, code, refuse
-from clio.commands.typed_line import MakePrompt, Meaning
+from clio.commands.command import Command, CommandResult, MakePrompt, Meaning, Shell, code, refuse
 from clio.config.loaded import Widening
 from clio.config.paths import display, user_home
 from clio.config.trust import Trust
 from clio.context.message_parts import find_mentions
-from clio.skills.front_matter import FrontMatter, Unreadable, read_text, split_front_matter, words_of
-from clio.skills.places import places_of
-from clio.skills.skill import line_of
+from clio.skills.definition_files import FrontMatter, Unreadable, places_of, read_text, split_front_matter, words_of
+from clio.skills.skills import line_of
 from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 64_000

@@ -5,19 +5,39 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from clio.commands.arguments import nearest, read
-from clio.commands.command import Command, CommandResult, EditText, Shell, Suggestion, Table, code, refuse
-from clio.commands.dispatch import split
-from clio.commands.typed_line import MakePrompt, Meaning
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    EditText,
+    MakePrompt,
+    Meaning,
+    Shell,
+    Suggestion,
+    Table,
+    code,
+    refuse,
+    split,
+)
 from clio.config.paths import FOLDER_NAME
 from clio.config.trust import Trust
 from clio.errors import ClioError, UserError
 from clio.prompt_files import fill_prompt
-from clio.skills.folders import SkillSet, files_beside
-from clio.skills.front_matter import Unreadable, split_front_matter
-from clio.skills.skill import FILE_NAME, Skill, make_skill, name_problem
-from clio.skills.skill import MAX_BYTES as MAX_BYTES_of_skill
+from clio.skills.definition_files import Unreadable, split_front_matter
+from clio.skills.skills import (
+    FILE_NAME,
+    MAX_SUBAGENT_BYTES,
+    Definition,
+    DefinitionFolders,
+    Skill,
+    SkillSet,
+    describe_subagent_trust,
+    files_beside,
+    make_skill,
+    name_problem,
+    read_definition,
+)
+from clio.skills.skills import MAX_SKILL_BYTES as MAX_BYTES_of_skill
 from clio.storage.files import make_folder, write_atomic
-from clio.subagents.definitions import MAX_BYTES, Definition, DefinitionFolders, as_widening, read_definition
 
 _EMPTY = (
     "No hooks: commands that run at clio's events go into ~/.clio/hooks.yaml, a project's into .clio/hooks.yaml; "
@@ -120,8 +140,10 @@ def new_agent(shell: Shell, argument: str) -> CommandResult:
 def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandResult:
     """Write what the person saved, where it defines an agent, and let it be used: who wrote it trusts it."""
     data = text.encode("utf-8", "replace")
-    if len(data) > MAX_BYTES:
-        return refuse(f"A definition has up to {MAX_BYTES:,} bytes, and this has {len(data):,}; say it in fewer words")
+    if len(data) > MAX_SUBAGENT_BYTES:
+        return refuse(
+            f"A definition has up to {MAX_SUBAGENT_BYTES:,} bytes, and this has {len(data):,}; say it in fewer words"
+        )
     try:
         read_definition(text, stem=path.stem, shown=path.name, own=own)
     except Unreadable as error:
@@ -130,7 +152,7 @@ def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandRe
     write_atomic(path, data, 0o644)
     written = next((one for one in _folders(shell).find()[0] if one.shown.endswith(path.name)), None)
     if written is not None and not own:
-        Trust(shell.loaded.home).add(shell.loaded.project, as_widening(written))
+        Trust(shell.loaded.home).add(shell.loaded.project, describe_subagent_trust(written))
     return CommandResult(text=f"Wrote {code(str(path))}. The model may send it from the next session on.")
 
 

@@ -2,28 +2,122 @@
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from clio.agent.git_words import pr_prompt, task_of
-from clio.agent.side_question import SideQuestion
+from clio.agent.model_request import SideQuestion
 from clio.commands.arguments import read
-from clio.commands.command import Command, CommandResult, GitWork, Shell, Suggestion, code, refuse
-from clio.commands.typed_line import MakePrompt, Meaning
+from clio.commands.command import Command, CommandResult, GitWork, MakePrompt, Meaning, Shell, Suggestion, code, refuse
 from clio.errors import ProviderError, UsageError, UserError
-from clio.git.commits import extract_message, format_count, format_stat, read_text, truncate_subject
-from clio.git.diffs import Difference, diff_between, diff_staged, diff_unstaged, fit_diff, get_empty_tree
+from clio.git.commits import (
+    Difference,
+    FittedDiff,
+    diff_between,
+    diff_staged,
+    diff_unstaged,
+    extract_message,
+    fit_diff,
+    format_count,
+    format_stat,
+    get_empty_tree,
+    is_conventional,
+    read_text,
+    truncate_subject,
+)
 from clio.git.repository import RepositoryState, read_state, run_git
+from clio.messages import Message, UserMessage
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
 from clio.storage.files import write_atomic
+
+MAX_DIFF_CHARS = 30_000
+_MAX_PROMPT_FILES = 100
+_MOST_WORDS = 3
+_WORDS_CHARS = 600
+
+Clean = Callable[[str], str]
+
+
+def find_task_lines(messages: Sequence[Message]) -> list[str]:
+    """What the person asked for last in a session, oldest first."""
+    said = [one.content for one in messages if isinstance(one, UserMessage) and one.origin == "user"]
+    words = [" ".join(text.split()) for text in said if text.strip() and not text.startswith("/")]
+    return [text[:_WORDS_CHARS] for text in words[-_MOST_WORDS:]]
+
+
+def build_commit_prompt(
+    difference: Difference,
+    *,
+    task: Sequence[str],
+    subjects: Sequence[str],
+    words: str = "",
+    template: str = "",
+    before: str = "",
+    clean: Clean,
+    max_chars: int = MAX_DIFF_CHARS,
+) -> str:
+    """What is asked for a commit's message.
+
+    subjects: first lines of earlier commits. words: what the person wants it to say. template: of the repository.
+    before: a message they did not like.
+    """
+    style = (
+        'They follow Conventional Commits ("feat: …", "fix(scope): …"); so does the new one.'
+        if is_conventional(subjects)
+        else "Write in the same language and the same form."
+    )
+    parts = [
+        *([f"The person wants it to say: {words}"] if words else []),
+        *([f"This message was not what they wanted:\n{before}"] if before else []),
+        *([f"Earlier commits begin so:\n{_listed(subjects)}\n{style}"] if subjects else []),
+        *([f"The repository's template for messages:\n{template}"] if template else []),
+        *([f"Asked for in the conversation, last things last:\n{_listed(task)}"] if task else []),
+        _files(difference),
+        render_fitted_diff(fit_diff(clean(difference.text), max_chars)),
+    ]
+    return clean("\n\n".join(parts))
+
+
+def build_pr_prompt(
+    difference: Difference,
+    commits: Sequence[str],
+    *,
+    task: Sequence[str],
+    clean: Clean,
+    max_chars: int = MAX_DIFF_CHARS,
+) -> str:
+    """What is asked for a pull request's title and description. commits: their messages, oldest first."""
+    parts = [
+        f"The commits, oldest first:\n{_listed(commits)}",
+        *([f"Asked for in the conversation, last things last:\n{_listed(task)}"] if task else []),
+        _files(difference),
+        render_fitted_diff(fit_diff(clean(difference.text), max_chars)),
+    ]
+    return clean("\n\n".join(parts))
+
+
+def render_fitted_diff(fitted: FittedDiff) -> str:
+    """A diff with a sentence on what is missing of it."""
+    missing = "" if fitted.whole else f", of which {fitted.left_out}"
+    return f"The diff{missing}:\n{fitted.text}"
+
+
+def _files(difference: Difference) -> str:
+    lines = [f"{count.path} {format_count(count)}" for count in difference.counts[:_MAX_PROMPT_FILES]]
+    more = len(difference.counts) - len(lines)
+    return "Files:\n" + "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
 
 _CHARS_PER_TOKEN = 2.5  # diffs are short words and signs
 _SHARE = 4
 """Of the window, for the change itself: the files around it are to be read, too."""
 _MOST_TOKENS = 24_000
-_MOST_FILES = 200
+_MAX_REVIEW_FILES = 200
 
 
 def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, window_tokens: int) -> Meaning:
@@ -33,7 +127,7 @@ def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, win
     if not difference.text.strip():
         raise UserError(f"there is nothing to review: {what} changes nothing")
     budget_tokens = min(_MOST_TOKENS, window_tokens // _SHARE)
-    listed = [f"{count.path} {format_count(count)}" for count in difference.counts[:_MOST_FILES]]
+    listed = [f"{count.path} {format_count(count)}" for count in difference.counts[:_MAX_REVIEW_FILES]]
     more = len(difference.counts) - len(listed)
     files = "\n".join([*listed, *([f"and {more:,} more"] if more > 0 else [])])
     head = f"To review: {what} ({format_stat(difference.counts)})\n{files}"
@@ -194,10 +288,10 @@ async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
     """The text, a remark on how it came about, and how the request was changed so that the server took it."""
     if shell.provider.name == OFFLINE:
         return _by_rule(found), ", by rule: no model is there", []
-    prompt = pr_prompt(
+    prompt = build_pr_prompt(
         found.difference,
         found.commits,
-        task=task_of(shell.session.messages[shell.session.own_from :]),
+        task=find_task_lines(shell.session.messages[shell.session.own_from :]),
         clean=lambda text: shell.redactor.redact(text).text,
     )
     if found.template:

@@ -6,9 +6,19 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from clio.commands.arguments import read
-from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, WaitFor, code, refuse
-from clio.commands.typed_line import MakePrompt, Meaning
-from clio.config.mcp_files import make_server, project_file, shown_server, trust_added, user_file
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    MakePrompt,
+    Meaning,
+    Shell,
+    Suggestion,
+    Table,
+    WaitFor,
+    code,
+    refuse,
+)
+from clio.config.extension_files import make_server, project_file, shown_server, trust_added, user_file
 from clio.config.mcp_write import add_server, remove_server
 from clio.errors import ClioError, UsageError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown

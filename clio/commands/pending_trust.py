@@ -3,15 +3,14 @@
 import os
 from collections.abc import Mapping
 
+from clio.checks.checkers import describe_checks_trust
 from clio.checks.checkers import waiting_programs as waiting_checks
-from clio.checks.trust import describe_trust
 from clio.commands.custom_commands import CustomCommands
 from clio.config.loaded import Loaded, Widening
 from clio.config.trust import Trust
 from clio.errors import UserError
 from clio.git.repository import find_root, list_untrusted_programs
-from clio.skills.shelf import SkillShelf
-from clio.subagents.definitions import DefinitionFolders
+from clio.skills.skills import DefinitionFolders, SkillShelf
 
 
 def list_waiting_for_trust(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Widening, ...]:
@@ -20,7 +19,7 @@ def list_waiting_for_trust(loaded: Loaded, env: Mapping[str, str] = os.environ) 
     commands = CustomCommands(loaded.owner, loaded.home, env)
     agents = DefinitionFolders(loaded.owner, loaded.home, env)
     checks = waiting_checks(loaded.config.checks, loaded.project, loaded.owner, loaded.home)
-    asked = (describe_trust(checks),) if checks else ()
+    asked = (describe_checks_trust(checks),) if checks else ()
     return (*shelf.withheld(shelf.find()), *agents.withheld(), *commands.withheld(), *asked)
 
 

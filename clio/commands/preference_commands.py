@@ -15,7 +15,7 @@ from clio.memory.preferences.book import DEFAULT_TOP, Fading, Preferences, Touch
 from clio.memory.preferences.fragment import context_block
 from clio.memory.preferences.stance import stance_of, thing
 from clio.memory.typed.record import Remembered
-from clio.text.decay import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
+from clio.text.scoring import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
 
 _MAX_SUGGESTED = 60
 

@@ -5,25 +5,36 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from msgspec import Struct
 
 from clio.commands.arguments import ELSEWHERE, nearest
-from clio.commands.command import Command, CommandResult, RunPrompt, Shell, Suggestion, Table, code, refuse
+from clio.commands.command import (
+    Command,
+    CommandResult,
+    MakePrompt,
+    RunPrompt,
+    Shell,
+    Suggestion,
+    Table,
+    among,
+    carry_out,
+    code,
+    forms,
+    is_command,
+    refuse,
+    split,
+    usage,
+)
 from clio.commands.context_commands import CONTEXT, LAST
 from clio.commands.cost_commands import COST
-from clio.commands.dispatch import among, carry_out, forms, split, usage
 from clio.commands.extension_commands import AGENTS, HOOKS, SKILLS
-from clio.commands.feedback_commands import FEEDBACK
-from clio.commands.general import APPROVE, GENERAL, THEME
 from clio.commands.git_commands import GIT
 from clio.commands.mcp_commands import MCP
 from clio.commands.memory.commands import MEMORY
-from clio.commands.memory.documents import DOCS
-from clio.commands.memory.notes import NOTE
+from clio.commands.memory.documents import DOCS, NOTE
 from clio.commands.memory.recall import RECALL
-from clio.commands.model_commands import MODEL
 from clio.commands.plan_commands import PLAN, TODO
 from clio.commands.preference_commands import PREFS, SCENARIO
 from clio.commands.session_commands import SESSION
-from clio.commands.style_commands import STYLE
-from clio.commands.typed_line import MakePrompt, is_command
+from clio.commands.settings_commands import APPROVE, GENERAL, MODEL, THEME
+from clio.commands.style_commands import FEEDBACK, STYLE
 from clio.commands.undo_commands import CHECKPOINT
 from clio.errors import UsageError
 

@@ -27,8 +27,8 @@ from clio.messages import begins_turn
 
 if TYPE_CHECKING:
     from clio.agent.file_diffs import ShownChange
+    from clio.checkpoints.checkpoint_store import Step, TurnFiles
     from clio.checkpoints.checkpoints import Plan
-    from clio.checkpoints.timeline import Step, TurnFiles
 
 
 WHY = {

@@ -13,15 +13,12 @@ import msgspec
 
 from clio.config import paths
 from clio.config.command_line import flag_name
-from clio.config.fields import CONFIG_FIELDS, OPENAI, Setting, from_text, read_environment, read_settings
-from clio.config.hook_files import find_hooks
+from clio.config.extension_files import configured, find_hooks
 from clio.config.loaded import Loaded, Widening
-from clio.config.mcp_files import configured
 from clio.config.options import Options
-from clio.config.own_memory import came_with_project, describe_seal_damage, memory_widening
 from clio.config.project_links import find_links, is_trusted, link_of, link_widening, team_widening
-from clio.config.schema import Config
-from clio.config.trust import Trust, is_users_alone, widening
+from clio.config.schema import CONFIG_FIELDS, OPENAI, Config, Setting, from_text, read_environment, read_settings
+from clio.config.trust import Trust, came_with_project, describe_seal_damage, is_users_alone, memory_widening, widening
 from clio.config.yaml_file import PassedOver
 from clio.errors import ConfigError, UsageError
 from clio.git_looking import describe_unreadable

@@ -5,8 +5,8 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+from clio.config.extension_files import KEY, read_entries
 from clio.config.loaded import Server
-from clio.config.mcp_files import KEY, read_entries
 from clio.config.yaml_edit import lines_of, rewrite, split_bom
 from clio.config.yaml_file import Entry, Items, Node, Table, parse
 from clio.errors import ConfigError

@@ -1,11 +1,13 @@
-"""Where clio keeps things: the user's own folder, the project's folder, and the files with fixed names in both."""
+"""Where clio keeps files: the user's folder, the project's folder, and the names of themes."""
 
 import os
+import re
 import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 from clio.errors import ConfigError
+from clio.text.lazy_regex import LazyRegex
 
 CONFIG_NAME = "config.yaml"
 FOLDER_NAME = ".clio"
@@ -89,3 +91,31 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:  # a folder that may not be entered holds nothing for us
         return False
+
+
+THEMES: dict[str, str] = {
+    "auto": "dark or light, as the terminal's background is",
+    "dark": "for dark backgrounds",
+    "light": "for light backgrounds",
+    "high-contrast": "the most legible, on either",
+    "none": "no colour; bold and faint only",
+}
+"""Those that are always there."""
+FOLDER = "themes"
+_NAME = LazyRegex(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
+_MAX_LISTED = 200
+
+
+def is_theme_name(name: str) -> bool:
+    """Whether a theme can be called so: it is no path and holds no control character."""
+    return _NAME.fullmatch(name) is not None
+
+
+def theme_names(home: Path) -> list[str]:
+    """All themes, clio's own first, then the person's in order; one of these cannot have the name of one of those."""
+    try:
+        found = [path.stem for path in (home / FOLDER).iterdir() if path.suffix == ".yaml"]
+    except OSError:
+        found = []
+    own = sorted(name for name in found if is_theme_name(name) and name not in THEMES)
+    return [*THEMES, *own[:_MAX_LISTED]]

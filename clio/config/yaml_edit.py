@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.config.fields import CONFIG_FIELDS, from_text, settings_of
+from clio.config.schema import CONFIG_FIELDS, from_text, settings_of
 from clio.config.yaml_file import Entry, Items, Place, Scalar, Table, parse, read_bytes
 from clio.errors import ConfigError, UserError
 from clio.storage.files import make_ignored_folder, write_atomic

@@ -13,8 +13,8 @@ from clio.config.paths import display
 from clio.config.schema import Config
 from clio.context.message_parts import find_mentions, readings
 from clio.context.request_builder import render_fragment
-from clio.fragments import Fragment
 from clio.git_looking import answer
+from clio.messages import Fragment
 from clio.prompt_files import fill_prompt
 from clio.providers.base import Limits
 from clio.security.actions import Action, ChangeFiles, ReadFiles

@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.context.message_views import cut_text
-from clio.fragments import Fragment
+from clio.messages import Fragment
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 

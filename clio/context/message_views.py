@@ -360,7 +360,7 @@ def _one_line(message: ToolMessage, why: int) -> str:
 
 def _result_line(output: str) -> str:
     """The line of an output that says how it went: the closing line of a test run, wherever it is, else the last."""
-    from clio.context.runner_reports import read_report
+    from clio.context.command_results import read_report
 
     report = read_report(output)
     return report.counts if report is not None else output.rstrip().rpartition("\n")[2]

@@ -9,8 +9,7 @@ from msgspec import Struct, structs
 
 from clio.context.inert import closes_nothing, one_line
 from clio.context.workspace_state import describe_day, describe_tree, working_tree
-from clio.fragments import Fragment
-from clio.messages import Message, ToolMessage, UserMessage
+from clio.messages import Fragment, Message, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.providers.base import ChatRequest, Limits, ToolSpec
 from clio.text.hidden_text import unhidden

@@ -19,7 +19,7 @@ from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, To
 from clio.sessions.side_effects import EDITORS, call_arguments, deeds_of, patched_paths, path_of, tool_of
 
 if TYPE_CHECKING:
-    from clio.context.runner_reports import TestRun
+    from clio.context.command_results import TestRun
 
 TEXT_CHARS = 2_000
 """A longer request, question or answer keeps its beginning and its end; the archive has the whole."""
@@ -318,13 +318,13 @@ class _Gathered:
         key = shorten(command, _COMMAND_CHARS)
         _put_last(self._commands, key, Outcome(command=key, exit_code=exit_code, last_line=_last_line(output)))
         if output.strip():
-            from clio.context.runner_reports import read_report
+            from clio.context.command_results import read_report
 
             report = read_report(output)
             if report is not None:
                 _put_last(self._runs, key, report)
         if exit_code == 0 and "git" in command:
-            from clio.context.shell_lines import put_back
+            from clio.context.command_results import put_back
 
             for path in put_back(command):
                 self._throw_away(path)

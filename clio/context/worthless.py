@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from clio.context.command_results import is_search, read_lines
 from clio.context.message_views import (
     MENDED,
     OLD_RECALL,
@@ -26,7 +27,6 @@ from clio.context.message_views import (
     join_ranges,
     shown_ranges,
 )
-from clio.context.shell_lines import is_search, read_lines
 from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
 from clio.sessions.side_effects import EDITORS, READERS, RUNNERS, call_arguments, patched_paths, path_of, tool_of
 from clio.text.lazy_regex import LazyRegex
@@ -256,7 +256,7 @@ def _is_routine(each: _Exchange) -> bool:
     code = result.deeds.exit_code if result.deeds is not None else 0
     if each.name not in RUNNERS or not result.ok or code or len(result.content) < WORTHWHILE:
         return False
-    from clio.context.runner_reports import read_report
+    from clio.context.command_results import read_report
 
     report = read_report(result.content)
     if report is not None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
-from clio.agent.events import TurnFinished
+from clio.agent.user_interface import TurnFinished
 from clio.app import App
 from clio.errors import UsageError
-from clio.fragments import Fragment
+from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.text.lazy_regex import LazyRegex
 

@@ -11,7 +11,7 @@ from shutil import get_terminal_size
 from typing import Protocol, TextIO
 
 from clio.commands.command import CommandResult, LongWork, Shell, SleepNow, Track
-from clio.commands.memory.consolidation import night_result
+from clio.commands.memory.commands import night_result
 from clio.entrypoints.first_paint import can_draw
 from clio.errors import ClioError
 
@@ -22,7 +22,7 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
     draws: whether the terminal can redraw a line. aloud: see `bar`. Cancelling the caller stops the work, too.
     Raises what the work raises.
     """
-    from clio.ui.keyboard_watch import KeyWatch
+    from clio.ui.keyboard import KeyWatch
 
     stopped = threading.Event()
     try:

@@ -24,9 +24,9 @@ from clio.memory.system import MemorySystem
 from clio.memory.typed.record import TYPES, MemoryRecord
 from clio.memory.typed.store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import cause
+from clio.tools.memory import recall_text
 from clio.tools.memory_answers import UNDO, compacted_text, described, find_all, labels, recalled_text, remembered_text
 from clio.tools.memory_call import MAX_MEMORIES, MAX_RESULTS, MAX_SESSIONS, READERS
-from clio.tools.memory_recall import recall_text
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext

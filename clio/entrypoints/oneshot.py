@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from clio import __version__
-from clio.agent.events import EXIT_CODES, Emit, Event, TurnFinished
-from clio.agent.user_interface import ComposedInterface
+from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, TurnFinished
 from clio.app import App, build_app
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -49,7 +48,7 @@ class NobodyThere:
             else "allow it with --approve edits, --approve all, --allow RULE, or a rule under `allow` in "
             ".clio/config.yaml"
         )
-        from clio.ui.spelling import spell_out_line
+        from clio.ui.safe_text import spell_out_line
 
         raise ApprovalNeeded(
             f"{spell_out_line(request.title)} needs approval, which a one-shot run can't ask for; {way}"
@@ -176,9 +175,8 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 async def _run_words(app: App, text: str) -> TurnFinished:
     if not text.lstrip().startswith("/"):  # spares the import of the command table, a tenth of all modules
         return await app.run_turn(text)
-    from clio.commands.command import RunPrompt
+    from clio.commands.command import MakePrompt, RunPrompt
     from clio.commands.registry import added_prompt
-    from clio.commands.typed_line import MakePrompt
 
     match added_prompt(app, text):
         case MakePrompt(said=said, make=make):

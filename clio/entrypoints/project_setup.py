@@ -1,13 +1,14 @@
-"""`clio init` begins a `.clio/` in the project; `--worktree NAME` starts in a worktree beside the checkout."""
+"""`clio init` creates `.clio/` in the project from the packaged example; `--worktree NAME` starts in a worktree."""
 
 import os
+import secrets
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
-from msgspec import structs
+from msgspec import Struct, structs
 
-from clio.config.example import add_line, carry_out, names_folder, plan
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -18,9 +19,103 @@ from clio.entrypoints.subcommand import ask
 from clio.errors import StorageError, UsageError, UserError
 from clio.git.repository import check_programs
 from clio.git.worktrees import make_branch_name, open_worktree
+from clio.storage.files import IGNORE_ALL, make_ignored_folder, write_atomic
 from clio.storage.locks import sentence
 from clio.ui.footer import read_branch
 from clio.ui.safe_text import visible
+
+_PACKAGE = Path(__file__).parent.parent
+_INSTRUCTIONS = "instructions.md"
+_SPEAKING = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
+_LINE = f"{FOLDER_NAME}/"
+_COVERING = {FOLDER_NAME, _LINE, f"/{FOLDER_NAME}", f"/{_LINE}", f"{_LINE}*", f"/{_LINE}*"}
+
+WHAT: dict[str, str] = {
+    "README.md": "what lies in this folder",
+    "config.yaml": "settings, every one of them still off",
+    "mcp.yaml": "MCP servers, every one of them still off",
+    _INSTRUCTIONS: "what every conversation here should know",
+    ".gitignore": "keeps it all out of git; git add -f shares a file",
+}
+"""Each file `clio init` may write, and one phrase about it."""
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """One file of `.clio/`. fate: "new" is to be written, "kept" is there already, "needless" has no use here."""
+
+    name: str
+    fate: Literal["new", "kept", "needless"]
+    why: str
+
+
+def plan(project: Path) -> tuple[Piece, ...]:
+    """What beginning a `.clio/` in this project would do. Raises UserError where a file stands in the way."""
+    folder = project / FOLDER_NAME
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"{str(folder)!r} is a file and a folder is needed there; move it away")
+    return tuple(_piece(project, name) for name in WHAT if name != ".gitignore" or not folder.is_dir())
+
+
+def carry_out(project: Path, pieces: tuple[Piece, ...]) -> None:
+    """Write the new ones. What has come there meanwhile stays as it is. Raises OSError."""
+    folder = project / FOLDER_NAME
+    make_ignored_folder(folder, folder)
+    for piece in pieces:
+        if piece.fate == "new":
+            _write_new(folder / piece.name, IGNORE_ALL if piece.name == ".gitignore" else example(piece.name))
+
+
+def example(name: str) -> bytes:
+    """A file of the example. Raises FileNotFoundError where the installation is incomplete."""
+    for root in (_PACKAGE / "_example", _PACKAGE.parent / ".clio.example"):
+        if (root / name).is_file():
+            return (root / name).read_bytes()
+    raise FileNotFoundError(f"no example named {name!r}: the installation is incomplete, reinstall clio")
+
+
+def names_folder(project: Path) -> bool:
+    """Whether the project's own `.gitignore` leaves `.clio/` out already."""
+    return any(line.strip() in _COVERING for line in _lines(project / ".gitignore"))
+
+
+def add_line(project: Path) -> None:
+    """Add `.clio/` to the project's `.gitignore`, whatever ends its lines. Raises OSError."""
+    path = (project / ".gitignore").resolve()  # a link stays one
+    old = path.read_bytes() if path.exists() else b""
+    end = b"\r\n" if b"\r\n" in old else b"\n"
+    before = old if not old or old.endswith(b"\n") else old + end
+    write_atomic(path, before + _LINE.encode() + end, path.stat().st_mode & 0o777 if path.exists() else 0o644)
+
+
+def _piece(project: Path, name: str) -> Piece:
+    if os.path.lexists(project / FOLDER_NAME / name):
+        return Piece(name=name, fate="kept", why="is there already and stays as it is")
+    speaking = next((other for other in _SPEAKING if (project / other).is_file()), None)
+    if name == _INSTRUCTIONS and speaking:
+        return Piece(name=name, fate="needless", why=f"not needed: {speaking} tells agents what to know")
+    return Piece(name=name, fate="new", why=WHAT[name])
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """Write a file that is not there, whole or not at all."""
+    temp = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        write_atomic(temp, data, 0o644 if path.name == ".gitignore" else 0o600)
+        if not os.path.lexists(path):
+            temp.rename(path)
+    except OSError as error:
+        error.filename = str(path)  # nobody knows the temporary one
+        raise
+    finally:
+        temp.unlink(missing_ok=True)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        yield from path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return
+
 
 _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from clio.agent.events import Event, ToolFinished, TurnFinished
+from clio.agent.user_interface import Event, ToolFinished, TurnFinished
 from clio.messages import Usage
 from clio.sessions.state import Todo
 from clio.text.formatting import Cost

@@ -11,7 +11,7 @@ from typing import Annotated, BinaryIO
 import msgspec
 from msgspec import Meta, Struct
 
-from clio.agent.events import EXIT_CODES, TurnFinished
+from clio.agent.user_interface import EXIT_CODES, TurnFinished
 from clio.app import App
 from clio.entrypoints import garbage
 from clio.entrypoints.report import ApprovalRequested, InputRefused, QuestionAsked, StreamEvent

@@ -22,9 +22,10 @@ from clio.commands.command import (
     Prefill,
     SleepNow,
     WaitFor,
+    choose,
+    forms,
 )
 from clio.commands.custom_commands import AddedCommands
-from clio.commands.dispatch import choose, forms
 from clio.commands.session_commands import SESSIONS
 from clio.config.command_line import find_door
 from clio.config.loaded import Loaded
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from clio.sandbox.sandbox import Sandbox
     from clio.security.approval import Policy
     from clio.security.redaction.redactor import Redactor
-    from clio.skills.shelf import SkillShelf
+    from clio.skills.skills import SkillShelf
 
 
 _CODE = LazyRegex(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
@@ -239,7 +240,7 @@ class LightShell:
     @property
     def skills(self) -> "SkillShelf":
         """As a conversation has them."""
-        from clio.skills.shelf import SkillShelf
+        from clio.skills.skills import SkillShelf
 
         if self._skills is None:
             self._skills = SkillShelf(self.loaded.owner, self.loaded.home, os.environ)

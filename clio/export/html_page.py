@@ -1,28 +1,502 @@
-"""The whole session as one HTML page: no network, no style or script but its own, readable with scripts off."""
+"""A session as one HTML page that loads nothing from the network and can be read without scripts."""
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator
+from difflib import SequenceMatcher
+from functools import cache
 from html import escape
+from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from clio.export.document import (
+    Call,
     Cut,
     Entry,
     Export,
+    Result,
     Said,
+    call_title,
     clock,
     count,
     cut_line,
     machine_time,
     minute,
     one_line,
+    plain,
     span,
     tokens,
 )
-from clio.export.html_parts import Calls, Colours, Diffs, Prose
 from clio.sessions.state import Todo
 from clio.text.formatting import describe_cache_use
+from clio.text.lazy_regex import LazyRegex
+from clio.tools.files.diff import diff_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
+    from pygments.lexer import Lexer
+    from pygments.token import _TokenType as TokenType  # pyright: ignore[reportPrivateUsage]
+
+
+MAX_BLOCK = 60_000
+"""Characters; a longer block is shown without colours."""
+MAX_CODE_CHARS = 1_000_000
+"""Characters coloured in one page: a few seconds of work, and as many elements as a phone still scrolls well."""
+_MAX_LINE = 2_000  # some rules cost the square of a line's length
+_CLASSES = (
+    "Comment:c Keyword:k Keyword.Constant:kc Operator.Word:k Name.Function:nf Name.Class:nc Name.Exception:nc "
+    "Name.Builtin:nb Name.Decorator:nd Name.Tag:nt Name.Attribute:na Name.Variable:nv Literal.String:s "
+    "Literal.String.Escape:se Literal.String.Interpol:se Literal.Number:mi Generic.Deleted:gd Generic.Inserted:gi "
+    "Generic.Heading:gh Generic.Subheading:gu Generic.Strong:gs Generic.Emph:ge Generic.Prompt:gp"
+)
+
+
+class Colours:
+    """Colours the code of one page, within what one page can bear."""
+
+    def __init__(self) -> None:
+        self._left = MAX_CODE_CHARS
+
+    def code(self, text: str, language: str) -> str:
+        """The text as HTML; without colours where the language is not known or the text is too long."""
+        lexer = _named(language.strip().lower()) if language else None
+        return self._run(lexer, text)
+
+    def file(self, text: str, path: str) -> str:
+        """The text of a file as HTML, its language told by the file's name."""
+        name = path.replace("\\", "/").rpartition("/")[2]
+        return self._run(_for_file(name) if len(name) <= 100 else None, text)
+
+    def _run(self, lexer: "Lexer | None", text: str) -> str:
+        if lexer is None or len(text) > min(MAX_BLOCK, self._left) or _longest_line(text) > _MAX_LINE:
+            return escape(text)
+        self._left -= len(text)
+        return "".join(_spans(lexer, text))
+
+
+def _spans(lexer: "Lexer", text: str) -> Iterator[str]:
+    """Neighbours of one class in one element."""
+    open_class, pieces = "", list[str]()
+    for kind, value in lexer.get_tokens(text):
+        name = "" if value.isspace() and open_class == "" else _class_of(kind)
+        if name != open_class and not (value.isspace() and open_class):
+            yield _code_element(open_class, pieces)
+            open_class, pieces = name, []
+        pieces.append(value)
+    yield _code_element(open_class, pieces)
+
+
+def _code_element(name: str, pieces: list[str]) -> str:
+    text = escape("".join(pieces))
+    return f'<span class="{name}">{text}</span>' if name and text else text
+
+
+def _longest_line(text: str) -> int:
+    return max(map(len, text.split("\n")))
+
+
+@cache
+def _class_of(kind: "TokenType") -> str:
+    """The class of the nearest kind above it that has one."""
+    known = {name: css for name, _, css in (pair.partition(":") for pair in _CLASSES.split())}
+    while kind.parent is not None:
+        if (name := str(kind).removeprefix("Token.")) in known:
+            return known[name]
+        kind = kind.parent
+    return ""
+
+
+@cache
+def _named(language: str) -> "Lexer | None":
+    from pygments.lexers import get_lexer_by_name  # pyright: ignore[reportUnknownVariableType]
+    from pygments.util import ClassNotFound
+
+    try:
+        return get_lexer_by_name(language, ensurenl=False, stripnl=False)
+    except ClassNotFound:
+        return None
+
+
+@cache
+def _for_file(name: str) -> "Lexer | None":
+    from pygments.lexers import find_lexer_class_for_filename
+
+    found = find_lexer_class_for_filename(name)
+    return found(ensurenl=False, stripnl=False) if found is not None else None
+
+
+MAX_LINES = 4_000
+"""A longer diff is shown without colours."""
+MAX_DIFF_LINES = 60_000
+"""Lines coloured in one page."""
+_MAX_WORDS, _MAX_PAIRS = 160, 400  # beyond these, lines are coloured whole
+_LEAST_ALIKE = 0.5
+_WORDS = LazyRegex(r"\w+|\s+|[^\w\s]")
+_HUNK = LazyRegex(r"^@@ .*@@|^@@")
+_FILE_LINES = ("diff --git ", "index ", "--- ", "+++ ", "*** ", "rename ", "similarity ", "new file ", "deleted file ")
+
+
+def is_diff(text: str) -> bool:
+    """Whether a tool's output is a unified diff from its beginning or soon after."""
+    head = "\n" + text[:4_000]
+    named = "\ndiff --git " in head or (head.startswith("\n--- ") and "\n+++ " in head)
+    return named and "\n@@ " in head
+
+
+class Diffs:
+    """Colours the diffs of one page, within what one page can bear."""
+
+    def __init__(self) -> None:
+        self._left = MAX_DIFF_LINES
+
+    def html(self, text: str) -> str:
+        """A unified diff, or a patch in clio's own form. Lines of one kind share an element."""
+        lines = text.removesuffix("\n").split("\n")
+        if len(lines) > min(MAX_LINES, self._left):
+            return escape(text)
+        self._left -= len(lines)
+        return "".join(
+            _diff_element(kind, [line for _, line in group])
+            for kind, group in groupby(_lines(lines), key=lambda line: line[0])
+        )
+
+
+def _lines(lines: list[str]) -> Iterator[tuple[str, str]]:
+    """Each line's kind and its HTML."""
+    at, pairs = 0, _MAX_PAIRS
+    while at < len(lines):
+        old = _run(lines, at, "-")
+        new = _run(lines, at + len(old), "+")
+        if old or new:
+            alike = min(len(old), len(new), pairs)
+            pairs -= alike
+            marked = [_marked(before[1:], after[1:]) for before, after in zip(old[:alike], new[:alike], strict=True)]
+            yield from (("del", "-" + before) for before, _ in marked)
+            yield from (("del", escape(line)) for line in old[alike:])
+            yield from (("ins", "+" + after) for _, after in marked)
+            yield from (("ins", escape(line)) for line in new[alike:])
+            at += len(old) + len(new)
+        else:
+            yield _kind(lines[at]), escape(lines[at])
+            at += 1
+
+
+def _diff_element(kind: str, lines: list[str]) -> str:
+    """The newlines are inside, so that copied text has its lines."""
+    text = "\n".join(lines) + "\n"
+    return f'<span class="l {kind}">{text}</span>' if kind else text
+
+
+def _run(lines: list[str], start: int, mark: str) -> list[str]:
+    end = start
+    while end < len(lines) and lines[end].startswith(mark) and not _is_file_line(lines, end):
+        end += 1
+    return lines[start:end]
+
+
+def _is_file_line(lines: list[str], at: int) -> bool:
+    """Whether `--- a` or `+++ b` names a file: such a pair stands before a hunk, a changed line does not."""
+    if lines[at].startswith("--- "):
+        return at + 1 < len(lines) and lines[at + 1].startswith("+++ ")
+    return lines[at].startswith("+++ ") and at > 0 and lines[at - 1].startswith("--- ")
+
+
+def _kind(line: str) -> str:
+    if _HUNK.match(line):
+        return "hunk"
+    return "file" if line.startswith(_FILE_LINES) else ""
+
+
+def _marked(before: str, after: str) -> tuple[str, str]:
+    """Both lines with the words that differ marked; unmarked where too little is alike."""
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    if max(len(old), len(new)) > _MAX_WORDS:
+        return escape(before), escape(after)
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < _LEAST_ALIKE:
+        return escape(before), escape(after)
+    left: list[str] = []
+    right: list[str] = []
+    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
+        gone, come = escape("".join(old[i1:i2])), escape("".join(new[j1:j2]))
+        left.append(gone if tag == "equal" or not gone else f"<b>{gone}</b>")
+        right.append(come if tag == "equal" or not come else f"<b>{come}</b>")
+    return "".join(left), "".join(right)
+
+
+MAX_MARKDOWN, MAX_BRACKETS = 60_000, 1_500
+"""Characters, and opening brackets among them, whose cost is square; what has more is shown as it was written."""
+MAX_PROSE_CHARS = 3_000_000
+"""What the Markdown of one page may cost, in characters of prose; what comes later is shown as it was written."""
+_MARKS, _MARK_COST = "*_[`<", 10
+_FOLD_CHARS, _SHOWN_CHARS = 5_000, 1_500
+_SCHEME = LazyRegex(r"[a-z][a-z0-9+.-]*:", re.I)
+_UNSEEN = LazyRegex(r"[\x00-\x20\x7f-\xa0]")
+_SAFE = ("http:", "https:", "mailto:")
+_OUTSIDE = ("http:", "https:")
+
+
+class Prose:
+    """Renders the words of one page, within what one page can bear."""
+
+    def __init__(self, colours: Colours, diffs: Diffs) -> None:
+        self._colours = colours
+        self._diffs = diffs
+        self._left = MAX_PROSE_CHARS
+
+    def markdown(self, text: str) -> str:
+        """Markdown rendered. Tags stay text, images become links, links that could run something stay text."""
+        cost = markdown_cost(text)
+        if cost > self._left or not is_renderable(text):
+            return self.as_written(text)
+        self._left -= cost
+        parser = _markdown()
+        tokens = parser.parse(text)
+        for token in tokens:
+            self._prepare(token)
+        return str(parser.renderer.render(tokens, parser.options, {}))
+
+    def as_written(self, text: str) -> str:
+        """The text line by line as it is, its fenced code as code; the rest of a long one folded."""
+        if len(text) > _FOLD_CHARS:
+            end = text.rfind("\n", _SHOWN_CHARS // 2, _SHOWN_CHARS) + 1 or _SHOWN_CHARS
+            rest = f"<pre>{_after_newline(escape(text[end:]))}</pre>"
+            summary = f"<summary>{len(text) - end:,} more characters</summary>"
+            return f'<div class="said">{escape(text[:end])}</div><details class="more">{summary}{rest}</details>'
+        lines = text.split("\n")
+        parts: list[str] = []
+        done = 0
+        for token in _fences().parse(text):
+            if token.type == "fence" and token.map is not None:
+                parts += [_said(lines[done : token.map[0]]), self._block(token)]
+                done = token.map[1]
+        return "".join([*parts, _said(lines[done:])])
+
+    def block(self, inner: str, label: str = "", kind: str = "") -> str:
+        """A frame for code; `inner` is HTML."""
+        head = f"<span>{escape(label)}</span>" if label else "<span></span>"
+        return (
+            f'<div class="code"><div class="codehead">{head}<button type="button" class="copy">Copy</button></div>'
+            f'<pre tabindex="0"{_class(kind)}><code>{inner}</code></pre></div>'
+        )
+
+    def _block(self, token: "Token") -> str:
+        language = token.info.split(maxsplit=1)[0][:30] if token.info.strip() else ""
+        text = token.content.removesuffix("\n")
+        if language in ("diff", "patch"):
+            return self.block(self._diffs.html(text), language, "diff")
+        return self.block(self._colours.code(text, language), language)
+
+    def _prepare(self, token: "Token") -> None:
+        """Change a block's token so that what is rendered needs no style of its own and no network."""
+        if token.type in ("fence", "code_block"):
+            token.content, token.type = self._block(token), "html_block"
+        elif token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
+        elif token.type == "table_open":
+            token.attrSet("tabindex", "0")
+        elif token.type in ("th_open", "td_open"):
+            align = str(token.attrs.pop("style", "")).removeprefix("text-align:")
+            if align in ("right", "center"):
+                token.attrSet("class", align)
+        elif token.type == "inline" and token.children:
+            _prepare_inline(token.children)
+
+
+def markdown_cost(text: str) -> int:
+    """What parsing a text costs, in characters of prose: emphasis costs ten times as much."""
+    return len(text) + _MARK_COST * sum(map(text.count, _MARKS))
+
+
+def is_renderable(text: str) -> bool:
+    """Whether Markdown of this kind is parsed in a moment."""
+    return len(text) <= MAX_MARKDOWN and text.count("[") <= MAX_BRACKETS
+
+
+def _prepare_inline(tokens: "Sequence[Token]") -> None:
+    depth = 0
+    for token in tokens:
+        depth += (token.type == "link_open") - (token.type == "link_close")
+        if token.type == "link_open":
+            if str(token.attrGet("href")).startswith(_OUTSIDE):
+                token.attrSet("rel", "noopener noreferrer")
+        elif token.type == "image":
+            # Loading it would tell a server who reads this; within a link its words are the link.
+            label = f"image: {escape(token.content or 'without a name')}"
+            source = escape(str(token.attrGet("src") or ""))
+            token.type = "html_inline"
+            token.content = label if depth else f'<a href="{source}" rel="noopener noreferrer">{label}</a>'
+
+
+def allowed_link(url: str) -> bool:
+    """Whether a link may stay one: http, https, mailto, a place in this page, a relative path.
+
+    Browsers pass over blanks and controls inside of a scheme, and read `\\` as `/`; so does this.
+    """
+    plain = _UNSEEN.sub("", url).lower().replace("\\", "/")
+    if plain.startswith("//"):
+        return False
+    scheme = _SCHEME.match(plain)
+    return scheme is None or scheme[0] in _SAFE
+
+
+def _said(lines: list[str]) -> str:
+    text = "\n".join(lines).strip("\n")
+    return f'<div class="said">{escape(text)}</div>' if text.strip() else ""
+
+
+def _after_newline(text: str) -> str:
+    """A browser drops a newline right behind <pre>."""
+    return "\n" + text if text.startswith("\n") else text
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
+
+
+@cache
+def _markdown() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    class Careful(MarkdownIt):
+        def validateLink(self, url: str) -> bool:
+            return allowed_link(url)
+
+    return Careful("commonmark", {"html": False}).enable("strikethrough").enable("table")
+
+
+@cache
+def _fences() -> "MarkdownIt":
+    from markdown_it import MarkdownIt
+
+    return MarkdownIt("zero").enable("fence")
+
+
+_PATHS = ("path", "file_path", "filename", "file")
+_BEFORE, _AFTER = ("old_string", "old_str", "old_text"), ("new_string", "new_str", "new_text")
+_MAX_ARGUMENT = 100_000
+_MAX_DIFFED = 200_000
+_LONG = 80  # characters; a longer value stands in a frame of its own
+
+
+class Calls:
+    """Renders the calls of one page."""
+
+    def __init__(self, prose: Prose, colours: Colours, diffs: Diffs) -> None:
+        self._prose = prose
+        self._colours = colours
+        self._diffs = diffs
+
+    def html(self, call: Call) -> str:
+        """One call, folded."""
+        result = call.result
+        state = "open" if result is None else "good" if result.ok else "bad"
+        word = {"open": "no result", "good": "", "bad": "failed"}[state]
+        about = " · ".join(filter(None, [word, *_about(result)]))
+        anchor = f' id="r-{escape(result.message_id)}"' if result is not None and result.message_id else ""
+        title = escape(call_title(call))
+        return (
+            f'<details class="call {state}"{anchor}><summary><span class="name">{escape(call.name)}</span> '
+            f'<span class="title">{title}</span> <span class="about">{escape(about)}</span></summary>'
+            f'<div class="inside">{"".join(self._arguments(call))}{self._output(result)}</div></details>'
+        )
+
+    def _arguments(self, call: Call) -> Iterator[str]:
+        given: Any = call.arguments
+        if not isinstance(given, dict):
+            text = plain(given)
+            if text.strip():
+                yield self._prose.block(escape(_cut(text)), "arguments")
+            return
+        arguments = cast("dict[str, Any]", given)
+        path = next((arguments[key] for key in _PATHS if isinstance(arguments.get(key), str)), "")
+        left = dict(arguments)
+        diff = _diff_of(left, path)
+        short = {key: value for key, value in left.items() if _is_short(value)}
+        if short:
+            rows = "".join(f"<dt>{escape(key)}</dt><dd>{escape(plain(value))}</dd>" for key, value in short.items())
+            yield f'<dl class="args">{rows}</dl>'
+        for key, value in left.items():
+            if key not in short:
+                yield self._long(key, plain(value), path)
+        if diff:
+            yield self._prose.block(self._diffs.html(diff), f"change to {path}" if path else "change", "diff")
+
+    def _long(self, key: str, text: str, path: str) -> str:
+        text = _cut(text)
+        if key == "patch" or is_diff(text):
+            return self._prose.block(self._diffs.html(text), key, "diff")
+        if key in ("command", "script"):
+            return self._prose.block(self._colours.code(text, "bash"), key)
+        if key in ("content", "file_text") and path:
+            return self._prose.block(self._colours.file(text, path), key)
+        return self._prose.block(escape(text), key)
+
+    def _output(self, result: Result | None) -> str:
+        if result is None:
+            return '<p class="none">There is no result: the call was running, or clio was stopped.</p>'
+        if not result.output.strip():
+            return '<p class="none">No output.</p>'
+        lines = result.output.rstrip("\n").count("\n") + 1
+        label = f"output, {count(lines, 'line')}"
+        if result.left_out:
+            label += f", {result.left_out:,} characters left out"
+        if is_diff(result.output):
+            return self._prose.block(self._diffs.html(result.output), label, "diff")
+        return self._prose.block(escape(result.output), label, "out")
+
+
+def _about(result: Result | None) -> Iterator[str]:
+    if result is not None:
+        yield result.summary
+        took = span(result.seconds)
+        if result.seconds >= 0.05 and took not in result.summary:
+            yield took
+
+
+def _diff_of(arguments: dict[str, Any], path: str) -> str:
+    """The replacement a call asked for as a diff; its texts are taken out of the arguments."""
+    edits = arguments.get("edits")
+    if isinstance(edits, list) and edits and all(isinstance(edit, dict) for edit in cast("list[Any]", edits)):
+        found = [_replacement(dict(edit), path) for edit in cast("list[dict[str, Any]]", edits)]
+        if all(found):
+            del arguments["edits"]
+            return "".join(found)
+    return _replacement(arguments, path)
+
+
+def _replacement(arguments: dict[str, Any], path: str) -> str:
+    old = next((key for key in _BEFORE if isinstance(arguments.get(key), str)), None)
+    new = next((key for key in _AFTER if isinstance(arguments.get(key), str)), None)
+    if old is None or new is None or len(arguments[old]) + len(arguments[new]) > _MAX_DIFFED:
+        return ""
+    before, after = (_with_newline(arguments[key]) for key in (old, new))
+    text = diff_texts(before, after, path, path).text
+    if text:
+        del arguments[old], arguments[new]
+    return "".join(text.splitlines(keepends=True)[2:])  # the file's name stands above it
+
+
+def _with_newline(text: str) -> str:
+    """A quoted text ends anywhere; that its last line has no newline says nothing of the file."""
+    return text if text.endswith("\n") or not text else text + "\n"
+
+
+def _is_short(value: Any) -> bool:
+    text = plain(value)
+    return len(text) <= _LONG and "\n" not in text
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MAX_ARGUMENT:
+        return text
+    return f"{text[:_MAX_ARGUMENT]}\n\n[… {len(text) - _MAX_ARGUMENT:,} characters left out …]"
+
 
 _TOC_CHARS = 90
 _TODO_MARKS = {"pending": "○", "in_progress": "◐", "completed": "●", "blocked": "⊘"}

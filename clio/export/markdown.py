@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 from clio.export.document import Call, Cut, Export, Said, call_title, count, cut_line, minute, one_line, plain, tokens
-from clio.export.html_parts import allowed_link, is_renderable, markdown_cost
+from clio.export.html_page import allowed_link, is_renderable, markdown_cost
 from clio.text.formatting import block, describe_cache_use, span
 from clio.text.lazy_regex import LazyRegex
 

@@ -13,11 +13,11 @@ from msgspec import Struct
 
 from clio.config.loaded import Hook
 from clio.errors import ToolFailed
-from clio.fragments import Fragment
+from clio.messages import Fragment
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
-    from clio.hooks.answers import HookAnswer
+    from clio.hooks.hook_process import HookAnswer
 
 CAP_TOKENS = 1_000
 """Of what one hook adds."""
@@ -135,8 +135,7 @@ class Hooks:
         return Heard(notes=tuple(notes))
 
     async def _ask(self, hook: Hook, data: bytes, env: Mapping[str, str]) -> "HookAnswer":
-        from clio.hooks.answers import HookAnswer, read_answer
-        from clio.hooks.run import run_hook
+        from clio.hooks.hook_process import HookAnswer, read_answer, run_hook
 
         try:
             ended = await run_hook(hook.run, data, cwd=self._project, env=env, timeout_s=hook.timeout_s)

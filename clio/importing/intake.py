@@ -28,7 +28,7 @@ from clio.messages import (
     begins_turn,
     text_of,
 )
-from clio.sessions import snapshot
+from clio.sessions import session_format
 from clio.sessions.blobs import HANDLE_CHARS, BlobStore
 from clio.sessions.listing import HEAD_BYTES, list_sessions
 from clio.sessions.state import (
@@ -377,7 +377,7 @@ class Intake:
             message = structs.replace(message, id=id, created=created)
             line = msgspec.json.encode(message)
             self._digest.update(line)
-            self._body.write(snapshot.BETWEEN + line if self._ids else line)
+            self._body.write(session_format.BETWEEN + line if self._ids else line)
             self._ids[id] = None
             self._prints.append(print_of(message))
             words = first_words([message])
@@ -388,7 +388,7 @@ class Intake:
             self._created = self._created or created
             self._updated = max(self._updated, created)
 
-    def _fate(self, there: snapshot.Head | None, since: float) -> Fate:
+    def _fate(self, there: session_format.Head | None, since: float) -> Fate:
         if self._busy:
             return "busy"
         if not (self._first and self._talk):  # opened and left again, perhaps with a command to the program itself
@@ -400,7 +400,7 @@ class Intake:
         same = there.imported is not None and there.imported.digest == self._told_digest()
         return "known" if same or there.message_count > len(self._ids) else "grown"
 
-    def _pieces(self, there: snapshot.Head | None, modified: float, now: float) -> Iterator[bytes]:
+    def _pieces(self, there: session_format.Head | None, modified: float, now: float) -> Iterator[bytes]:
         imported = Imported(
             agent=self._agent,
             key=self._key,
@@ -419,11 +419,11 @@ class Intake:
             imported=imported,
             stm=list(self._ids),
         )
-        yield snapshot.opening(state, list(self._ids), self._first)
+        yield session_format.opening(state, list(self._ids), self._first)
         self._body.seek(0)
         while block := self._body.read(_BLOCK_BYTES):
             yield block
-        yield snapshot.ENDING
+        yield session_format.ENDING
 
     def _name(self) -> str | None:
         return one_line(self._cleaner.text(self._about.title), NAME_CHARS) or None
@@ -435,13 +435,13 @@ class Intake:
         return whole.hexdigest()
 
 
-def _head(files: SessionFiles) -> snapshot.Head | None:
+def _head(files: SessionFiles) -> session_format.Head | None:
     """What the session's file says of itself; None where there is none."""
     try:
         with open_regular(files.snapshot, None) as file:
             data = file.read(HEAD_BYTES)
-            head = snapshot.decode_head(data)
-            return head or snapshot.decode_head(data + file.read())
+            head = session_format.decode_head(data)
+            return head or session_format.decode_head(data + file.read())
     except FileNotFoundError:
         return None
 

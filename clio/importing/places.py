@@ -1,25 +1,73 @@
-"""Where other agents keep conversations and memory files, which belong to this project, and what they noted."""
+"""Where other agents and other clios keep conversations and memory files, and which belong to this project."""
 
+import base64
 import hashlib
 import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from clio.config.paths import clio_home, user_home
-from clio.errors import UserError
-from clio.importing import aider, claude, codex, own
-from clio.importing.reading import Agent, Json, Tally, mapping, records_of
+from clio.errors import ClioError, UserError
+from clio.importing import aider, claude, codex
+from clio.importing.reading import About, Agent, Json, Picture, Piece, Progress, Said, Tally, mapping, records_of
 from clio.memory.ltm.text import normal
+from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from clio.sessions.blobs import BlobNotFound, BlobStore, readers
 from clio.sessions.listing import list_sessions
-from clio.sessions.state import JOURNAL, is_session_id
+from clio.sessions.loading import load
+from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.storage.files import open_regular, read_regular
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
+
+
+def files_of(path: Path) -> SessionFiles:
+    """The files of the session that this one belongs to."""
+    return SessionFiles(path.parent, path.name.removesuffix(JOURNAL).removesuffix(SNAPSHOT))
+
+
+def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
+    """The session that a snapshot or a journal belongs to. Raises OSError, and what `progress` raises."""
+    files = files_of(path)
+    try:
+        loaded = load(files)
+    except ClioError as error:
+        tally.unreadable.append((str(path), str(error)))
+        return
+    state = loaded.state
+    if state.imported is not None:
+        return
+    tally.kinds["damaged"] += len(loaded.warnings)
+    blobs = BlobStore(files.blobs, writable=False, elsewhere=readers(loaded.outputs))
+    yield About(key=state.id, title=state.name or "", directory=state.working_directory)
+    size = path.stat().st_size
+    for number, message in enumerate(state.messages, 1):
+        progress(size * number // len(state.messages))
+        yield _said(state.id, message, blobs)
+
+
+def _said(key: str, message: Message, blobs: BlobStore) -> Said:
+    pictures: list[Picture] = []
+    whole: str | None = None
+    if isinstance(message, UserMessage | ToolMessage) and message.blob:
+        with suppress(BlobNotFound, OSError):
+            whole = blobs.read(message.blob)
+    if isinstance(message, UserMessage | ToolMessage):
+        for part in message.images:
+            with suppress(BlobNotFound, OSError):
+                data = base64.b64encode(blobs.read_data(part.blob)).decode()
+                pictures.append(Picture(media_type=part.media_type, data=data, name=part.name))
+        message = structs.replace(message, images=(), blob=None)
+    elif isinstance(message, AssistantMessage):
+        message = structs.replace(message, reasoning="", usage=None)
+    return Said(key=key, message=message, pictures=tuple(pictures), whole=whole)
+
 
 _HEAD_RECORDS = 40
 _SLUG_CHARS = 200
@@ -151,7 +199,7 @@ class Looker:
             case "aider":
                 return True
             case "clio":
-                files = own.files_of(path)
+                files = files_of(path)
                 infos = {info.id: info for info in list_sessions(files.folder)}
                 return files.id in infos and self.is_ours(infos[files.id].working_directory)
 
@@ -222,7 +270,7 @@ def _sessions_in(folder: Path) -> Iterator[Path]:
         if journal and path.with_name(f"{path.name.removesuffix(JOURNAL)}.json").exists():
             continue
         if journal or path.suffix == ".json":
-            yield from [path] if is_session_id(own.files_of(path).id) else []
+            yield from [path] if is_session_id(files_of(path).id) else []
 
 
 MAX_FILE_BYTES = 1_000_000

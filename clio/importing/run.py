@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct, field, structs
 
 from clio.errors import StorageError
-from clio.importing import aider, claude, codex, gemini, own
+from clio.importing import aider, claude, codex, gemini, places
 from clio.importing.intake import Fate, Intake, Twins
 from clio.importing.places import SourceFile
 from clio.importing.reading import About, Agent, Piece, Progress, Tally
@@ -79,7 +79,7 @@ READERS: dict[Agent, Reader] = {
     "codex": codex.read,
     "gemini": gemini.read,
     "aider": aider.read,
-    "clio": own.read,
+    "clio": places.read,
 }
 _ONE_AFTER_THE_OTHER = frozenset[Agent]({"aider"})
 """Whose files hold many conversations, none of which is gone back to."""

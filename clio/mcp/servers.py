@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from clio.config.extension_files import configured
 from clio.config.loaded import HANDED, Loaded, Server
-from clio.config.mcp_files import configured
 from clio.mcp.values import (
     Catalog,
     OfferedPrompt,

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from clio.fragments import Fragment
 from clio.memory.inject import CHARS_PER_TOKEN, Injected, candidates, knowledge_fragment
 from clio.memory.ltm.news import news_fragment, news_since
 from clio.memory.ltm.reading import LtmReading
 from clio.memory.records import Entry, Knowledge
 from clio.memory.rule_scope import matching_rules
+from clio.messages import Fragment
 
 
 class Briefing:

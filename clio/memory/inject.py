@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from clio.fragments import Fragment
 from clio.memory.inert import one_line, quotation, shortened
 from clio.memory.records import Entry, Freshness, Kind, Knowledge
+from clio.messages import Fragment
 from clio.tokens import text_units
 
 CAP_TOKENS = 3_000

@@ -18,7 +18,7 @@ from clio.memory.preferences.notice_parts import NEVER, Noticed
 from clio.memory.records import Provenance
 from clio.memory.system import MemorySystem
 from clio.storage.locks import cause
-from clio.text.decay import HARD_LIMIT, label_of
+from clio.text.scoring import HARD_LIMIT, label_of
 
 _AND_A_LIMIT = re.compile(r",?\s+(?:but|and|just)\s+(?:please\s+)?(?:never|no|not|don't|always|only|just)\b.*$", re.I)
 MAX_SHOWN = 3

@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from clio.config.loaded import Loaded
-from clio.config.own_memory import make_key
 from clio.config.schema import Config
+from clio.config.trust import make_key
 from clio.errors import ClioError
 from clio.memory.preferences.book import Fading
 from clio.memory.preferences.scenario_file import read_scenarios

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from clio.config.own_memory import seal_memory
+from clio.config.trust import seal_memory
 from clio.errors import SessionNotFound
-from clio.fragments import Fragment
 from clio.memory.apart import Apart
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.briefing import Briefing
@@ -30,6 +29,7 @@ from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
+from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder

@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
 
-from clio.fragments import Fragment
 from clio.memory.brain.brain import Brain
 from clio.memory.brain.candidates import of_document, of_memories, of_record, of_turn
 from clio.memory.brain.ranker import Candidate, Scored, rank
@@ -25,10 +24,10 @@ from clio.memory.preferences.fragment import (
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.vectors.meaning import Meaning
+from clio.messages import Fragment
 from clio.sessions.session import Session
-from clio.text.decay import HARD_LIMIT
 from clio.text.formatting import format_stored_time
-from clio.text.ranking import brain_budget
+from clio.text.scoring import HARD_LIMIT, brain_budget
 from clio.tokens import DEFAULT_RATIO, text_units
 
 MAX_RECALLED = 8

@@ -8,13 +8,31 @@ import msgspec
 from msgspec import structs
 
 from clio.messages import AssistantMessage, Message, ReasoningItem, SystemMessage, ToolMessage, Usage, UserMessage
-from clio.providers.base import ChatRequest, Chunk, Lessons, ProtocolName, ToolCallDelta, ToolSpec
+from clio.providers.base import (
+    ChatRequest,
+    Chunk,
+    Lessons,
+    ProtocolName,
+    ToolCallDelta,
+    ToolSpec,
+    join_parts,
+    name_images,
+    show_results,
+    with_images,
+)
 from clio.providers.effort import EffortLevels
 from clio.providers.failure import Failure, TransportFailed
-from clio.providers.json_text import as_count, as_dict, as_list, as_text, encode_json, is_absurd, valid_arguments
 from clio.providers.profiles import EXTRA_FIELDS, Quirks, refused_field, taught
-from clio.providers.request_parts import join_parts, name_images, show_results, with_images
-from clio.text.json_data import decode_json
+from clio.text.json_data import (
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    decode_json,
+    encode_json,
+    is_absurd,
+    valid_arguments,
+)
 from clio.text.lazy_regex import LazyRegex
 
 OPEN, CLOSE = "<think>", "</think>"

@@ -3,8 +3,8 @@
 import re
 
 from clio.providers.base import AUTO, EFFORTS, Lessons
-from clio.providers.error_body import complaint, is_unwanted
-from clio.providers.json_text import as_list
+from clio.providers.failure import complaint, is_unwanted
+from clio.text.json_data import as_list
 from clio.text.lazy_regex import LazyRegex
 
 _KEY = "efforts"

@@ -16,8 +16,7 @@ from clio.errors import (
     ServerFailed,
     StreamBroken,
 )
-from clio.providers.error_body import ErrorBody
-from clio.providers.failure import KEY_COMMAND, LONGEST_WAIT_S, Endpoint, Failure, retry_after, wait_in_words
+from clio.providers.failure import KEY_COMMAND, LONGEST_WAIT_S, Endpoint, ErrorBody, Failure, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
 from clio.text.lazy_regex import LazyRegex
 

@@ -1,13 +1,15 @@
-"""A request that failed, as seen on the wire: limits of an answer, and how long to wait before a retry."""
+"""A failed request as received: the error body, what it complains about, and how long to wait before a retry."""
 
 import random
 import re
 from collections.abc import Mapping
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from clio.providers.base import Chunk
+from clio.text.json_data import as_dict, as_list, as_text, decode_json
 from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal[
@@ -169,3 +171,193 @@ def wait_in_words(message: str) -> float | None:
     scale = {"ms": 0.001, "m": 60.0, "min": 60.0}.get(found[3].lower(), 1.0)
     amount = _number(found[2].rstrip("."))
     return None if amount is None else amount * scale + 60.0 * int(found[1] or 0)
+
+
+_TORN = LazyRegex(r'\s*\{\s*"error"\s*:\s*"(.+?)"?\s*\}?\s*', re.DOTALL)
+
+
+def torn_error(text: str) -> str:
+    """The body of an error that is no JSON because its words stand in it as they are; "" where it is none.
+
+    `transformers serve` writes any exception between quotes, those of its own and line breaks included.
+    """
+    found = _TORN.fullmatch(text)
+    return msgspec.json.encode({"error": found[1]}).decode("utf-8") if found else ""
+
+
+# What an error inside a stream is about, by its type or code, else by its sentence; first match wins.
+_STATUS_BY_CODE = (
+    ("rate_limit", 429),
+    ("insufficient_quota", 429),
+    ("resource_exhausted", 429),
+    ("overloaded", 503),
+    ("slow_down", 503),
+    ("unavailable", 503),
+    ("server_error", 500),
+    ("api_error", 500),
+    ("internal", 500),
+    ("timeout", 504),
+    ("authentication", 401),
+    ("permission", 403),
+    ("billing", 402),
+    ("too_large", 413),
+    ("not_found", 404),
+    ("invalid", 400),
+    ("bad_request", 400),
+    ("unsupported", 400),
+    ("image", 400),
+    ("policy", 400),
+    ("content_filter", 400),
+)
+_STATUS_BY_WORDS = (
+    ("rate limit", 429),
+    ("rate-limit", 429),
+    ("too many requests", 429),
+    ("overloaded", 503),
+    ("high demand", 503),
+    ("over capacity", 503),
+)
+
+
+class ErrorBody:
+    """The parts of an error that servers agree on least: `{"error": {...}}`, `{"error": "…"}`, `[{...}]`, or text."""
+
+    def __init__(self, body: str) -> None:
+        self.raw = body
+        try:
+            data: object = decode_json(body) if body else None
+        except msgspec.DecodeError:
+            data = None
+        outer = as_dict(next(iter(as_list(data)), data))
+        outer = as_dict(outer.get("response")) or outer  # an event of Responses holds the whole answer
+        inner = as_dict(outer.get("error")) or as_dict(outer.get("base_resp")) or outer
+        nested = as_dict(inner.get("message")) or inner
+        self.code = str(inner.get("code") or outer.get("code") or inner.get("status_code") or "")
+        self.type = as_text(inner.get("type")) or as_text(inner.get("status"))
+        self.message = (
+            as_text(nested.get("message"))
+            or as_text(outer.get("error"))
+            or as_text(inner.get("msg"))
+            or as_text(inner.get("status_msg"))  # MiniMax
+            or as_text(outer.get("Message"))  # Amazon
+            or _details(nested.get("detail"))
+            or ("" if data is not None or body.lstrip().startswith("<") else body.strip())
+        )
+        if self.message == "Provider returned error":  # OpenRouter, of a server behind it
+            raw = as_text(as_dict(inner.get("metadata")).get("raw"))
+            self.message = (ErrorBody(raw).message if raw != body else "") or self.message
+
+    @property
+    def status(self) -> int:
+        """The HTTP status an error inside a stream would have had; 0 where it does not say."""
+        if self.code.isdecimal() and 400 <= int(self.code) < 600:
+            return int(self.code)
+        words = f"{self.type} {self.code}".lower()
+        said = self.message.lower()
+        by_code = (status for word, status in _STATUS_BY_CODE if word in words)
+        return next(by_code, next((status for word, status in _STATUS_BY_WORDS if word in said), 0))
+
+    def is_about_model(self, model: str) -> bool:
+        """Whether the server does not have the model, rather than not having the page."""
+        if self.message.startswith("model: "):  # Anthropic names it and says no more
+            return True
+        if "model_not_found" in self.raw or "model_not_available" in self.raw:
+            return True
+        if not re.search(r"\bmodels?\b", self.message, re.IGNORECASE):
+            return False
+        return bool(
+            re.search(
+                r"not found|not exist|no such|unknown|invalid|not a valid|not supported|unavailable|not available"
+                r"|no (?:longer|endpoints)|not loaded|no models",
+                self.message,
+                re.IGNORECASE,
+            )
+        ) and (
+            model.lower() in self.message.lower()
+            or bool(re.search(r"model\W+(?:\S+\W+)?(?:is )?not|invalid model|unknown model", self.message, re.I))
+        )
+
+
+def _details(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    return "; ".join(as_text(as_dict(item).get("msg")) for item in as_list(value))
+
+
+_MAX_CHARS = 4_000
+_ECHOES = frozenset(("input", "ctx", "url", "doc_url", "request", "request_id", "body", "received", "value"))
+"""Fields of a refusal that quote the request, or lead elsewhere: what they hold is no complaint."""
+_UNWANTED = LazyRegex(
+    r"unsupported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|cannot find field|additional propert"
+    r"|no support for|invalid[_ ](?:value|enum|parameter|argument|field)|must be verified"
+    r"|(?:not|isn't|n't|never) (?:be )?(?:currently )?"
+    r"(?:supported|permitted|allowed|enabled|available|accepted|recogni[sz]ed|implemented|valid)"
+    r"|(?:does not|doesn't|do not|cannot|can't) (?:support|accept|allow|take|recogni[sz]e)",
+    2,
+)
+_ALTERNATIVES = LazyRegex(
+    r"expected one of|did you mean"
+    r"|\b(?:supported|valid|allowed|accepted|known|permitted)(?: \w+)?(?: (?:are|is)\b|:)",
+    2,
+)
+"""What begins a list of names that are not complained about."""
+
+
+def complaint(body: str) -> str:
+    """The words of a refusal without what it quotes of the request: messages, parameters, codes, one a line."""
+    try:
+        data: object = decode_json(body)
+    except (msgspec.DecodeError, RecursionError):
+        return body[:_MAX_CHARS]
+    found: list[str] = []
+    _collect(data, found, 0)
+    return "\n".join(found)[:_MAX_CHARS]
+
+
+def _collect(value: object, found: list[str], depth: int) -> None:
+    if isinstance(value, str):
+        text = value.strip()
+        if text[:1] in ("{", "[") and depth < 6:  # a gateway quotes the refusal of the server behind it
+            try:
+                _collect(decode_json(text), found, depth + 1)
+            except (msgspec.DecodeError, RecursionError):
+                found.append(text)
+        elif text:
+            found.append(text)
+        return
+    if isinstance(value, list):
+        items = as_list(value)  # pyright: ignore[reportUnknownArgumentType]
+        path = [str(item) for item in items if isinstance(item, str | int)]
+        if path and len(path) == len(items):  # where in the request: ["body", "reasoning", "effort"]
+            found.append("." + ".".join(path))
+            return
+        for item in items[:50]:
+            _collect(item, found, depth + 1)
+        return
+    for name, item in as_dict(value).items():
+        if name not in _ECHOES and depth < 8:
+            _collect(item, found, depth + 1)
+
+
+def is_unwanted(text: str) -> bool:
+    """Whether the words of a refusal say that something is not taken at all, rather than missing or too large."""
+    return bool(_UNWANTED.search(text))
+
+
+def names_field(text: str, field: str) -> bool:
+    """Whether the words of a refusal are about this field of the request: "store", "reasoning.summary".
+
+    Names are plain English words too, so one counts only where it is written as a name: quoted, at the end of a path,
+    behind "parameter" and its like, or first of all. What is named as an alternative does not count.
+    """
+    if (other := _ALTERNATIVES.search(text)) is not None:
+        text = text[: other.start()]
+    name = re.escape(field)
+    return bool(
+        re.search(
+            rf"(?:[\"'`.\]]|(?:parameter|param|argument|supplied|field|key|property|properties|keyword)(?:\(?s\)?)?:?\s+[\"'`(]*"
+            rf"|^|\n){name}(?![\w.\[])",
+            text,
+            re.IGNORECASE,
+        )
+    )

@@ -16,8 +16,7 @@ from clio.providers import failure
 from clio.providers.auth import Auth
 from clio.providers.base import ChatRequest, Chunk, Decoder, Lessons, Limits, Offered, ProtocolName, WireProtocol
 from clio.providers.chat import joined
-from clio.providers.error_body import complaint
-from clio.providers.failure import Endpoint, Failure, TransportFailed
+from clio.providers.failure import Endpoint, Failure, TransportFailed, complaint
 from clio.providers.lean_transport import Transport
 from clio.providers.lesson_book import ModelLessons
 from clio.providers.limits import (

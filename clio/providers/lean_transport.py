@@ -15,10 +15,22 @@ import msgspec
 
 from clio import __version__
 from clio.providers.auth import Auth
-from clio.providers.dial import Dialler, Streams, environment_proxies, proxy_for
-from clio.providers.error_body import torn_error
-from clio.providers.failure import Failure, TransportFailed
-from clio.providers.http1 import Body, CutOff, EventStream, EventTooLong, Head, HungUp, NoHttp, read_head, unpacked
+from clio.providers.failure import Failure, TransportFailed, torn_error
+from clio.providers.http1 import (
+    Body,
+    CutOff,
+    Dialler,
+    EventStream,
+    EventTooLong,
+    Head,
+    HungUp,
+    NoHttp,
+    Streams,
+    environment_proxies,
+    proxy_for,
+    read_head,
+    unpacked,
+)
 from clio.providers.urls import host_of, without_login
 
 CONNECT_TIMEOUT_S = 15.0

@@ -4,8 +4,8 @@ from msgspec import Struct
 
 from clio.config.schema import Config
 from clio.providers.base import EFFORTS, SMALLEST_WINDOW, Limits, Offered
-from clio.providers.json_text import as_count, as_dict, as_list, as_text
 from clio.providers.profiles import Profile
+from clio.text.json_data import as_count, as_dict, as_list, as_text
 from clio.text.lazy_regex import LazyRegex
 
 # Matched in lower case after a maker's prefix. What is on neither list is not known to take them.

@@ -20,8 +20,8 @@ from clio.providers.profiles import PRESETS, Preset, is_own_host, preset_at, pre
 from clio.providers.urls import host_of, is_local_host, is_loopback, is_version, normalise_base_url, without_login
 
 if TYPE_CHECKING:
-    from clio.providers.discover import Found
     from clio.providers.key_command import KeyCommand
+    from clio.providers.server_addresses import Found
 
 
 def is_alias(config: Config, name: str | None) -> bool:
@@ -76,7 +76,7 @@ DEFAULT_KEY_VARIABLE = "OPENAI_API_KEY"
 
 
 def _find_server() -> "Found | None":
-    from clio.providers.discover import find_local_server
+    from clio.providers.server_addresses import find_local_server
 
     return find_local_server()
 
@@ -121,7 +121,7 @@ def make_provider(
 def _is_doubtful(preset: Preset | None, env: Mapping[str, str]) -> bool:
     if preset is None or preset.base_url:
         return False
-    from clio.providers.clouds import is_doubtful
+    from clio.providers.server_addresses import is_doubtful
 
     return is_doubtful(preset.name, env)
 
@@ -147,13 +147,13 @@ def _address(preset: Preset | None, base_url: str, env: Mapping[str, str]) -> st
         host = host_of(base_url if "://" in base_url else f"//{base_url}")
         at = preset or next((one for one in PRESETS if host and is_own_host(one, host)), None)
         if at is not None and at.name == "azure":
-            from clio.providers.clouds import complete_azure_address
+            from clio.providers.server_addresses import complete_azure_address
 
             return complete_azure_address(base_url)
         return normalise_base_url(base_url)
     if preset is None or preset.base_url:
         return preset.base_url if preset else ""
-    from clio.providers.clouds import find_cloud_address
+    from clio.providers.server_addresses import find_cloud_address
 
     return find_cloud_address(preset.name, env)
 
@@ -349,7 +349,7 @@ def _transport(config: Config, url: str, auth: Auth, protocol: ProtocolName) -> 
 def _first_model(url: str, key: _Key, models: tuple[str, ...]) -> str:
     place = without_login(url)
     if not models and url.startswith("http://") and is_local_host(host_of(url)):
-        from clio.providers.discover import list_models
+        from clio.providers.server_addresses import list_models
 
         models = list_models(url, _read_now(key))
         if not models:

@@ -17,13 +17,28 @@ from clio.messages import (
     Usage,
     UserMessage,
 )
-from clio.providers.base import ChatRequest, Chunk, Lessons, ProtocolName, ToolCallDelta, ToolSpec
+from clio.providers.base import (
+    ChatRequest,
+    Chunk,
+    Lessons,
+    ProtocolName,
+    ToolCallDelta,
+    ToolSpec,
+    name_images,
+    parts_in_order,
+)
 from clio.providers.effort import EffortLevels
-from clio.providers.error_body import complaint, is_unwanted, names_field
-from clio.providers.failure import Failure, TransportFailed
-from clio.providers.json_text import as_count, as_dict, as_list, as_text, encode_json, is_absurd, valid_arguments
-from clio.providers.request_parts import name_images, parts_in_order
-from clio.text.json_data import decode_json
+from clio.providers.failure import Failure, TransportFailed, complaint, is_unwanted, names_field
+from clio.text.json_data import (
+    as_count,
+    as_dict,
+    as_list,
+    as_text,
+    decode_json,
+    encode_json,
+    is_absurd,
+    valid_arguments,
+)
 from clio.text.lazy_regex import LazyRegex
 
 MESSAGE_START = "message_start"

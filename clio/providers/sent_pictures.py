@@ -11,9 +11,8 @@ from msgspec import Struct, structs
 from clio.images import image_size
 from clio.messages import ImagePart, Message, ToolMessage, UserMessage
 from clio.providers.base import ChatRequest, Lessons
-from clio.providers.error_body import complaint
-from clio.providers.failure import Failure
-from clio.providers.json_text import as_count, as_list, as_text
+from clio.providers.failure import Failure, complaint
+from clio.text.json_data import as_count, as_list, as_text
 from clio.text.lazy_regex import LazyRegex
 
 # Names of lessons.

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from clio.errors import SessionNotFound, StorageError
-from clio.sessions import journal, snapshot
+from clio.sessions import session_format
 from clio.sessions.loading import load
 from clio.sessions.state import (
     JOURNAL,
@@ -100,13 +100,13 @@ def _read_info(files: SessionFiles, names: set[str], *, may_decode: bool) -> Ses
     return info if info.messages or has_snapshot or files.journal.stat().st_size > OPENING_BYTES else None
 
 
-def _head(path: Path) -> snapshot.Head | None:
+def _head(path: Path) -> session_format.Head | None:
     with open_regular(path, None) as file:
         data = file.read(HEAD_BYTES)
-    return snapshot.decode_head(data)
+    return session_format.decode_head(data)
 
 
-def _from_head(head: snapshot.Head, id: str) -> SessionInfo:
+def _from_head(head: session_format.Head, id: str) -> SessionInfo:
     return SessionInfo(
         id=id,
         name=head.session_name,
@@ -142,7 +142,7 @@ def _decoded(files: SessionFiles) -> SessionInfo:
 
 def _with_journal(info: SessionInfo, path: Path, merged_journal: str) -> SessionInfo:
     data = read_regular(path)
-    opened = journal.header((data.partition(b"\n")[0],))
+    opened = session_format.header((data.partition(b"\n")[0],))
     if opened is not None and opened.journal == merged_journal:
         return info
     if not info.messages:
@@ -152,7 +152,7 @@ def _with_journal(info: SessionInfo, path: Path, merged_journal: str) -> Session
     renamed = data.rfind(NAME)
     if renamed >= 0:
         state = SessionState(id=info.id, name=info.name)
-        journal.replay((_line_at(data, renamed + 1),), state)
+        session_format.replay((_line_at(data, renamed + 1),), state)
         info = msgspec.structs.replace(info, name=state.name)
     updated_at = max(info.updated_at, path.stat().st_mtime)
     return msgspec.structs.replace(info, messages=max(info.messages, count), updated_at=updated_at)
@@ -166,7 +166,7 @@ def _begun(info: SessionInfo, data: bytes) -> SessionInfo:
         lines.append(_line_at(data, start))
         start = data.find(b"\n", start) + 1 or -1
     state = SessionState(id=info.id)
-    journal.replay(tuple(lines), state)
+    session_format.replay(tuple(lines), state)
     return SessionInfo(
         id=info.id,
         name=state.name,

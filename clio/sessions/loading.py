@@ -1,22 +1,24 @@
-"""Reads a session from its files, whatever state they are in, also those clio did not write; changes none of them."""
+"""Read a session from its files, whatever their state, and branch a session off another."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
-from clio.errors import CorruptDocument, SessionNotFound
-from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
-from clio.sessions import journal, snapshot
-from clio.sessions.blobs import stored_outputs, with_output
+from clio.errors import CorruptDocument, SessionNotFound, UserError
+from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage, blobs_of
+from clio.sessions import session_format
+from clio.sessions.blobs import readers, stored_outputs, with_output
 from clio.sessions.session_files import LoadedSession
 from clio.sessions.state import Bill, Planned, SessionFiles, SessionState, Todo, TodoStatus, Trim, derived_id, ids_of
-from clio.storage.documents import check_version, corrupt, migrate, refuse_newer
-from clio.storage.files import read_regular
+from clio.storage.documents import check_version, corrupt, keep_twin, migrate, refuse_newer
+from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.jsonl import read_lines
 from clio.text.hidden_text import mended
 from clio.text.json_data import decode_json
@@ -317,7 +319,7 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     head = _sound_header(lines, files.journal)
     if head is not None and head.journal == merged_journal:
         return msgspec.structs.replace(base, merged=True)
-    played = journal.replay(lines, base.state)
+    played = session_format.replay(lines, base.state)
     warnings = list(base.warnings)
     if played.damaged:
         warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were passed over.")
@@ -333,12 +335,12 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     return msgspec.structs.replace(base, journal=played.journal, damaged=played.damaged > 0, warnings=tuple(warnings))
 
 
-def _sound_header(lines: tuple[bytes, ...], path: Path) -> journal.Opened | None:
+def _sound_header(lines: tuple[bytes, ...], path: Path) -> session_format.Opened | None:
     """The journal's first line; None where it is none, or names no version that can be. Raises NewerDocument."""
-    head = journal.header(lines)
+    head = session_format.header(lines)
     try:
         if head is not None:
-            refuse_newer(path, head.version, journal.VERSION)
+            refuse_newer(path, head.version, session_format.JOURNAL_VERSION)
     except msgspec.DecodeError:
         return None
     return head
@@ -352,13 +354,13 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
     try:
         return _parse(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        if (mended := snapshot.without_bad_numbers(data)) is not None:
+        if (mended := session_format.without_bad_numbers(data)) is not None:
             with suppress(msgspec.DecodeError):
                 loaded, merged_journal = _parse(mended, files, outputs)
                 said = f"{str(files.snapshot)!r} has numbers that cannot be read; those are left out, all else is used."
                 warnings = (*loaded.warnings, said)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
-        rescued = decode({"schema": snapshot.SCHEMA} | snapshot.rescue(data), files.id)
+        rescued = decode({"schema": session_format.SNAPSHOT_SCHEMA} | session_format.rescue(data), files.id)
         count = len(rescued.state.messages)
         said = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
         return LoadedSession(state=rescued.state, corrupt=True, warnings=(said,)), ""
@@ -367,16 +369,18 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
 def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSession, str]:
     """The snapshot in `data`. Raises msgspec.DecodeError where it is no JSON object, or NewerDocument."""
     stamp = decode_json(data, type=_Stamp)
-    is_large = isinstance(stamp.version, float) and stamp.version > snapshot.VERSION + 1
-    if stamp.schema == snapshot.SCHEMA and is_large:
-        refuse_newer(files.snapshot, check_version(stamp.version), snapshot.VERSION)
-    if stamp.schema == snapshot.SCHEMA and type(stamp.version) is int:
-        refuse_newer(files.snapshot, stamp.version, snapshot.VERSION)
-        if stamp.version < snapshot.OLDEST_READ:
+    is_large = isinstance(stamp.version, float) and stamp.version > session_format.SNAPSHOT_VERSION + 1
+    if stamp.schema == session_format.SNAPSHOT_SCHEMA and is_large:
+        refuse_newer(files.snapshot, check_version(stamp.version), session_format.SNAPSHOT_VERSION)
+    if stamp.schema == session_format.SNAPSHOT_SCHEMA and type(stamp.version) is int:
+        refuse_newer(files.snapshot, stamp.version, session_format.SNAPSHOT_VERSION)
+        if stamp.version < session_format.OLDEST_READ:
             old = decode_json(data, type=dict[str, Any])
-            data = msgspec.json.encode(migrate(old, stamp.version, snapshot.OLDEST_READ, snapshot.MIGRATIONS))
+            data = msgspec.json.encode(
+                migrate(old, stamp.version, session_format.OLDEST_READ, session_format.MIGRATIONS)
+            )
         try:
-            state, merged_journal = snapshot.decode(data)
+            state, merged_journal = session_format.decode(data)
         except msgspec.ValidationError:
             pass  # somebody edited it: read what can be read, and keep the file
         else:
@@ -394,3 +398,100 @@ def _todos(path: Path) -> Any:
         return decode_json(read_regular(path))
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
+
+
+def branched(state: SessionState, new_id: str, now: float, *, upto: str | None = None) -> SessionState:
+    """The session as it was right after the message `upto`, or as it is; unnamed, and nothing paid for yet. Pure.
+
+    Trims made after that message are reversed, as if they had not been made. Raises UserError for an unknown message.
+    """
+    end = _place_after(state, upto)
+    messages = state.messages[:end]
+    kept = {message.id for message in messages}
+    until = state.messages[end].created if end < len(state.messages) else float("inf")
+    made = list(takewhile(lambda trim: trim.created < until, state.trims))
+    reversed_ = {id for trim in state.trims[len(made) :] for id in trim.dropped}
+    window = {*state.stm, *reversed_}
+    return SessionState(
+        id=new_id,
+        created_at=now,
+        updated_at=now,
+        working_directory=state.working_directory,
+        parent=state.id,
+        model=state.model,
+        server_alias=state.server_alias,
+        efforts=dict(state.efforts),
+        token_ratio=state.token_ratio,
+        todos=state.todos,
+        messages=messages,
+        stm=[message.id for message in messages if message.id in window],
+        trims=[_within(trim, kept) for trim in made],
+        threads={name: left for name, ids in state.threads.items() if (left := [id for id in ids if id in kept])},
+    )
+
+
+def write_fork(source: SessionFiles, target: SessionFiles, now: float, *, upto: str | None, name: str | None) -> None:
+    """Write the copy: its outputs first, then its snapshot, which alone makes it a session.
+
+    Raises what `load` raises, UserError for an unknown message, and OSError; in all cases nothing is left of it.
+    """
+    loaded = load(source)
+    state = branched(loaded.state, target.id, now, upto=upto)
+    state.name = name
+    remains = _remains(source, loaded, state)
+    make_folder(target.folder)
+    try:
+        _copy_outputs(source, target, loaded, state.messages)
+        write_atomic(target.snapshot, session_format.encode_snapshot(state, "", remains))
+    except BaseException:
+        shutil.rmtree(target.private, ignore_errors=True)
+        raise
+
+
+def _place_after(state: SessionState, upto: str | None) -> int:
+    if upto is None:
+        return len(state.messages)
+    for place, message in enumerate(state.messages, 1):
+        if message.id == upto:
+            return place
+    raise UserError(f"Session {state.id!r} has no message {upto!r}; `/context` and searches show the ids of messages.")
+
+
+def _within(trim: Trim, kept: set[str]) -> Trim:
+    """The trim as far as it is about messages that are there."""
+    dropped = tuple(id for id in trim.dropped if id in kept)
+    shrunk = {id: chars for id, chars in trim.shrunk.items() if {id, id.partition("#")[0]} & kept}
+    return msgspec.structs.replace(trim, dropped=dropped, shrunk=shrunk)
+
+
+def _remains(source: SessionFiles, loaded: LoadedSession, state: SessionState) -> session_format.Remains:
+    """What the source's file has that clio does not know, in its messages too."""
+    if not loaded.clean:
+        return session_format.Remains()
+    remains = session_format.remains_of(read_regular(source.snapshot), loaded.clean)
+    return msgspec.structs.replace(remains, messages=remains.messages[: len(state.messages)])
+
+
+def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSession, messages: list[Message]) -> None:
+    """Give the copy the whole outputs its messages name; one whose file is gone stays the preview it is."""
+    handles = {handle for message in messages for handle in blobs_of(message)}
+    if not handles:
+        return
+    stored = {path.name: path for path in source.blobs.iterdir()} if source.blobs.is_dir() else {}
+    wanted = {name: path for name, path in stored.items() if any(name.startswith(handle) for handle in handles)}
+    for name, path in wanted.items():
+        make_folder(target.blobs)
+        keep_twin(path, target.blobs / name)
+    for digest, read in readers(loaded.outputs).items():
+        if digest not in wanted and any(digest.startswith(handle) for handle in handles):
+            make_folder(target.blobs)
+            write_atomic(target.blobs / digest, read().encode("utf-8"))
+    if target.blobs.is_dir():
+        _sync_up(target.blobs, target.folder)
+
+
+def _sync_up(folder: Path, top: Path) -> None:
+    """Make the names in a folder and in those above it durable, up to `top`."""
+    while folder != top:
+        sync_folder(folder)
+        folder = folder.parent

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 
 from clio.messages import Message
-from clio.sessions import journal
+from clio.sessions import session_format
 from clio.sessions.blobs import BlobStore
 from clio.sessions.session_files import SessionDisk
 from clio.sessions.state import NAME_CHARS, Bill, Imported, Planned, SessionState, Todo, Trim, one_line
@@ -155,49 +155,49 @@ class Session:
 
         Text that is no valid Unicode (half of a surrogate pair) is kept with U+FFFD in its place.
         """
-        self._record(journal.Said(n=len(self._state.messages) + 1, message=message))
+        self._record(session_format.Said(n=len(self._state.messages) + 1, message=message))
 
     def add_bill(self, bill: Bill) -> None:
         """Note what a request cost."""
-        self._record(journal.Billed(bill=bill))
+        self._record(session_format.Billed(bill=bill))
 
     def set_todos(self, todos: tuple[Todo, ...]) -> None:
         """Replace the list of work."""
-        self._record(journal.TodosSet(todos=todos))
+        self._record(session_format.TodosSet(todos=todos))
 
     def set_planned(self, planned: Planned | None) -> None:
         """Keep whether plan mode is on, and whether its plan waits for the person."""
-        self._record(journal.PlanSet(plan=planned))
+        self._record(session_format.PlanSet(plan=planned))
 
     def rename(self, name: str | None) -> None:
         """Give it a name of up to 120 characters on one line; None or an empty one takes the name away."""
-        self._record(journal.Renamed(session_name=one_line(name or "", NAME_CHARS) or None))
+        self._record(session_format.Renamed(session_name=one_line(name or "", NAME_CHARS) or None))
 
     def set_token_ratio(self, token_ratio: float | None) -> None:
         """Keep the learned characters per token."""
-        self._record(journal.RatioLearned(token_ratio=token_ratio))
+        self._record(session_format.RatioLearned(token_ratio=token_ratio))
 
     def set_model(self, name: str | None, server_alias: str | None = None) -> None:
         """Keep the model chosen in this session, and the alias whose server it belongs to."""
-        self._record(journal.ModelChosen(selected_model=name, server_alias=server_alias))
+        self._record(session_format.ModelChosen(selected_model=name, server_alias=server_alias))
 
     def set_effort(self, model: str, effort: str) -> None:
         """Keep how hard a model is to think."""
-        self._record(journal.EffortChosen(model=model, effort=effort))
+        self._record(session_format.EffortChosen(model=model, effort=effort))
 
     def set_stm(self, ids: tuple[str, ...]) -> None:
         """Set the sliding window after a trim; later messages join it by themselves."""
-        self._record(journal.WindowSet(stm=ids))
+        self._record(session_format.WindowSet(stm=ids))
 
     def add_trim(self, trim: Trim) -> None:
         """Take messages out of the window, or have them shown shorter; none leaves the session."""
-        self._record(journal.Trimmed(trim=trim))
+        self._record(session_format.Trimmed(trim=trim))
 
     def undo_trim(self) -> Trim | None:
         """Reverse the last trim, and return it; None where there is none."""
         last = self._state.trims[-1] if self._state.trims else None
         if last is not None:
-            self._record(journal.TrimUndone())
+            self._record(session_format.TrimUndone())
         return last
 
     def write_blob(self, text: str) -> str:
@@ -239,12 +239,12 @@ class Session:
             self._disk.save_whole()
             self._disk.release()
 
-    def _record(self, record: journal.Record) -> None:
+    def _record(self, record: session_format.Record) -> None:
         """Carry out a change and write it down; reading the journal carries it out in the same way."""
         if self._closed:
             raise ValueError(f"session {self.id!r} is closed")
-        record, line = journal.encode(record)
-        journal.apply(record, self._state)
+        record, line = session_format.encode_record(record)
+        session_format.apply(record, self._state)
         self._state.updated_at = time.time()
         if self._disk is not None:
             self._disk.write(line)

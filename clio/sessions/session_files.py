@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.ids import new_id
-from clio.sessions import journal, snapshot
+from clio.sessions import session_format
 from clio.sessions.blobs import BlobStore, WholeOutput, readers
 from clio.sessions.state import SessionFiles, SessionState
 from clio.storage.documents import keep_twin, set_aside
@@ -155,24 +155,26 @@ class SessionDisk:
         self._on_disk = False
         self._journal_id = new_id()
         self._writer = LineWriter(self._files.journal)
-        for record in journal.restated(self._state, self._journal_id):
-            self._writer.add(journal.encode(record)[1])
+        for record in session_format.restated(self._state, self._journal_id):
+            self._writer.add(session_format.encode_record(record)[1])
 
     def _new_writer(self) -> LineWriter:
-        return LineWriter(self._files.journal, journal.encode(journal.opened(self._state, self._journal_id))[1])
+        return LineWriter(
+            self._files.journal, session_format.encode_record(session_format.opened(self._state, self._journal_id))[1]
+        )
 
     def _write_snapshot(self) -> None:
         """Snapshot, then away with the journal; in between, its id in the snapshot keeps it from being played twice."""
         path = self._files.snapshot
-        remains = snapshot.Remains()
+        remains = session_format.Remains()
         if self._origin.corrupt:
             self._set_aside(path)
         elif path.exists():
-            remains = snapshot.remains_of(read_regular(path), self._origin.clean)
+            remains = session_format.remains_of(read_regular(path), self._origin.clean)
             if self._origin.foreign:
                 with suppress(FileExistsError):  # the first one is the original
                     keep_twin(path, self._files.original)
-        write_atomic(path, snapshot.encode(self._state, self._journal_id, remains))
+        write_atomic(path, session_format.encode_snapshot(self._state, self._journal_id, remains))
         self._writer.close()
         if self._origin.damaged:
             self._set_aside(self._files.journal)

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from clio.config.loaded import Loaded as Loaded_of_loaded
-from clio.config.own_memory import earlier_sessions, make_key, record_sessions, recorded_sessions, tracked_sessions
+from clio.config.trust import earlier_sessions, make_key, record_sessions, recorded_sessions, tracked_sessions
 from clio.errors import AmbiguousSession, ClioError, CorruptDocument, SessionLocked, SessionNotFound
 from clio.ids import new_id
 from clio.messages import Message, UserMessage, answer_open_calls
@@ -242,7 +242,7 @@ class SessionStore:
         Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), UserError where there is no such
         message; OSError. What fails leaves no copy behind.
         """
-        from clio.sessions.fork import write_fork
+        from clio.sessions.loading import write_fork
 
         source, target = self._files(session_id), SessionFiles(self.folder, new_id())
         write_fork(source, target, time.time(), upto=upto, name=_name(name))

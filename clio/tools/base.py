@@ -7,9 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from clio.fragments import Fragment
 from clio.images import Picture
-from clio.messages import Deeds
+from clio.messages import Deeds, Fragment
 from clio.providers.base import ToolSpec
 from clio.security.actions import Action, FileChange
 from clio.sessions.session import Session

@@ -13,7 +13,7 @@ from clio.providers.base import ToolSpec
 from clio.security.actions import Internal
 from clio.sessions.session import Session
 from clio.sessions.state import Todo, TodoStatus
-from clio.subagents.definitions import Definition
+from clio.skills.skills import Definition
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.schemas import args_schema
 

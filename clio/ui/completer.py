@@ -14,7 +14,7 @@ from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from clio.commands.typed_line import is_command
+from clio.commands.command import is_command
 from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, readings, write_mention
 from clio.images import looks_like_image
 from clio.messages import Message, ToolMessage, UserMessage

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from rich.text import Text
 
-from clio.agent.events import (
+from clio.agent.user_interface import (
     Event,
     ReasoningDelta,
     Retrying,
@@ -170,7 +170,7 @@ class SessionFacts:
             held = "sandbox" if self._config.sandbox != "off" else ""
             return Facts(model=self._config.model or "", mode=self._config.approve, sandbox=held, silent=silent)
         from clio.commands.style_commands import style_word
-        from clio.ui.todo_view import active_words
+        from clio.ui.tables import active_words
 
         self._follow(shell.session)
         window = shell.context.limits.context_window if shell.context is not None else 0

@@ -10,8 +10,8 @@ from rich.theme import Theme as RichTheme
 
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.palettes import Palette
+from clio.ui.safe_text import cells_of, chop
 from clio.ui.theme import Theme, rich_styles
-from clio.ui.width import cells_of, chop
 
 Size = Callable[[], tuple[int, int]]
 """The terminal's columns and lines, asked anew each time."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO, assert_never
 
-from clio.agent.events import (
+from clio.agent.user_interface import (
     NEEDS_APPROVAL,
     ContextTrimmed,
     Event,
@@ -30,7 +30,7 @@ from clio.ui.status_text import footer, format_seconds, plural
 
 if TYPE_CHECKING:
     from clio.commands.command import CommandResult
-    from clio.ui.typing import Typing
+    from clio.ui.keyboard import Typing
 
 
 # What clio itself prints, for terminals that are not UTF-8; anything else becomes a question mark.
@@ -176,7 +176,7 @@ class PipeScreen:
         if result.diff:
             self.markdown(result.diff)
         if result.todos:
-            from clio.ui.todo_view import count_words, plain_rows
+            from clio.ui.tables import count_words, plain_rows
 
             rows = plain_rows(result.todos, fold=not result.todos_whole)
             self.markdown("\n".join([count_words(result.todos), *rows]))

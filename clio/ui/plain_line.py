@@ -9,10 +9,10 @@ from typing import TextIO
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output import DummyOutput
 
-from clio.ui.keyboard_watch import keep_bytes, keep_early_lines, take_kept_text
+from clio.ui.keyboard import keep_bytes, keep_early_lines, take_kept_text
 from clio.ui.line_rules import open_part
 from clio.ui.pipe_screen import TerminalOutput
-from clio.ui.width import cells_of
+from clio.ui.safe_text import cells_of
 
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"  # so that a paste of many lines arrives as one
 _BACK = "\b"

@@ -23,13 +23,12 @@ from prompt_toolkit.output import Output
 
 from clio.context.message_parts import Shelf
 from clio.ui.completer import LineCompleter, open_mention, takes_offer
-from clio.ui.keyboard_watch import keep_early_keys, keep_presses, quicken, take_kept_text
+from clio.ui.keyboard import Held, keep_early_keys, keep_presses, quicken, take_kept_text, waiting_lines
 from clio.ui.line_keys import SEARCH_HINT, LineExtras
 from clio.ui.line_rules import Pastes, fit, fit_counted, open_part, sign_hint
 from clio.ui.pipe_screen import PLAIN_SIGNS
+from clio.ui.prompt_io import toolkit_depth, toolkit_style
 from clio.ui.theme import Theme
-from clio.ui.toolkit_style import toolkit_depth, toolkit_style
-from clio.ui.typing import Held, waiting_lines
 
 
 class Menu(DynamicCompleter):

@@ -1,8 +1,16 @@
-"""Text from models and tools made harmless for a terminal: nothing in it moves a cursor or is hidden."""
+"""Text from models and tools made harmless for a terminal: no control sequences, nothing hidden; its width."""
 
-from collections.abc import Iterable
+import unicodedata
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, get_character_cell_size
 
 from clio.text.lazy_regex import LazyRegex
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
 
 _ESCAPE = LazyRegex(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
@@ -89,3 +97,136 @@ class Cleaner:
         """What was held back, made harmless."""
         text, self._held = self._held, ""
         return clean(text)
+
+
+_PLAIN = LazyRegex(r"[ -~\n]*")
+_MAX_BLANKS = 20
+_MAX_BLANK_LINES = 2
+_MAX_MARKS = 2
+_CHUNK = 2_000
+# Letters and symbols by their category, without a visible shape.
+_BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159\U00013441\U00013442\U00016fe4\ufffc")
+_MARKS_UNSEEN = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
+_SPACES = LazyRegex(rf" {{{_MAX_BLANKS + 1},}}")
+
+
+def spell_out(text: str) -> str:
+    """The text with every character spelled out that cannot be seen or misleads, as "⟨U+2800⟩"; newlines stay.
+
+    A positive list: letters, numbers, punctuation and symbols with a shape, the plain space, and up to two combining
+    marks on a letter. Long runs of spaces and of blank lines are counted: "⟨58 blank lines⟩".
+    """
+    if _PLAIN.fullmatch(text) is None:
+        text = _spell_characters(text.replace("\r\n", "\n"))
+    text = _SPACES.sub(lambda run: f"⟨{len(run[0])} spaces⟩", text)
+    if "\n\n\n" not in text and "\n \n" not in text and " \n" not in text:
+        return text
+    return "\n".join(_counted(text.split("\n")))
+
+
+def spell_out_line(text: str) -> str:
+    """The same on one line."""
+    return clean_line(spell_out(text))
+
+
+def spell_out_lines(text: str) -> list[str]:
+    """The same as lines, those that are very long in pieces, so that each can be scrolled into sight."""
+    return [
+        line[start : start + _CHUNK]
+        for line in spell_out(text).split("\n")
+        for start in range(0, max(len(line), 1), _CHUNK)
+    ]
+
+
+def spell_out_foreign(word: str) -> str:
+    """A word in which every letter outside ASCII is spelled out: it may only look like another one."""
+    return "".join(sign if " " <= sign <= "~" else _code(sign) for sign in word)
+
+
+def _spell_characters(text: str) -> str:
+    shown: list[str] = []
+    marks = _MAX_MARKS  # none may stand at the beginning
+    for sign in text:
+        kind = unicodedata.category(sign)
+        if kind in ("Mn", "Mc"):
+            marks += 1
+            shown.append(sign if marks <= _MAX_MARKS and not _is_unseen_mark(sign) else _code(sign))
+            continue
+        seen = sign == " " or sign == "\n" or (kind[0] in "LNPS" and sign not in _BLANK and sign != "⟨")
+        marks = 0 if seen and kind[0] in "LN" else _MAX_MARKS
+        shown.append(sign if seen else ("    " if sign == "\t" else _code(sign)))
+    return "".join(shown)
+
+
+def _is_unseen_mark(sign: str) -> bool:
+    return sign in _MARKS_UNSEEN or "\ufe00" <= sign <= "\ufe0f" or "\U000e0100" <= sign <= "\U000e01ef"
+
+
+def _code(sign: str) -> str:
+    return f"⟨U+{ord(sign):04X}⟩"
+
+
+def _counted(lines: list[str]) -> list[str]:
+    """The lines with each longer run of blank ones as one that counts them."""
+    shown: list[str] = []
+    blank: list[str] = []
+    for line in (*lines, None):
+        if line is not None and not line.strip(" "):
+            blank.append(line)
+            continue
+        shown += [f"⟨{len(blank)} blank lines⟩"] if len(blank) > _MAX_BLANK_LINES else blank
+        blank = []
+        if line is not None:
+            shown.append(line)
+    return shown
+
+
+_JOINER = "\u200d"
+
+
+def cells_of(text: str) -> int:
+    """Columns of a text on one line."""
+    return cell_len(text)
+
+
+def crop(text: str, cells: int) -> str:
+    """The beginning of a text in at most so many columns, its last one an ellipsis if something is missing."""
+    if cell_len(text) <= cells:
+        return text
+    if cells < 1:
+        return ""
+    used = 0
+    for start, width in _letters(text):
+        used += width
+        if used > cells - 1:
+            return text[:start].rstrip() + "…"
+    return text
+
+
+def chop(text: "Text", cells: int) -> "list[Text]":
+    """The text cut into lines of at most so many columns, by characters and not by words."""
+    cuts: list[int] = []
+    used = 0
+    for start, width in _letters(text.plain):
+        if used + width > cells and start:
+            cuts.append(start)
+            used = 0
+        used += width
+    return list(text.divide(cuts)) if cuts else [text]
+
+
+def _letters(text: str) -> Iterator[tuple[int, int]]:
+    """Where each letter begins and its columns; what a joiner, an accent or a variation selector ties is one letter."""
+    start = 0
+    for index in range(1, len(text) + 1):
+        tied = index < len(text) and (text[index - 1] == _JOINER or not get_character_cell_size(text[index]))
+        if not tied:
+            yield start, cell_len(text[start:index])
+            start = index
+
+
+def cut(line: "Text", max_chars: int, style: str) -> "Text":
+    """The line, or its beginning and, in this style, how much is missing."""
+    if len(line) <= max_chars:
+        return line
+    return line[:max_chars].append(f" … {len(line) - max_chars:,} more characters", style)

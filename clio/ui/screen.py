@@ -10,7 +10,7 @@ from msgspec import Struct
 from rich.padding import Padding
 from rich.text import Text
 
-from clio.agent.events import (
+from clio.agent.user_interface import (
     ContextTrimmed,
     Event,
     MessageAdded,
@@ -32,18 +32,16 @@ from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
 from clio.ui.diff_view import diff_lines
 from clio.ui.footer import Activity, status_row
+from clio.ui.keyboard import TypedLine, Typing, said_parts, typed_row, waiting_lines
 from clio.ui.line_rules import fit_counted
 from clio.ui.markdown import StreamingMarkdown, preload, whole
 from clio.ui.painter import Painter, Part, Size, row_cells
 from clio.ui.pipe_screen import RESTARTED, PipeScreen, TerminalOutput, retry_line
-from clio.ui.safe_text import Cleaner, clean, clean_line
+from clio.ui.safe_text import Cleaner, cells_of, clean, clean_line, crop
 from clio.ui.status_text import footer, format_seconds, spinner_frame
-from clio.ui.tables import bar_rows, table_lines
+from clio.ui.tables import bar_rows, count_words, table_lines, todo_rows
 from clio.ui.theme import Terminal, Theme
-from clio.ui.todo_view import count_words, todo_rows
 from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, bar_and_time, in_background, share_in
-from clio.ui.typing import TypedLine, Typing, said_parts, typed_row, waiting_lines
-from clio.ui.width import cells_of, crop
 
 BULLET = "●"
 MAX_DIFF_ROWS = 20

@@ -1,6 +1,6 @@
 """Times and token counts as text, and the line under a finished turn. Pure."""
 
-from clio.agent.events import TurnFinished
+from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
 from clio.text.formatting import describe_cache_use, format_tokens
 

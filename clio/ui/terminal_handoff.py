@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from clio.errors import UserError
 from clio.storage.locks import cause
-from clio.ui.keyboard_watch import KeyWatch
+from clio.ui.keyboard import KeyWatch
 from clio.ui.safe_text import clean
 
 _LATE_TURNS = 3

@@ -8,15 +8,14 @@ from typing import TextIO
 from msgspec import Struct
 from rich.text import Text
 
-from clio.agent.events import TurnFinished
+from clio.agent.user_interface import TurnFinished
 from clio.config.schema import Notify, ShowReasoning
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.line_rules import fit
 from clio.ui.painter import Part
-from clio.ui.safe_text import clean_line
+from clio.ui.safe_text import clean_line, crop
 from clio.ui.status_text import format_seconds
 from clio.ui.theme import Theme
-from clio.ui.width import crop
 
 LONG_S = 2.0
 """Work that is over sooner shows no progress."""

@@ -3,8 +3,8 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from clio.agent.events import Event, ReasoningDelta, TextDelta
 from clio.agent.model_request import Answer, Display, receive
+from clio.agent.user_interface import Event, ReasoningDelta, TextDelta
 from clio.providers.base import ChatRequest, Chunk
 from clio.security.redaction.redactor import Redactor
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.text import bandit, consolidate, decay, embedding, ranking, rating_phrases
+from clio.text import bandit, consolidate, embedding, rating_phrases, scoring
 
 SCORES = st.floats(0, 10)
 DAYS = st.floats(0, 5_000)
@@ -20,45 +20,45 @@ VECTORS = st.lists(SHARES, min_size=16, max_size=16)
 
 @given(SCORES, DAYS, DAYS)
 def test_a_weight_never_grows_with_age(score: float, one: float, more: float) -> None:
-    young, old = decay.effective_weight(score, one), decay.effective_weight(score, one + more)
+    young, old = scoring.effective_weight(score, one), scoring.effective_weight(score, one + more)
     assert 0 <= old <= young + 1e-9 <= score + 1e-6
 
 
 @given(DAYS)
 def test_a_ten_never_fades_and_a_zero_weighs_nothing(days: float) -> None:
-    assert decay.effective_weight(10, days) == pytest.approx(10)
-    assert decay.effective_weight(0, days) == 0
+    assert scoring.effective_weight(10, days) == pytest.approx(10)
+    assert scoring.effective_weight(0, days) == 0
 
 
 @given(st.sampled_from(["fact", "event", "note", "preference", "other"]), SHARES, DAYS)
 def test_importance_halves_in_its_half_life_and_nothing_outlives_the_cap_unused(
     kind: str, importance: float, days: float
 ) -> None:
-    half_life = decay.HALF_LIFE_DAYS.get(kind, decay.HALF_LIFE_DAYS["note"])
-    later = decay.effective_importance(kind, importance, days + half_life)
+    half_life = scoring.HALF_LIFE_DAYS.get(kind, scoring.HALF_LIFE_DAYS["note"])
+    later = scoring.effective_importance(kind, importance, days + half_life)
     share = 1.0 if kind == "preference" else 0.5
-    assert later == pytest.approx(decay.effective_importance(kind, importance, days) * share, abs=1e-9)
-    assert decay.is_faded(kind, importance, 180.001)
+    assert later == pytest.approx(scoring.effective_importance(kind, importance, days) * share, abs=1e-9)
+    assert scoring.is_faded(kind, importance, 180.001)
 
 
 @given(SCORES, SCORES)
 def test_what_is_said_as_a_rule_is_set_and_what_is_inferred_lies_between(old: float, new: float) -> None:
-    assert decay.smoothed(old, new, explicit=True) == new
-    assert min(old, new) - 1e-9 <= decay.smoothed(old, new) <= max(old, new) + 1e-9
+    assert scoring.smoothed(old, new, explicit=True) == new
+    assert min(old, new) - 1e-9 <= scoring.smoothed(old, new) <= max(old, new) + 1e-9
 
 
 @given(SCORES)
 def test_every_score_lies_in_a_band_and_in_the_bands_ranges(score: float) -> None:
-    names = decay.bands_of(score)
+    names = scoring.bands_of(score)
     assert names
-    assert all(decay.in_ranges(score, decay.ranges_of([name])) for name in names)
-    assert not decay.in_ranges(score, ())
+    assert all(scoring.in_ranges(score, scoring.ranges_of([name])) for name in names)
+    assert not scoring.in_ranges(score, ())
 
 
 @pytest.mark.parametrize(("half_life", "floor"), [(0, 0.1), (-1, 0.1), (float("nan"), 0.1), (30, 1.0), (30, -0.1)])
 def test_a_decay_that_cannot_be_is_an_error(half_life: float, floor: float) -> None:
     with pytest.raises(ValueError, match=r"half-life|floor"):
-        decay.decay_coefficient(1, half_life, floor)
+        scoring.decay_coefficient(1, half_life, floor)
 
 
 @given(st.lists(REWARDS, max_size=60))
@@ -140,7 +140,7 @@ def test_reconsolidation_only_ever_keeps_what_is_stronger(
 
 @given(st.lists(SHARES, min_size=2, max_size=30))
 def test_a_trend_turned_round_has_the_opposite_slope(values: list[float]) -> None:
-    there, back = decay.trend_of(values), decay.trend_of(values[::-1])
+    there, back = scoring.trend_of(values), scoring.trend_of(values[::-1])
     assert there.slope == pytest.approx(-back.slope, abs=1e-9)
     assert there.magnitude == pytest.approx(back.magnitude)
 
@@ -156,7 +156,7 @@ def test_windows_cover_everything_and_overlap_as_asked(length: int, size: int, o
 
 @given(st.lists(st.integers(0, 500), max_size=30), st.integers(0, 2_000))
 def test_the_brain_lets_the_oldest_go_and_never_more_than_it_must(sizes: list[int], most: int) -> None:
-    kept = list(ranking.evict_oldest(sizes, sum, most))
+    kept = list(scoring.evict_oldest(sizes, sum, most))
     assert sum(kept) <= most
     assert sizes[len(sizes) - len(kept) :] == kept
     if len(kept) < len(sizes):
@@ -165,15 +165,15 @@ def test_the_brain_lets_the_oldest_go_and_never_more_than_it_must(sizes: list[in
 
 @given(st.lists(st.floats(0, 2), max_size=20))
 def test_the_gate_is_strict_and_nearest_first(distances: list[float]) -> None:
-    places = ranking.gate(distances)
+    places = scoring.gate(distances)
     assert len(places) <= 3
     assert all(distances[place] < 1.0 for place in places)
     assert [distances[place] for place in places] == sorted(distances[place] for place in places)
 
 
 def test_a_document_without_a_word_of_the_query_scores_nothing_and_an_empty_list_is_allowed() -> None:
-    assert ranking.bm25([["a"], ["b"]], ["c"]) == [0.0, 0.0]
-    assert ranking.bm25([], ["c"]) == []
+    assert scoring.bm25([["a"], ["b"]], ["c"]) == [0.0, 0.0]
+    assert scoring.bm25([], ["c"]) == []
 
 
 @pytest.mark.parametrize("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
@@ -183,5 +183,5 @@ def test_words_that_complain_of_nothing_are_of_no_category(words: str) -> None:
 
 @given(st.floats(0, 100 * 86_400))
 def test_recency_falls_from_one_to_zero(seconds: float) -> None:
-    assert 0.0 <= ranking.recency_of(seconds) <= 1.0
-    assert ranking.recency_of(seconds) >= ranking.recency_of(seconds + 1_000)
+    assert 0.0 <= scoring.recency_of(seconds) <= 1.0
+    assert scoring.recency_of(seconds) >= scoring.recency_of(seconds + 1_000)

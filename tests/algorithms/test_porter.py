@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clio.text.porter import porter
+from clio.text.vocabulary import porter
 
 WORDS = """
 caresses ponies ties caress cats feed agreed plastered bled motoring sing conflated troubled sized hopping tanned

@@ -4,9 +4,8 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from clio.checkpoints.checkpoints import Checkpoints, Limits
-from clio.checkpoints.restore import Restored
-from clio.checkpoints.timeline import TurnRef
+from clio.checkpoints.checkpoint_store import TurnRef
+from clio.checkpoints.checkpoints import Checkpoints, Limits, Restored
 from clio.tools.files.file_index import walk
 from tests.support.desk import make_repository
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from clio.checkpoints import workspace_scan
+from clio.checkpoints.checkpoint_store import TurnRef
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.timeline import TurnRef
 from tests.checkpoints.support import SESSION, Place, list_all
 from tests.support.desk import git
 

@@ -9,9 +9,9 @@ import textwrap
 import time
 from pathlib import Path
 
+from clio.checkpoints.checkpoint_store import Record
 from clio.checkpoints.checkpoints import Limits
 from clio.checkpoints.store_limits import make_room
-from clio.checkpoints.timeline import Record
 from clio.storage.locks import FileLock
 from tests.checkpoints.support import SESSION, Place
 
@@ -25,7 +25,7 @@ def killed(place: Place, body: str) -> None:
 import os, signal
 from pathlib import Path
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.timeline import TurnRef
+from clio.checkpoints.checkpoint_store import TurnRef
 from tests.checkpoints.support import list_all
 root = Path({str(place.root)!r})
 checkpoints = Checkpoints(root, Path({str(place.store)!r}), lister=list_all)
@@ -84,7 +84,7 @@ def test_a_restoring_cut_off_is_finished(tmp_path: Path) -> None:
     killed(
         place,
         """
-        import clio.checkpoints.restore as restore
+        import clio.checkpoints.checkpoints as restore
         real = restore._put
         def once(*given):
             real(*given)
@@ -108,7 +108,7 @@ def test_a_file_edited_after_the_kill_is_left(tmp_path: Path) -> None:
     killed(
         place,
         """
-        import clio.checkpoints.restore as restore
+        import clio.checkpoints.checkpoints as restore
         restore.restore_files = lambda *given: die()
         checkpoints.carry_out(checkpoints.plan_back({"t1"}, "undo"), "session")
         """,
@@ -125,7 +125,7 @@ def test_two_clios_write_one_log(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from clio.checkpoints.checkpoints import Checkpoints
-from clio.checkpoints.timeline import TurnRef
+from clio.checkpoints.checkpoint_store import TurnRef
 from tests.checkpoints.support import list_all
 root, store, name = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
 checkpoints = Checkpoints(root, store, lister=list_all)

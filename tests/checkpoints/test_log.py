@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from clio.checkpoints import checkpoint_store as log_module
-from clio.checkpoints.checkpoint_store import DiskLog, read_log, rewrite_log
-from clio.checkpoints.timeline import Record
+from clio.checkpoints.checkpoint_store import DiskLog, Record, read_log, rewrite_log
 from clio.errors import ClioError
 
 

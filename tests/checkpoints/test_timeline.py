@@ -1,6 +1,6 @@
 """What the log comes to: pure."""
 
-from clio.checkpoints.timeline import (
+from clio.checkpoints.checkpoint_store import (
     Change,
     FileState,
     Kind,

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from clio.fragments import Fragment
 from clio.memory.system import MemorySystem
-from clio.messages import AssistantMessage, UserMessage
+from clio.messages import AssistantMessage, Fragment, UserMessage
 from tests.commands.desk import Desk, make_desk
 
 

@@ -28,7 +28,7 @@ from clio.security.approval import Policy
 from clio.security.redaction.redactor import Redactor
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
-from clio.skills.shelf import SkillShelf
+from clio.skills.skills import SkillShelf
 
 
 @dataclass

@@ -17,12 +17,12 @@ from clio.commands.command import (
     Shell,
     SwitchSession,
     code,
+    forms,
+    is_command,
 )
-from clio.commands.dispatch import forms
-from clio.commands.general import MODES
 from clio.commands.registry import COMMANDS, command_table, complete, run_command
 from clio.commands.session_table import age, id_length
-from clio.commands.typed_line import is_command
+from clio.commands.settings_commands import MODES
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
 from clio.entrypoints.subcommand import in_cli_words

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from clio.commands.feedback_commands import quick_rating
 from clio.commands.registry import complete
+from clio.commands.style_commands import quick_rating
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.desk import Desk, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place

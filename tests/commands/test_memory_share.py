@@ -19,7 +19,7 @@ from clio.config.show import withheld_note
 from clio.config.trust import grant_all, should_ask
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor import finding as doctor
-from clio.entrypoints.doctor.data_checks import check_team
+from clio.entrypoints.doctor.checks import check_team
 from clio.memory.control.export import make_bundle
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places

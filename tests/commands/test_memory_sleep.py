@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clio.commands.command import SleepNow, Track
-from clio.commands.memory.consolidation import night_result
+from clio.commands.memory.commands import night_result
 from clio.commands.registry import complete, run_command
 from clio.entrypoints.long_work import sleep_now
 from clio.memory.sleep.report import Report

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.hook_files import find_hooks, read_hooks
+from clio.config.extension_files import find_hooks, read_hooks
 from clio.config.loaded import EVENTS, Widening
 from clio.config.trust import grant_all
 from clio.errors import ConfigError

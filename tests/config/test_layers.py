@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.config.command_line import FLAGS, OUTPUTS
-from clio.config.fields import CONFIG_FIELDS, VARIABLES, Setting
 from clio.config.layers import build, origins, put
 from clio.config.loaded import Loaded
 from clio.config.options import Options, OutputFormat
-from clio.config.schema import Config, ModelSettings
+from clio.config.schema import CONFIG_FIELDS, VARIABLES, Config, ModelSettings, Setting
 from clio.errors import ConfigError, UsageError
 from tests.config.desk import Desk
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from clio.config.extension_files import Found, configured, make_server, read_servers, trust_added
 from clio.config.loaded import Server
-from clio.config.mcp_files import Found, configured, make_server, read_servers, trust_added
 from clio.config.mcp_write import add_server, remove_server
 from clio.errors import ConfigError
 

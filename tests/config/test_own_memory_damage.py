@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.own_memory import came_with_project, describe_seal_damage, make_key, seal_memory
+from clio.config.trust import came_with_project, describe_seal_damage, make_key, seal_memory
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.fields import CONFIG_FIELDS, MODEL_FIELDS, Field
-from clio.config.schema import Config
+from clio.config.schema import CONFIG_FIELDS, MODEL_FIELDS, Config, Field
 from clio.config.trust import PROJECT_RULES, grant_all
 from tests.config.desk import Desk
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clio.config.fields import settings_of
+from clio.config.schema import settings_of
 from clio.config.yaml_edit import add_rule, with_rule
 from clio.config.yaml_file import parse
 from clio.errors import ConfigError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.fields import read_settings
+from clio.config.schema import read_settings
 from clio.config.yaml_edit import set_value
 from clio.config.yaml_file import MAX_BYTES, parse
 from clio.errors import ConfigError

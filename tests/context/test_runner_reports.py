@@ -6,7 +6,7 @@ from subprocess import run
 
 import pytest
 
-from clio.context.runner_reports import read_report
+from clio.context.command_results import read_report
 
 JEST = """\
 FAIL src/sum.test.js

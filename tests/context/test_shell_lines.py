@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.context.shell_lines import LinesOfFile, is_search, put_back, read_lines, selectors
+from clio.context.command_results import LinesOfFile, is_search, put_back, read_lines, selectors
 
 
 @pytest.mark.parametrize(

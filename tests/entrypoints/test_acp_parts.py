@@ -9,21 +9,21 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolFinished, ToolProgress, ToolStarted
+from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolFinished, ToolProgress, ToolStarted
 from clio.commands.command import Bar, BarPart, CommandResult, Table
-from clio.commands.general import MODES
 from clio.commands.registry import find
+from clio.commands.settings_commands import MODES
 from clio.config.command_line import parse
-from clio.entrypoints.acp.listener import Listener, fenced
-from clio.entrypoints.acp.prompt import EditorShelf, named
-from clio.entrypoints.acp.session import markdown
+from clio.entrypoints.acp.session import EditorShelf, markdown, named
 from clio.entrypoints.acp.updates import (
     MAX_WHOLE_CHARS,
     MODE_NAMES,
+    Listener,
     Outbox,
     Said,
     Sides,
     UpdateMaker,
+    fenced,
     read_patches,
     sides,
 )

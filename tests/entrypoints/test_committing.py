@@ -13,21 +13,20 @@ import pytest
 
 from clio.agent.user_interface import ComposedInterface
 from clio.app import App
-from clio.commands.command import GitWork
+from clio.commands.command import GitWork, MakePrompt
 from clio.commands.git_commands import describe_branch
 from clio.commands.registry import added_prompt, run_command
-from clio.commands.typed_line import MakePrompt
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.config.schema import Config
-from clio.entrypoints.committing import Committing
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere
+from clio.entrypoints.repl.commands import Committing
 from clio.errors import ConfigError, ServerFailed, UserError
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
-from clio.ui.reviews import CommitAnswer, Proposed
+from clio.ui.approval_dialog import CommitAnswer, Proposed
 from tests.entrypoints.repl_support import ROOT
 from tests.support.chat_server import ChatServer, error, text
 from tests.support.repositories import NOBODY, git, make, write
@@ -190,7 +189,7 @@ def test_no_edit_and_other_words(repo: Path, monkeypatch: pytest.MonkeyPatch) ->
     person = Person(NO)
     clio(repo, "fix: a").commit(person)
     assert (log(repo), person.told) == ("feat: begin", ["nothing was committed"])
-    monkeypatch.setattr("clio.entrypoints.committing.edit_text", lambda text, suffix: text + "\nmore\n")
+    monkeypatch.setattr("clio.entrypoints.repl.commands.edit_text", lambda text, suffix: text + "\nmore\n")
     one = clio(repo, "fix: a", "fix: another a")
     person = Person(CommitAnswer(kind="again", words="say another"), EDIT, GO)
     one.commit(person)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.fields import read_settings
-from clio.config.mcp_files import Found, read_servers
+from clio.config.extension_files import Found, read_servers
+from clio.config.schema import read_settings
 from clio.context.instructions import find_instructions
 from tests.entrypoints.repl_support import ROOT, Place
 from tests.support.desk import make_repository

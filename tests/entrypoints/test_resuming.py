@@ -13,8 +13,7 @@ from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.entrypoints.repl.parts import terminal_size
-from clio.entrypoints.repl.start import recap
-from clio.entrypoints.resuming import Resuming
+from clio.entrypoints.repl.start import Resuming, recap
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
@@ -31,7 +30,7 @@ import os, sys
 import clio.entrypoints.repl.repl
 from clio.config.layers import load
 from clio.config.options import Options
-from clio.entrypoints.resuming import Resuming
+from clio.entrypoints.repl.start import Resuming
 from clio.ui.theme import Terminal
 from pathlib import Path
 loaded = load(Options(cwd=Path.cwd()), os.environ)

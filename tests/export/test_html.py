@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from clio.errors import SessionNotFound
 from clio.export.export_session import bare, export_session, visible
-from clio.export.html_page import page
-from clio.export.html_parts import (
+from clio.export.html_page import (
     MAX_BLOCK,
     MAX_BRACKETS,
     MAX_LINES,
@@ -27,6 +26,7 @@ from clio.export.html_parts import (
     Prose,
     allowed_link,
     is_diff,
+    page,
 )
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import SessionState, Trim
@@ -272,7 +272,7 @@ def test_markdown_that_would_take_long_is_shown_as_it_was_written() -> None:
 
 
 def test_a_page_renders_only_so_much_markdown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.export.html_parts.MAX_PROSE_CHARS", 100_000)
+    monkeypatch.setattr("clio.export.html_page.MAX_PROSE_CHARS", 100_000)
     page = prose()
     text = "*a* " * 1_000  # far dearer than prose
     shown = [page.markdown(text) for _ in range(5)]

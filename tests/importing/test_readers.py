@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clio.importing import aider, claude, codex, gemini, own
+from clio.importing import aider, claude, codex, gemini, places
 from clio.importing.reading import Piece, Progress, Said, Tally
 from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
@@ -337,7 +337,7 @@ def test_sessions_of_another_clio_come_with_their_whole_outputs(tmp_path: Path) 
     session.append(AssistantMessage(content="done", reasoning="hm"))
     session.append(ToolMessage(tool_call_id="c", content="x…", blob=handle))
     session.close()
-    found = pieces(own.read, store.folder / f"{session.id}.json")
+    found = pieces(places.read, store.folder / f"{session.id}.json")
     assert shape(said(found)) == ["user: begin", "answer: done", "c ok: x…"]
     assert [len(piece.whole or "") for piece in found if isinstance(piece, Said)] == [0, 0, 90_000]
     assert about(found)[0].title == "there"
@@ -346,12 +346,12 @@ def test_sessions_of_another_clio_come_with_their_whole_outputs(tmp_path: Path) 
 def test_sessions_of_the_perl_original_are_read() -> None:
     files = [path for path in PERL.rglob("sessions/*.json") if path.is_file()]
     assert files
-    assert any(said(pieces(own.read, path)) for path in files)
+    assert any(said(pieces(places.read, path)) for path in files)
 
 
 def test_a_session_nobody_can_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text("no session", encoding="utf-8")
     tally = Tally()
-    assert pieces(own.read, path, tally) == []
+    assert pieces(places.read, path, tally) == []
     assert [name for name, _ in tally.unreadable] == [os.fspath(path)]

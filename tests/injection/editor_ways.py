@@ -7,12 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from clio.agent.events import MessageAdded
+from clio.agent.user_interface import MessageAdded
 from clio.commands.command import Shell
-from clio.entrypoints.acp.approver import EditorApprover, EditorAsker, EditorDesk
-from clio.entrypoints.acp.listener import Listener
-from clio.entrypoints.acp.session import markdown, offered, replay
-from clio.entrypoints.acp.updates import Outbox, Said, UpdateMaker
+from clio.entrypoints.acp.session import EditorApprover, EditorAsker, EditorDesk, markdown, offered, replay
+from clio.entrypoints.acp.updates import Listener, Outbox, Said, UpdateMaker
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.security.approval import ApprovalRequest, Ask

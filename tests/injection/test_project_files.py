@@ -5,9 +5,9 @@ import json
 
 import pytest
 
+from clio.commands.command import MakePrompt
 from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.registry import complete, run_command
-from clio.commands.typed_line import MakePrompt
 from clio.config.trust import Trust
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of

@@ -8,7 +8,7 @@ import pytest
 
 from clio.context.inert import closes_nothing, opens_nothing
 from clio.context.request_builder import render_fragment
-from clio.fragments import Fragment
+from clio.messages import Fragment
 from clio.text.hidden_text import unhidden
 from clio.tokens import TokenEstimator
 from tests.injection.corpus import ORDERS

@@ -6,8 +6,8 @@ import re
 import sys
 from pathlib import Path
 
+from clio.commands.command import MakePrompt
 from clio.commands.registry import run_command
-from clio.commands.typed_line import MakePrompt
 from tests.injection.corpus import SPELLED
 from tests.injection.hostile_peer import NAMES
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of

@@ -12,7 +12,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 from prompt_toolkit.input import create_pipe_input
 
-from clio.agent.events import (
+from clio.agent.user_interface import (
     Event,
     Notice,
     ReasoningDelta,
@@ -31,19 +31,18 @@ from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.sessions.state import Todo
-from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
+from clio.ui.approval_dialog import CommitReviewer, FileRow, Proposed, TerminalApprover, TerminalAsker
 from clio.ui.completer import Chips, LineCompleter
 from clio.ui.footer import Facts, read_branch
+from clio.ui.keyboard import TypedLine, Typing, Waiting
 from clio.ui.line_rules import fit
 from clio.ui.pipe_screen import PipeScreen
 from clio.ui.prompt_io import Desk, Questions
 from clio.ui.reader.prompt import ReaderDesk
 from clio.ui.reader.screen import ReaderScreen
-from clio.ui.reviews import CommitReviewer, FileRow, Proposed
 from clio.ui.terminal_handoff import page
 from clio.ui.theme import Terminal
 from clio.ui.turn_display import sequence
-from clio.ui.typing import TypedLine, Typing, Waiting
 from tests.ui.stage import Stage, end, start
 
 LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)

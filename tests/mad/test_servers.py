@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bench.mad_servers import KEY, run_clio
-from clio.agent.events import TurnFinished
+from clio.agent.user_interface import TurnFinished
 from clio.messages import ToolMessage
 from clio.providers import failure
 from tests.mad import server as mad

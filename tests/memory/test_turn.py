@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from clio.errors import ToolFailed
-from clio.fragments import Fragment
 from clio.memory.brain.why import WhyItem
 from clio.memory.records import Provenance
 from clio.memory.system import MemorySystem
 from clio.memory.typed.record import MemoryRecord
-from clio.messages import AssistantMessage, UserMessage
+from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore

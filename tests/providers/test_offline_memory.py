@@ -3,7 +3,7 @@
 from clio.memory.recall.docs import Recall, Recalled, SessionHit, Signals
 from clio.messages import ToolMessage
 from clio.providers.offline import Found, Lookup, Plan, compose, forget_entry, further_lookups, plan
-from clio.tools.memory_recall import recall_text
+from clio.tools.memory import recall_text
 
 
 def found(operation: str, text: str, *, summary: str = "1 found", ok: bool = True) -> Found:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from clio.config.fields import SERVER_KEYS
-from clio.config.schema import Config
+from clio.config.schema import SERVER_KEYS, Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest

@@ -3,7 +3,7 @@
 import pytest
 
 from clio.config.schema import Config
-from clio.providers.dial import environment_proxies, proxy_for
+from clio.providers.http1 import environment_proxies, proxy_for
 from clio.providers.http_provider import HttpProvider
 from clio.providers.lean_transport import needs_package
 from clio.providers.registry import make_provider

@@ -10,11 +10,11 @@ import pytest
 
 from clio.config.schema import Config
 from clio.errors import ConfigError
-from clio.providers.discover import Found
 from clio.providers.http_provider import HttpProvider
 from clio.providers.offline import OfflineProvider
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import make_provider
+from clio.providers.server_addresses import Found
 from tests.support.chat_server import ChatServer, error, text
 
 

@@ -13,7 +13,7 @@ import pytest
 from clio.config.schema import Config, TransportKind
 from clio.errors import ServerFailed
 from clio.messages import UserMessage
-from clio.providers import dial
+from clio.providers import http1
 from clio.providers.base import ChatRequest, Chunk
 from clio.providers.registry import make_provider
 
@@ -81,7 +81,7 @@ def test_the_system_checks_certificates_where_they_are_not_in_files(
     secure_port: int, certificate: Path, platform: str, known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     truststore = pytest.importorskip("truststore")
-    make = dial.trusting_context
+    make = http1.trusting_context
 
     def context() -> ssl.SSLContext:
         made = make(platform)
@@ -90,7 +90,7 @@ def test_the_system_checks_certificates_where_they_are_not_in_files(
             made.load_verify_locations(certificate)
         return made
 
-    monkeypatch.setattr(dial, "trusting_context", context)
+    monkeypatch.setattr(http1, "trusting_context", context)
     if known:
         assert "".join(chunk.text for chunk in ask(secure_port, "lean")) == "trusted"
         return

@@ -10,8 +10,15 @@ import pytest
 
 from clio.errors import UserError
 from clio.git import commits
-from clio.git.commits import CommitResult, list_subjects, load_saved_message, read_prepared_message, read_template
-from clio.git.diffs import diff_staged, diff_unstaged
+from clio.git.commits import (
+    CommitResult,
+    diff_staged,
+    diff_unstaged,
+    list_subjects,
+    load_saved_message,
+    read_prepared_message,
+    read_template,
+)
 from clio.git.repository import Changed, RepositoryState, check_identity, read_state, run_git
 from tests.support.repositories import git, make, write
 

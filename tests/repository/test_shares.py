@@ -6,8 +6,20 @@ import pytest
 
 from clio.config.schema import Config
 from clio.errors import ConfigError
-from clio.git.commits import MAX_SUBJECT, check_trailer, compose_message, extract_message, format_stat, is_conventional
-from clio.git.diffs import MOST, Count, Leak, find_leaks, fit_diff, split_by_file
+from clio.git.commits import (
+    MAX_SUBJECT,
+    MOST,
+    Count,
+    Leak,
+    check_trailer,
+    compose_message,
+    extract_message,
+    find_leaks,
+    fit_diff,
+    format_stat,
+    is_conventional,
+    split_by_file,
+)
 from clio.security.redaction.redactor import Redactor
 
 TOKEN = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"

@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from clio.agent.events import Notice
+from clio.agent.user_interface import Notice
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded
 from clio.messages import ToolMessage
 from clio.sandbox import backends
-from clio.sandbox.denial_hints import find_refusal
-from clio.sandbox.fence import Level
+from clio.sandbox.fence import Level, find_refusal
 from clio.sandbox.sandbox import FILE_NAME, Confinement
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Answer, Deny, Policy

@@ -10,10 +10,10 @@ import pytest
 from clio.checkpoints.workspace_scan import find_git_tree
 from clio.config.trust import Trust
 from clio.context.instructions import FolderInstructions
-from clio.context.recovery_notes import git_activity
+from clio.context.summary_text import git_activity
 from clio.context.workspace_state import WorkingTree
 from clio.errors import UserError
-from clio.git.diffs import diff_between, diff_staged, diff_unstaged
+from clio.git.commits import diff_between, diff_staged, diff_unstaged
 from clio.git.repository import check_programs, list_repository_programs, read_state
 from clio.git.worktrees import list_worktrees, open_worktree
 from clio.git_looking import without_filters

@@ -15,8 +15,7 @@ import pytest
 from clio.config.schema import Config
 from clio.errors import ToolFailed
 from clio.sandbox import backends
-from clio.sandbox.denial_hints import describe_denial
-from clio.sandbox.fence import TOLD, WARNING, Fence, Guard, list_tmp_program_folders, make_fence
+from clio.sandbox.fence import TOLD, WARNING, Fence, Guard, describe_denial, list_tmp_program_folders, make_fence
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import RunCommand, Workspace
 from clio.security.approval import Allow, Ask, Deny, Policy

@@ -10,22 +10,19 @@ from clio.config.loaded import Widening
 from clio.config.options import Options
 from clio.config.trust import OWN_FILES, PLACES
 from clio.security.protected_files import explain_clio_file, is_protected
-from clio.skills.folders import PLACES as SKILLS
+from clio.skills.skills import PLACES as SKILLS
 
 ROOT = Path(__file__).parent.parent.parent
 SOURCES = {
-    "config/trust.py": ".clio/config.yaml",
-    "config/hook_files.py": ".clio/hooks.yaml",
-    "config/mcp_files.py": ".mcp.json",
-    "skills/shelf.py": ".agents/skills",
-    "subagents/definitions.py": ".claude/agents",
-    "commands/custom_commands.py": ".claude/commands",
-    "git/repository.py": ".git/config",
-    "config/project_links.py": "",
-    "config/own_memory.py": "",
-    "checks/trust.py": "",
+    "config/trust.py": (".clio/config.yaml",),
+    "config/extension_files.py": (".clio/hooks.yaml", ".mcp.json"),
+    "skills/skills.py": (".agents/skills", ".claude/agents"),
+    "commands/custom_commands.py": (".claude/commands",),
+    "git/repository.py": (".git/config",),
+    "config/project_links.py": (),
+    "checks/checkers.py": (),
 }
-"""Where the code says that something waits for trust, and one file each is about; none where no single file decides."""
+"""Where the code says that something waits for trust, and the files each is about; none where none decides."""
 AGENT = "---\ndescription: d\n---\nDo it.\n"
 SKILL = "---\nname: {name}\ndescription: d\n---\nSteps.\n"
 
@@ -71,7 +68,7 @@ def test_nothing_else_in_the_code_waits_for_trust() -> None:
         if re.search(r"(?<!class )\bWidening\(", path.read_text(encoding="utf-8"))
     }
     assert made == set(SOURCES)
-    assert all(is_protected(ROOT / name, ROOT, None) for name in SOURCES.values() if name)
+    assert all(is_protected(ROOT / name, ROOT, None) for names in SOURCES.values() for name in names)
 
 
 def test_what_clio_reads_of_its_home_without_asking_is_protected(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.own_memory import SEAL_NAME
+from clio.config.trust import SEAL_NAME
 from clio.context.window import ThreadHead
 from clio.memory.short_term import ShortTerm
 from clio.messages import AssistantMessage, UserMessage

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.context.recovery_notes import git_activity
+from clio.context.summary_text import git_activity
 from clio.errors import ToolFailed
 from clio.git.commits import read_template, read_text
 from clio.security.actions import RunCommand, Workspace

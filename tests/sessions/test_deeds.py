@@ -10,8 +10,7 @@ import pytest
 from clio.agent.tool_calls import note_deeds
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 from clio.security.actions import FileChange, Workspace
-from clio.sessions.side_effects import deeds_of
-from clio.text.commit_lines import commit_lines, runs_commit
+from clio.sessions.side_effects import commit_lines, deeds_of, runs_commit
 from clio.tools.base import ToolOutput
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable

@@ -9,8 +9,8 @@ import pytest
 
 from clio.errors import SessionNotFound, UserError
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from clio.sessions import fork as fork_room
 from clio.sessions import loading
+from clio.sessions import loading as fork_room
 from clio.sessions.state import Bill, Todo, Trim
 from clio.sessions.store import INTERRUPTED, SessionStore
 from tests.sessions.talk import a_turn, kill, say, store_in

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.skills.folders import MAX_FILES, SkillSet, files_beside, find_skills, skill_places
-from clio.skills.skill import MAX_BYTES, Skill
+from clio.skills.skills import MAX_FILES, MAX_SKILL_BYTES, Skill, SkillSet, files_beside, find_skills, skill_places
 
 WHOLE = """\
 ---
@@ -124,7 +123,7 @@ def test_what_is_not_as_it_should_be_is_named_and_used(project: Path, text: str,
         ("", "it has no description"),
         ("---\na: &a [x]\nb: [*a,*a]\ndescription:\n---\n", "it has no description"),
         ("---\ndescription: " + "[" * 5_000 + "\n---\n", ""),
-        ("x" * (MAX_BYTES + 1), f"it is larger than {MAX_BYTES:,} bytes"),
+        ("x" * (MAX_SKILL_BYTES + 1), f"it is larger than {MAX_SKILL_BYTES:,} bytes"),
     ],
 )
 def test_what_is_no_skill_is_named(project: Path, text: str, problem: str) -> None:

@@ -7,8 +7,8 @@ import pytest
 from clio.commands.command import EditText
 from clio.commands.registry import run_command
 from clio.config.trust import Trust
-from clio.skills.front_matter import Unreadable
-from clio.subagents.definitions import DefinitionFolders, as_widening, read_definition
+from clio.skills.definition_files import Unreadable
+from clio.skills.skills import DefinitionFolders, describe_subagent_trust, read_definition
 from tests.commands.desk import make_desk
 
 TEXT = "---\ndescription: finds things\n---\nSearch wide.\n"
@@ -105,4 +105,7 @@ def test_they_are_listed_shown_and_begun(tmp_path: Path, monkeypatch: pytest.Mon
     assert not run_command(desk, "/agents new explore").ok
     assert not run_command(desk, "/agents new ../x").ok
     assert not run_command(desk, "/agents show nobody").ok
-    assert as_widening(DefinitionFolders(desk.loaded.project, desk.loaded.home, {}).find()[0][0]).key == "agent explore"
+    assert (
+        describe_subagent_trust(DefinitionFolders(desk.loaded.project, desk.loaded.home, {}).find()[0][0]).key
+        == "agent explore"
+    )

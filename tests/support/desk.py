@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from clio.agent.events import Event, StreamRestarted, TextDelta, TurnFinished
-from clio.agent.user_interface import ComposedInterface
+from clio.agent.user_interface import ComposedInterface, Event, StreamRestarted, TextDelta, TurnFinished
 from clio.app import App, build_app
 from clio.config.layers import load
 from clio.config.options import Options

@@ -6,7 +6,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clio.tools.files.globs import LinearGlob, compile_glob, translate
+from clio.tools.files.file_index import LinearGlob, compile_glob, translate
 
 _GLOBS = st.lists(
     st.sampled_from(["*", "a", "b", "/", "?", "**/", "**", "[ab]", "[!a]", ".", r"\*"]), min_size=1, max_size=7

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolRetry
-from clio.tools.files.globs import matcher
+from clio.tools.files.file_index import matcher
 from tests.tools.file_support import Bench
 
 

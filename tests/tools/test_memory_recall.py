@@ -6,7 +6,7 @@ from msgspec import structs
 
 from clio.memory.recall.docs import Recall, Recalled, Said, SessionHit, Signals
 from clio.messages import Commit
-from clio.tools.memory_recall import recall_text, signals_text
+from clio.tools.memory import recall_text, signals_text
 
 
 def passage(number: int, snippet: str = "writes are atomic", **more: object) -> Recalled:

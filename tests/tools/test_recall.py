@@ -14,8 +14,7 @@ from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 from clio.tools.base import ToolOutput
-from clio.tools.memory import MemoryArgs, MemoryTool
-from clio.tools.memory_recall import PAGE_CHARS
+from clio.tools.memory import PAGE_CHARS, MemoryArgs, MemoryTool
 
 
 @pytest.fixture

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, TurnFinished
-from clio.checks.checkers import find_programs
-from clio.checks.trust import describe_trust
+from clio.agent.user_interface import Notice, TurnFinished
+from clio.checks.checkers import describe_checks_trust, find_programs
 from clio.config.trust import Trust
 from clio.messages import ToolMessage
 from clio.sandbox.sandbox import Confinement
@@ -304,7 +303,7 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
     run(desk)
     assert "told" not in result(desk, 1) and not (project / "escaped").exists()
 
-    Trust(tmp_path / "home").add(desk.loaded.owner, describe_trust(["tsc"]))
+    Trust(tmp_path / "home").add(desk.loaded.owner, describe_checks_trust(["tsc"]))
     trusted = make_desk([write("a.ts", "let y\n"), text("done")], approve="all")
     confined = trusted.app.runtime.confinement.level() != "off"
     (project / "a.ts").unlink()

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, ToolFinished
-from clio.agent.user_interface import ComposedInterface
-from clio.commands.command import CommandResult
+from clio.agent.user_interface import ComposedInterface, Notice, ToolFinished
+from clio.commands.command import CommandResult, MakePrompt, is_command
 from clio.commands.registry import added_prompt, run_command
-from clio.commands.typed_line import MakePrompt, is_command
 from clio.config.trust import Trust
 from clio.entrypoints.oneshot import NobodyThere
 from clio.errors import UsageError

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import ToolFinished, ToolProgress
+from clio.agent.user_interface import ToolFinished, ToolProgress
 from clio.commands.registry import run_command
 from clio.messages import ToolMessage
 from clio.security.approval import Answer

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice
 from clio.agent.model_choice import EffortChoices
-from clio.agent.side_question import SideQuestion
+from clio.agent.model_request import SideQuestion
+from clio.agent.user_interface import Notice
 from clio.commands.command import Choose
 from clio.commands.registry import complete, run_command
 from clio.config.schema import Config, ModelSettings

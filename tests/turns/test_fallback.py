@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, Retrying, StreamRestarted
+from clio.agent.user_interface import Notice, Retrying, StreamRestarted
 from clio.messages import AssistantMessage
 from tests.support.chat_server import Script, cut, error
 from tests.support.desk import Desk, make_repository

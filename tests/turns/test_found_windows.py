@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice
+from clio.agent.user_interface import Notice
 from clio.context.learned_limits import WINDOWS_FILE_NAME
 from tests.support.chat_server import Reply, empty_stream, text, tool_calls
 from tests.support.desk import Desk

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, ToolFinished, ToolProgress, TurnFinished
+from clio.agent.user_interface import Notice, ToolFinished, ToolProgress, TurnFinished
 from clio.messages import ToolMessage, UserMessage
 from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import stall, text, tool_calls

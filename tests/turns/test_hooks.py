@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.agent.events import Notice, ToolFinished, TurnFinished
+from clio.agent.user_interface import Notice, ToolFinished, TurnFinished
 from clio.messages import Message, UserMessage
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from clio.agent.events import Event, TextDelta, ToolStarted, TurnFinished
+from clio.agent.user_interface import Event, TextDelta, ToolStarted, TurnFinished
 from clio.messages import AssistantMessage, ToolMessage
 from tests.support.chat_server import slow, stall, text, tool_calls
 from tests.support.desk import Desk

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice
-from clio.agent.side_question import SideQuestion
+from clio.agent.model_request import SideQuestion
+from clio.agent.user_interface import Notice
 from clio.errors import ProviderError
 from tests.support.chat_server import Script, error
 from tests.support.desk import Desk, make_repository

@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, ToolFinished
-from clio.commands.command import WaitFor
+from clio.agent.user_interface import Notice, ToolFinished
+from clio.commands.command import MakePrompt, WaitFor
 from clio.commands.registry import complete, run_command
-from clio.commands.typed_line import MakePrompt
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.config.trust import grant_all

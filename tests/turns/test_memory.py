@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import ToolFinished
+from clio.agent.user_interface import ToolFinished
 from clio.tools.schemas import OPERATIONS
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice
+from clio.agent.user_interface import Notice
 from clio.messages import UserMessage
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, Retrying
+from clio.agent.user_interface import Notice, Retrying
 from clio.messages import AssistantMessage
 from tests.providers.test_messages_requests import points
 from tests.support.chat_server import ChatServer, Cut, Part, Pause, Recorded, Reply, Script

@@ -6,8 +6,8 @@ import json
 import pytest
 
 from clio.commands.command import Choose, CommandResult, WaitFor
-from clio.commands.model_commands import MAX_SHOWN, SERVED
 from clio.commands.registry import complete, run_command
+from clio.commands.settings_commands import MAX_SHOWN, SERVED
 from tests.support.chat_server import error
 from tests.support.desk import Desk
 from tests.turns.conftest import MakeDesk

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice
+from clio.agent.user_interface import Notice
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
 from clio.tokens import IMAGE_TOKENS, message_units

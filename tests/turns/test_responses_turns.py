@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, ReasoningDelta
+from clio.agent.user_interface import Notice, ReasoningDelta
 from clio.providers.lesson_book import FILE_NAME
 from tests.providers.test_responses import check
 from tests.support.chat_server import ChatServer, error, text

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from clio.agent.events import ToolFinished
+from clio.agent.user_interface import ToolFinished
 from clio.messages import ToolMessage
 from clio.security.actions import ChangeFiles, FileChange
 from clio.security.approval import Answer, ApprovalRequest, Declined

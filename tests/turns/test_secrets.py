@@ -2,7 +2,7 @@
 
 import asyncio
 
-from clio.agent.events import Notice, TextDelta, ToolFinished
+from clio.agent.user_interface import Notice, TextDelta, ToolFinished
 from tests.support.chat_server import text, tool_calls
 from tests.turns.conftest import MakeDesk
 

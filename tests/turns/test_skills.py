@@ -4,10 +4,9 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from clio.agent.events import Notice
-from clio.commands.command import EditText
+from clio.agent.user_interface import Notice
+from clio.commands.command import EditText, MakePrompt
 from clio.commands.registry import added_prompt, run_command
-from clio.commands.typed_line import MakePrompt
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.agent.events import Notice
+from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.preferences.pending_limits import FILE
 from tests.entrypoints.repl_support import Place, clio, make_place

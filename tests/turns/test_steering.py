@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.agent.events import MessageAdded, Notice, Steered, StepStarted, TurnFinished
 from clio.agent.turn_files import turn_of
+from clio.agent.user_interface import MessageAdded, Notice, Steered, StepStarted, TurnFinished
 from clio.context.message_views import split_units, task_index
 from clio.messages import UserMessage
 from clio.security.approval import Answer, ApprovalRequest

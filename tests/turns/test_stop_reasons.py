@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from clio.agent.events import Notice, Retrying, ToolFinished
+from clio.agent.user_interface import Notice, Retrying, ToolFinished
 from clio.messages import AssistantMessage, ToolMessage
 from tests.support.chat_server import chunk, error, finish, raw_sse, text, tool_calls
 from tests.turns.conftest import MakeDesk

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from clio.agent.events import Notice, ReasoningDelta, Retrying, StreamRestarted, ToolFinished
+from clio.agent.user_interface import Notice, ReasoningDelta, Retrying, StreamRestarted, ToolFinished
 from clio.messages import AssistantMessage, ToolMessage
 from tests.support.chat_server import ChatServer, cut, empty_stream, error, finish, text, tool_calls
 from tests.turns.conftest import MakeDesk

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice
+from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
 from clio.memory.feedback.trajectories import Trajectories
 from clio.memory.styles.skill_files import built_in

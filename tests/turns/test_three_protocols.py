@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.agent.events import TextDelta
+from clio.agent.user_interface import TextDelta
 from clio.config.layers import load
 from clio.config.options import Options
 from clio.messages import AssistantMessage, Message

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import Notice, StepStarted
+from clio.agent.user_interface import Notice, StepStarted
 from clio.app import App
 from clio.context import encodings
 from clio.context.learned_limits import RATIOS_FILE_NAME

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from clio.agent.events import ToolFinished
+from clio.agent.user_interface import ToolFinished
 from clio.context.message_views import shortened, split_units
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, image_size, read_picture
 from clio.messages import ToolMessage, blobs_of

@@ -3,7 +3,7 @@
 import asyncio
 import sys
 
-from clio.agent.events import StepFinished, ToolFinished
+from clio.agent.user_interface import StepFinished, ToolFinished
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import git
 from tests.turns.conftest import MakeDesk

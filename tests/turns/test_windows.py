@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from clio.agent.events import ContextTrimmed, TurnFinished
+from clio.agent.user_interface import ContextTrimmed, TurnFinished
 from clio.messages import ToolMessage, UserMessage
 from tests.support.chat_server import Reply, empty_stream, error, raw_sse, text, tool_calls
 from tests.turns.conftest import MakeDesk

@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable
 from pathlib import Path
 
-from clio.agent.events import (
+from clio.agent.user_interface import (
     Event,
     Notice,
     ReasoningDelta,

@@ -16,7 +16,7 @@ from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange,
 from clio.security.approval import Answer, ApprovalRequest, Ask
 from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
 from clio.ui.prompt_io import Desk
-from clio.ui.spelling import spell_out
+from clio.ui.safe_text import spell_out
 from clio.ui.theme import Terminal
 from tests.support.terminal_picture import render_bytes, screen_lines
 from tests.ui.test_screen import golden

@@ -5,7 +5,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 
-from clio.ui.keyboard_watch import quicken
+from clio.ui.keyboard import quicken
 
 PASTED = "one\n\x1b[31mtwo\x1b[0m " * 50
 

@@ -13,18 +13,18 @@ PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
 from prompt_toolkit.output import create_output
-from clio.agent.events import *
+from clio.agent.user_interface import *
 from clio.messages import Usage
 from clio.security.actions import RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
 from clio.ui.prompt_io import Desk
-from clio.ui.keyboard_watch import KeyWatch
+from clio.ui.keyboard import KeyWatch
 from clio.ui.terminal_handoff import suspended_both
 from clio.ui.screen import open_screen
 from clio.ui.theme import detect_terminal
-from clio.ui.typing import TypedKeys
-from clio.ui.typing import Typing
+from clio.ui.keyboard import TypedKeys
+from clio.ui.keyboard import Typing
 
 async def main():
     terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())

@@ -10,8 +10,7 @@ from typing import TextIO
 import pytest
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 
-from clio.ui.keyboard_watch import FLUSH_S, KeyWatch
-from clio.ui.typing import TypedKeys
+from clio.ui.keyboard import FLUSH_S, KeyWatch, TypedKeys
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from clio.agent.events import TurnFinished
+from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
 from clio.ui.markdown import CodeHighlighter, prose, whole
 from clio.ui.painter import Painter
+from clio.ui.safe_text import cells_of, chop, crop
 from clio.ui.status_text import footer, format_seconds, format_tokens, format_usage
 from clio.ui.theme import Terminal, Theme, detect_terminal
-from clio.ui.width import cells_of, chop, crop
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_an_answer_that_is_a_number_is_shown(answer: str) -> None:
 
 def test_nothing_heavy_is_imported_with_the_screen() -> None:
     code = (
-        "import sys, clio.ui.screen, clio.ui.approval_dialog, clio.ui.keyboard_watch; "
+        "import sys, clio.ui.screen, clio.ui.approval_dialog, clio.ui.keyboard; "
         "print(*(m for m in ('rich.markdown','rich.syntax','markdown_it','pygments','importlib.metadata','numpy',"
         "'openai','tree_sitter','email') if m in sys.modules))"
     )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.agent.events import TurnFinished
+from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
 from clio.ui.theme import may_open, takes_links
 from clio.ui.turn_display import Notifier, sequence, settle

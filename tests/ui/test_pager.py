@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.pager import Page
+from clio.ui.prompt_io import Page
 
 
 def page_of(heights: list[int]) -> tuple[Page, list[str]]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clio.agent.events import NEEDS_APPROVAL, Retrying, StepStarted, StreamRestarted, TextDelta, ToolStarted
+from clio.agent.user_interface import NEEDS_APPROVAL, Retrying, StepStarted, StreamRestarted, TextDelta, ToolStarted
 from clio.commands.command import CommandResult, Table
 from clio.ui.pipe_screen import PipeScreen
 from tests.ui.stage import end, finished, start, whole_turn
@@ -91,7 +91,7 @@ def test_a_closed_pipe_is_quiet_and_tells_once(tmp_path: Path) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\n"
-        "from clio.agent.events import TextDelta\n"
+        "from clio.agent.user_interface import TextDelta\n"
         "from clio.ui.pipe_screen import PipeScreen\n"
         "screen = PipeScreen(sys.stdout, sys.stderr, lambda: sys.stderr.write('broken;'))\n"
         "for number in range(20000): screen.handle(TextDelta(text=f'line {number}\\n'))\n"

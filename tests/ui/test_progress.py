@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from clio.agent.events import ToolProgress, ToolStarted
+from clio.agent.user_interface import ToolProgress, ToolStarted
 from clio.ui.turn_display import Progress, TerminalProgress, bar_and_time, share_in
 from tests.ui.stage import Stage, start
 

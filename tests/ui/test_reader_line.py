@@ -9,8 +9,8 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
 from clio.ui.completer import LineCompleter
+from clio.ui.keyboard import Waiting
 from clio.ui.reader.prompt import ReaderLine
-from clio.ui.typing import Waiting
 
 FILES = ["clio/app.py", "clio/apply.py", "docs/index.md"]
 PASTE = "\x1b[200~{}\x1b[201~"

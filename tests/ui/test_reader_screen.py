@@ -5,21 +5,13 @@ import re
 
 import pytest
 
-from clio.agent.events import (
-    Event,
-    Notice,
-    ReasoningDelta,
-    Steered,
-    StreamRestarted,
-    TextDelta,
-    ToolStarted,
-)
+from clio.agent.user_interface import Event, Notice, ReasoningDelta, Steered, StreamRestarted, TextDelta, ToolStarted
 from clio.commands.command import CommandResult, Table
 from clio.config.schema import ShowReasoning
 from clio.sessions.state import Todo
+from clio.ui.keyboard import TypedLine, Typing, Waiting
 from clio.ui.reader.screen import ReaderScreen
 from clio.ui.turn_display import Notifier
-from clio.ui.typing import TypedLine, Typing, Waiting
 from tests.ui.stage import ANSWER, deltas, end, finished, start, whole_turn
 from tests.ui.test_screen import HOSTILE, golden
 

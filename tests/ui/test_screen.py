@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from clio.agent.events import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
+from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
 from clio.commands.command import CommandResult, Table
-from clio.ui.typing import TypedLine, Typing, Waiting
+from clio.ui.keyboard import TypedLine, Typing, Waiting
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, start, whole_turn
 

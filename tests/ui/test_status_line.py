@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.agent.events import ReasoningDelta, Retrying, StepStarted, TextDelta, ToolStarted
+from clio.agent.user_interface import ReasoningDelta, Retrying, StepStarted, TextDelta, ToolStarted
 from clio.ui.footer import Activity, Facts, GitBranch, context_bar, read_branch, status_row
 from clio.ui.theme import Theme
 from tests.ui.stage import Stage, end, finished, start

@@ -13,15 +13,15 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from clio.config.theme_names import THEMES, theme_names
+from clio.config.paths import THEMES, theme_names
+from clio.entrypoints.repl.theme import Themes, read_user_theme
 from clio.errors import ConfigError
 from clio.ui.background_query import luminance, read_colour
 from clio.ui.markdown import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
 from clio.ui.painter import Painter, Part
 from clio.ui.palettes import COLOURS, MARKS, MEANINGS, TABLES, Depth, Look, builtin, parse_look
+from clio.ui.prompt_io import toolkit_depth, toolkit_style
 from clio.ui.theme import Terminal, Theme, colour_depth, rich_styles
-from clio.ui.themes import Themes, read_user_theme
-from clio.ui.toolkit_style import toolkit_depth, toolkit_style
 
 ROOT = Path(__file__).parent.parent.parent
 FAINT = {"faint", "status", "code_comment"}

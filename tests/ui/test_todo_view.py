@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from clio.sessions.state import Todo, TodoStatus
+from clio.ui.safe_text import cells_of
+from clio.ui.tables import active_words, plain_rows, todo_rows
 from clio.ui.theme import Theme
-from clio.ui.todo_view import active_words, plain_rows, todo_rows
-from clio.ui.width import cells_of
 
 
 def todos(*statuses: str, title: str = "item") -> tuple[Todo, ...]:

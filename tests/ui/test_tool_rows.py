@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.agent.events import Retrying, StepStarted, ToolStarted
+from clio.agent.user_interface import Retrying, StepStarted, ToolStarted
 from tests.ui.stage import Stage, end, finished, start
 
 REASON = "'missing.py' does not exist; did you mean 'clio/text/vocabulary.py'?"

@@ -7,7 +7,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.cells import cell_len
 
-from clio.ui.typing import TypedKeys, TypedLine, Typing, Waiting, typed_row, waiting_lines
+from clio.ui.keyboard import TypedKeys, TypedLine, Typing, Waiting, typed_row, waiting_lines
 
 FAMILY = "👨\u200d👩\u200d👧"
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from clio.text import bandit, consolidate, decay, ranking, rating_phrases, similarity
+from clio.text import bandit, consolidate, rating_phrases, scoring, similarity
 from clio.text import embedding as rag
 from clio.text.vocabulary import rough_tokens
 
@@ -22,38 +22,38 @@ def aizo_weight(given: Input) -> Output:
     score, days = given["base_score"], given["days_since_last_seen"]
     half_life, floor = given["half_life_days"], given["floor"]
     return {
-        "decay_coefficient": decay.decay_coefficient(days, half_life, floor),
-        "score_exponent": decay.score_exponent(score),
-        "effective_weight": decay.effective_weight(score, days, half_life, floor),
+        "decay_coefficient": scoring.decay_coefficient(days, half_life, floor),
+        "score_exponent": scoring.score_exponent(score),
+        "effective_weight": scoring.effective_weight(score, days, half_life, floor),
     }
 
 
 def aizo_sample(given: Input) -> Output:
-    return {"effective_weight": decay.weight_of(given["base_score"], given["decay_coefficient"])}
+    return {"effective_weight": scoring.weight_of(given["base_score"], given["decay_coefficient"])}
 
 
 def aizo_smooth(given: Input) -> Output:
     first, *rest = given["scores_added_in_order"]
     score = float(first)
     for incoming in rest:
-        score = decay.smoothed(score, incoming)
+        score = scoring.smoothed(score, incoming)
     return {"base_score": score}
 
 
 def aizo_bands(given: Input) -> Output:
-    return {"bands": list(decay.bands_of(given["base_score"]))}
+    return {"bands": list(scoring.bands_of(given["base_score"]))}
 
 
 def aizo_aliases(given: Input) -> Output:
-    return {"map": {alias: decay.band_name(alias) for alias in given["aliases"]}}
+    return {"map": {alias: scoring.band_name(alias) for alias in given["aliases"]}}
 
 
 def aizo_labels(given: Input) -> Output:
-    return {"labels": [decay.label_of(score) for score in given["scores"]]}
+    return {"labels": [scoring.label_of(score) for score in given["scores"]]}
 
 
 def aizo_clamp(given: Input) -> Output:
-    return {"ranges": [list(pair) for pair in decay.ranges_of(given["types"], given["min_score"])]}
+    return {"ranges": [list(pair) for pair in scoring.ranges_of(given["types"], given["min_score"])]}
 
 
 def aizo_tokens(given: Input) -> Output:
@@ -62,22 +62,22 @@ def aizo_tokens(given: Input) -> Output:
 
 
 def brain_session_budget(given: Input) -> Output:
-    budget = ranking.session_budget(given["context_max_tokens"], given["assistant_minimum_context_tokens"])
+    budget = scoring.session_budget(given["context_max_tokens"], given["assistant_minimum_context_tokens"])
     return {
         "budget": budget,
-        "eject_at_budget": ranking.must_eject(budget, budget),
-        "eject_at_budget_plus_1": ranking.must_eject(budget + 1, budget),
+        "eject_at_budget": scoring.must_eject(budget, budget),
+        "eject_at_budget_plus_1": scoring.must_eject(budget + 1, budget),
     }
 
 
 def brain_budget(given: Input) -> Output:
-    return {"brain_max_tokens": ranking.share_of_window(given["context_max_tokens"])}
+    return {"brain_max_tokens": scoring.share_of_window(given["context_max_tokens"])}
 
 
 def brain_eject(given: Input) -> Output:
     talk = given["conversation"]
     sizes = [turn["tokens"] for turn in talk]
-    count = ranking.eject_pairs(sizes, given["preamble_tokens"], given["budget"])
+    count = scoring.eject_pairs(sizes, given["preamble_tokens"], given["budget"])
     left = [turn["role"] for turn in talk[:count]]
     return {
         "ejected_pairs": [left[at : at + 2] for at in range(0, count, 2)],
@@ -86,19 +86,19 @@ def brain_eject(given: Input) -> Output:
 
 
 def brain_gate(given: Input) -> Output:
-    found = ranking.distances(given["query"], given["items"])
-    injected = ranking.gate(found, given.get("top_k", ranking.NEAREST), given.get("threshold", ranking.GATE))
+    found = scoring.distances(given["query"], given["items"])
+    injected = scoring.gate(found, given.get("top_k", scoring.NEAREST), given.get("threshold", scoring.GATE))
     return {"distances": found, "injected": injected}
 
 
 def brain_cosine(given: Input) -> Output:
-    distance = ranking.distance_of(given["cosine"])
-    return {"distance": distance, "squared": distance**2, "injected": ranking.gate([distance]) == [0]}
+    distance = scoring.distance_of(given["cosine"])
+    return {"distance": distance, "squared": distance**2, "injected": scoring.gate([distance]) == [0]}
 
 
 def brain_evict(given: Input) -> Output:
     overhead = given["envelope_overhead_tokens"]
-    kept = ranking.evict_oldest(given["memory_tokens"], lambda entries: overhead + sum(entries), given["max_tokens"])
+    kept = scoring.evict_oldest(given["memory_tokens"], lambda entries: overhead + sum(entries), given["max_tokens"])
     return {"kept": list(kept)}
 
 
@@ -260,7 +260,7 @@ def ams_idle(given: Input) -> Output:
 
 
 def ams_temporal(given: Input) -> Output:
-    return {"confidence": decay.confidence_after(given["confidence"], given["days"])}
+    return {"confidence": scoring.confidence_after(given["confidence"], given["days"])}
 
 
 def ams_feedback(given: Input) -> Output:
@@ -279,20 +279,20 @@ def ams_feedback_validation(given: Input) -> Output:
 
 
 def ams_trend(given: Input) -> Output:
-    found = decay.trend_of(given["values"])
+    found = scoring.trend_of(given["values"])
     return {name: getattr(found, name) for name in found.__struct_fields__}
 
 
 def ams_shift(given: Input) -> Output:
-    return {"shifted": [list(pair) for pair in decay.shifts(given["first"], given["last"])]}
+    return {"shifted": [list(pair) for pair in scoring.shifts(given["first"], given["last"])]}
 
 
 def ams_rrf(given: Input) -> Output:
-    return {"scores": [ranking.rrf(ranks, given["k"]) for ranks in given["ranks"]]}
+    return {"scores": [scoring.rrf(ranks, given["k"]) for ranks in given["ranks"]]}
 
 
 def ams_rrf_k(given: Input) -> Output:
-    return {"k": [ranking.rrf_k(count) for count in given["n"]]}
+    return {"k": [scoring.rrf_k(count) for count in given["n"]]}
 
 
 def ams_bm25(given: Input) -> Output:
@@ -304,36 +304,36 @@ def ams_bm25_min_idf(given: Input) -> Output:
 
 
 def ams_context(given: Input) -> Output:
-    score = ranking.context_score(given["relevance"], given["tier"], given["hours"])
-    return {"score": score, "kept": ranking.is_context_worthy(score)}
+    score = scoring.context_score(given["relevance"], given["tier"], given["hours"])
+    return {"score": score, "kept": scoring.is_context_worthy(score)}
 
 
 def typed_decay(given: Input) -> Output:
     kind, importance, age = given["type"], given["importance"], given["age_days"]
     return {
-        "effective_importance": decay.effective_importance(kind, importance, age),
-        "pruned": decay.is_faded(kind, importance, age),
+        "effective_importance": scoring.effective_importance(kind, importance, age),
+        "pruned": scoring.is_faded(kind, importance, age),
     }
 
 
 def typed_score_of(given: Input) -> Output:
     names = ("keyword_hits", "similarity", "importance", "recency")
-    return {"score": ranking.recall_score(*(given[name] for name in names))}
+    return {"score": scoring.recall_score(*(given[name] for name in names))}
 
 
 def typed_recency(given: Input) -> Output:
-    return {"recency": ranking.recency_of(given["hours_since_access"] * HOUR)}
+    return {"recency": scoring.recency_of(given["hours_since_access"] * HOUR)}
 
 
 def typed_empty(given: Input) -> Output:
-    recency = ranking.recency_of(given["hours_since_access"] * HOUR)
-    return {"score": ranking.load_score(given["importance"], recency)}
+    recency = scoring.recency_of(given["hours_since_access"] * HOUR)
+    return {"score": scoring.load_score(given["importance"], recency)}
 
 
 def typed_plural(given: Input) -> Output:
     content = similarity.tokens_of(given["content"])
     return {
-        "hits": [ranking.keyword_hits(similarity.words_of(query), content) for query in given["queries"]],
+        "hits": [scoring.keyword_hits(similarity.words_of(query), content) for query in given["queries"]],
     }
 
 
@@ -354,7 +354,7 @@ def typed_minhash(given: Input) -> Output:
 
 def _bm25(given: Input, min_idf: float) -> list[float]:
     documents = [text.split() for text in given["docs"]]
-    return ranking.bm25(documents, given["query"].split(), min_idf=given.get("min_idf", min_idf))
+    return scoring.bm25(documents, given["query"].split(), min_idf=given.get("min_idf", min_idf))
 
 
 def _accepts(check: Callable[[Any], object], value: object) -> bool:

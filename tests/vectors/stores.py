@@ -19,7 +19,6 @@ import pytest
 
 from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
-from clio.fragments import Fragment
 from clio.memory.brain.brain import BrainEntry, envelope
 from clio.memory.brain.seed_form import ABOUT, LEAD, brain_message, framed, preamble
 from clio.memory.preferences.book import Fading, Preferences
@@ -30,12 +29,12 @@ from clio.memory.typed.store import TypedStore
 from clio.memory.vectors.ejected import EjectedTurns
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.store import VectorItem, VectorStore
-from clio.messages import AssistantMessage, UserMessage
+from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
 from clio.sessions.store import SessionStore
 from clio.text.bandit import Arm, choose, posterior_of
-from clio.text.decay import DEFAULT_SCORE
+from clio.text.scoring import DEFAULT_SCORE
 from clio.text.similarity import jaccard, tokens_of
 from clio.tokens import TokenEstimator
 from tests.support.clock import Clock

@@ -1,23 +1,169 @@
-"""The table of all subcommands of /memory, what completes them, and /memory off and on."""
+"""The table of all subcommands of /memory, what completes them, and /memory off, on, sleep, log and prune."""
 
-from clio.commands.command import Command, CommandResult, Shell, refuse
-from clio.commands.memory.consolidation import SLEEP_ROWS, prune
-from clio.commands.memory.edits import add, edit, undo
-from clio.commands.memory.history import TIME_ROWS
-from clio.commands.memory.memory_text import PLURALS, remembers, suggest_entry, suggest_options, suggest_words
-from clio.commands.memory.portability import CONTROL_ROWS
-from clio.commands.memory.share import SHARE_ROWS
-from clio.commands.memory.verbs import (
+import time
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from clio.commands.arguments import as_number, read
+from clio.commands.command import Command, CommandResult, Confirm, Shell, SleepNow, Table, code, refuse
+from clio.commands.memory.edits import (
+    add,
     compact,
     count_all,
+    edit,
     forget,
     move,
     recall,
     remember,
     suggest_forgettable,
     suggest_memories,
+    undo,
 )
-from clio.commands.memory.views import search, show, show_list, stats, why
+from clio.commands.memory.memory_text import (
+    PLURALS,
+    bare_line,
+    entries_of,
+    entry_data,
+    remembers,
+    short_age,
+    suggest_entry,
+    suggest_options,
+    suggest_words,
+)
+from clio.commands.memory.portability import CONTROL_ROWS, SHARE_ROWS
+from clio.commands.memory.views import TIME_ROWS, search, show, show_list, stats, why
+from clio.errors import UsageError
+from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
+from clio.memory.records import Entry
+from clio.memory.sleep.report import MAX_REPORTS, Report
+from clio.text.formatting import format_stored_time
+
+
+@remembers
+def prune(shell: Shell, argument: str) -> CommandResult:
+    """Show what is old or doubtful; move it to the archive once the person agrees."""
+    given = read(argument, switches=("--dry-run", "--yes"), valued=("--days", "--below"))
+    if given.words:
+        return refuse(f"/memory prune does not know {given.text!r}; it takes --days N, --below X, --dry-run and --yes")
+    days = as_number(given.options.get("--days", f"{MAX_AGE_DAYS:g}"), "--days", low=0, high=100_000)
+    below = as_number(given.options.get("--below", f"{MIN_CONFIDENCE:g}"), "--below", low=0, high=1)
+    sure = "--yes" in given.options and "--dry-run" not in given.options
+    pruned = shell.memory.prune(max_age_days=days, min_confidence=below, dry_run=not sure)
+    now = time.time()
+    why = {
+        entry.id: why_pruned(entry, now=now, max_age_days=days, min_confidence=below) or "old"
+        for entry in pruned.removed
+    }
+    data = {
+        "removed": [entry_data(entry) | {"because": why[entry.id]} for entry in pruned.removed],
+        "kept": pruned.kept,
+        "dry_run": not sure,
+    }
+    bounds = f"unconfirmed for {days:g} days or less sure than {below:.0%}"
+    if not pruned.removed:
+        return CommandResult(text=f"Nothing to prune: none of {entries_of(pruned.kept)} is {bounds}.", data=data)
+    what = entries_of(len(pruned.removed))
+    if sure:
+        text = f"Moved to the archive: {what}; {pruned.kept:,} kept. `/memory undo` brings them back."
+        return CommandResult(text=text, data=data)
+    table = _prune_table(pruned.removed, why, now)
+    if "--dry-run" in given.options:
+        text = f"To the archive would go {what}, {bounds}; {pruned.kept:,} would stay."
+        return CommandResult(text=text, table=table, data=data)
+    return CommandResult(
+        text=f"{what[0].upper()}{what[1:]} {'is' if len(pruned.removed) == 1 else 'are'} {bounds}.",
+        table=table,
+        data=data,
+        follow_up=Confirm(
+            question=f"Move {what} to the archive?", then=f"/memory prune --days {days:g} --below {below:g} --yes"
+        ),
+    )
+
+
+def _prune_table(entries: Iterable[Entry], why: dict[str, str], now: float) -> Table:
+    rows = tuple(
+        (
+            entry.id,
+            bare_line(entry),
+            f"{entry.confidence:.0%}",
+            short_age(now, entry.confirmed),
+            "doubtful" if why[entry.id] == "uncertain" else why[entry.id],
+        )
+        for entry in entries
+    )
+    return Table(columns=("id", "what", "sure", "age", "why"), rows=rows, wide=1, cut=True)
+
+
+_BY = {"hand": "by hand", "idle": "while you were away", "exit": "as clio was left"}
+
+
+@remembers
+def sleep(shell: Shell, argument: str) -> CommandResult:
+    """Ask for a night: it takes seconds where much is new, so the entrypoint carries it out."""
+    given = read(argument, switches=("--dry-run",))
+    if given.words:
+        return refuse(f"/memory sleep does not know {given.text!r}; it takes --dry-run")
+    return CommandResult(follow_up=SleepNow(dry_run="--dry-run" in given.options))
+
+
+@remembers
+def log(shell: Shell, argument: str) -> CommandResult:
+    """What the last nights did, each change on its line, the newest first."""
+    words = read(argument).words
+    if len(words) > 1 or (words and not words[0].isdecimal()):
+        raise UsageError(f"/memory log takes how many nights to show, not {argument!r}")
+    reports = shell.memory.sleep.last(min(int(words[0]), MAX_REPORTS) if words else 1)
+    data = [report_data(report) for report in reports]
+    if not reports:
+        return CommandResult(text="clio has not slept here yet; `/memory sleep` does it now.", data=data)
+    return CommandResult(text="\n\n".join(map(_told, reports)), data=data)
+
+
+def night_result(report: Report) -> CommandResult:
+    """What one night did, for the screen and for JSON."""
+    lines = [report.line]
+    if report.dry_run:
+        lines += _changes(report)
+    lines += [f"warning: {sentence}" for sentence in report.trouble]
+    return CommandResult(text="\n".join(lines), data=report_data(report))
+
+
+def report_data(report: Report) -> dict[str, Any]:
+    """A report in JSON's own types: all its fields, and its line."""
+    fields = {name: msgspec.to_builtins(getattr(report, name)) for name in report.__struct_fields__}
+    return {"line": report.line, **fields}
+
+
+def _told(report: Report) -> str:
+    when = format_stored_time("%d %b %H:%M", report.at)
+    line = report.line.removeprefix("slept: ").partition(" · ")[0]
+    head = f"**{when}**, {_BY[report.by]}, {report.seconds:.1f} s: {line}"
+    read_ = [f"- {report.sessions:,} sessions read" + (f", {report.unread:,} unreadable" if report.unread else "")]
+    if report.turns_archived or report.turns_deleted:
+        read_.append(f"- ratings: {report.turns_archived:,} turns archived, {report.turns_deleted:,} deleted for good")
+    trouble = [f"- warning: {sentence}" for sentence in report.trouble]
+    return "\n".join([head, "", *read_, *_changes(report), *trouble])
+
+
+def _changes(report: Report) -> list[str]:
+    """The changes as a list; what stands in them is data, so nothing of it is markup."""
+    listed = [f"- {code(change)}" for change in report.changes]
+    return ["", *listed] if report.dry_run and listed else listed
+
+
+SLEEP_ROWS: tuple[Command, ...] = (
+    Command(
+        name="sleep",
+        argument="[--dry-run]",
+        summary="learn from earlier sessions now, or say what would be",
+        handler=sleep,
+        suggest_word=suggest_options(("--dry-run", "write nothing, say what would be done")),
+    ),
+    Command(name="log", argument="[N]", summary="what the last night did, or the last N nights", handler=log),
+)
+
 
 _OUTSIDE = "Memory is turned off inside a conversation; `clio --incognito` starts one that has none from the beginning."
 

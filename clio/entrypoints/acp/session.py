@@ -1,14 +1,18 @@
-"""One conversation of an editor: its prompts become turns and commands; a stored one is shown again."""
+"""One conversation of an editor: prompts become turns and commands; questions become permission requests."""
 
 import asyncio
+import base64
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, cast
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from urllib.parse import unquote, urlsplit
+from urllib.request import url2pathname
 
 from msgspec import structs
 
-from clio.agent.interrupts import StopOnce
+from clio.agent.user_interface import StopOnce
 from clio.app import App
 from clio.commands.command import (
     Choose,
@@ -20,6 +24,8 @@ from clio.commands.command import (
     GrantTrust,
     LoadWindow,
     LongWork,
+    MakeMeaning,
+    MakePrompt,
     NewSession,
     Prefill,
     ReviewPlan,
@@ -32,27 +38,303 @@ from clio.commands.command import (
     Table,
     Track,
     WaitFor,
+    is_command,
 )
 from clio.commands.git_commands import describe_branch
 from clio.commands.plan_commands import to_markdown
 from clio.commands.registry import COMMANDS, added, run_command
-from clio.commands.typed_line import MakeMeaning, MakePrompt, is_command
 from clio.config.schema import ApprovalMode
 from clio.config.trust import grant_all
-from clio.entrypoints.acp.approver import EditorDesk, Kind
-from clio.entrypoints.acp.listener import Listener, decoded, fenced
-from clio.entrypoints.acp.prompt import EditorShelf
-from clio.entrypoints.acp.updates import Outbox, Place, Said, Shown, Sides, Stand, UpdateMaker
+from clio.context.message_parts import Shelf, write_mention
+from clio.context.message_views import cut_text
+from clio.entrypoints.acp.updates import (
+    CURRENT_CALL,
+    Listener,
+    Outbox,
+    Place,
+    Said,
+    Shown,
+    Sides,
+    Stand,
+    UpdateMaker,
+    decoded,
+    fenced,
+)
 from clio.entrypoints.export_file import export
 from clio.entrypoints.long_work import work_of
-from clio.errors import ClioError
+from clio.errors import ClioError, ToolFailed, UsageError
 from clio.export.document import Call, call_title
 from clio.ids import new_id
-from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, Usage, UserMessage
+from clio.images import MAX_IMAGE_BYTES
+from clio.messages import AssistantMessage, Fragment, Message, ToolCall, ToolMessage, Usage, UserMessage
+from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
+from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.state import first_words
 from clio.text.formatting import MICROS
-from clio.ui.safe_text import clean, clean_line
+from clio.text.lazy_regex import LazyRegex
+from clio.ui.safe_text import clean, clean_line, spell_out, spell_out_line
 from clio.ui.tables import bar_rows
+
+if TYPE_CHECKING:
+    from acp.schema import (
+        AudioContentBlock,
+        EmbeddedResourceContentBlock,
+        ImageContentBlock,
+        PermissionOption,
+        RequestPermissionResponse,
+        ResourceContentBlock,
+        TextContentBlock,
+        ToolCallUpdate,
+    )
+
+
+Block: TypeAlias = (
+    "TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock"
+)
+MAX_ATTACHED_CHARS = 48_000
+_ATTACHED_TOKENS = 24_000
+_LINES = LazyRegex(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+
+
+class EditorShelf(Shelf):
+    """A shelf that also holds texts the editor attached to a message."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._attached: list[Fragment] = []
+
+    def attach(self, name: str, text: str) -> None:
+        """Attach a text to the next message, truncated to MAX_ATTACHED_CHARS."""
+        shown = cut_text(text, MAX_ATTACHED_CHARS, "read the file for all of it")
+        self._attached.append(
+            Fragment(
+                name="attached",
+                text=shown,
+                source=name.replace('"', "'"),
+                reason="the user attached it",
+                cap_tokens=_ATTACHED_TOKENS,
+            )
+        )
+
+    def take_offered(self) -> list[Fragment]:
+        """Remove and return everything on the shelf, oldest first."""
+        taken, self._attached = self._attached, []
+        return [*super().take_offered(), *taken]
+
+
+def read_blocks(blocks: "list[Block]", shelf: EditorShelf) -> str:
+    """The text of a prompt; images and attachments go on the shelf, and the text names them.
+
+    Raises UsageError for an empty prompt, and for audio and other binary data.
+    """
+    words = ""
+    for block in blocks:
+        piece = _words(block, shelf)
+        glued = words and not words[-1].isspace() and piece[:1] and not piece[0].isspace()
+        words += (" " if glued and block.type != "text" else "") + piece
+    if not words.strip():
+        raise UsageError("the prompt is empty; write what is to be done")
+    return words.strip()
+
+
+def _words(block: "Block", shelf: EditorShelf) -> str:
+    if block.type == "text":
+        return block.text
+    if block.type == "image":
+        return _picture(block.data, shelf)
+    if block.type == "audio":
+        raise UsageError("clio takes no sound; send text, files or pictures")
+    if block.type == "resource_link":
+        return named(block.uri, block.title or block.name)
+    resource = block.resource
+    text = getattr(resource, "text", None)
+    if isinstance(text, str):
+        shelf.attach(_called(resource.uri), text)
+        return _called(resource.uri)
+    if (resource.mime_type or "").startswith("image/"):
+        return _picture(str(getattr(resource, "blob", "")), shelf)
+    raise UsageError(f"{_called(resource.uri)!r} is neither text nor a picture; name the file instead")
+
+
+def named(uri: str, title: str) -> str:
+    """How the text names a link: a file as a mention, which clio then reads; anything else by its address."""
+    path, lines = _file(uri)
+    if path:
+        return write_mention(path) + lines
+    return f"{title} ({uri})" if title and title != uri else uri
+
+
+def _called(uri: str) -> str:
+    """The name under which a text is attached."""
+    path, lines = _file(uri)
+    return f"{Path(path).name}{lines}" if path else uri
+
+
+def _file(uri: str) -> tuple[str, str]:
+    """The path and the line range, as in a mention, of a file URI; empty strings for any other address."""
+    parts = urlsplit(uri)
+    if parts.scheme != "file" or parts.netloc not in ("", "localhost"):
+        return "", ""
+    found = _LINES.fullmatch(unquote(parts.fragment))
+    last = found[2] if found else None
+    lines = f":{found[1]}{f'-{last}' if last else ''}" if found else ""
+    return url2pathname(parts.path), lines
+
+
+def _picture(data: str, shelf: EditorShelf) -> str:
+    if len(data) > MAX_IMAGE_BYTES * 4 // 3 + 4:
+        raise UsageError(f"the picture is larger than {MAX_IMAGE_BYTES // 1_000_000} MB; send a smaller one")
+    try:
+        return f"@clipboard:{shelf.add_image(base64.b64decode(data, validate=True))}"
+    except ValueError:  # binascii.Error is one
+        raise UsageError("the picture is no base64 text; send it again") from None
+
+
+Ask = Callable[[str, "ToolCallUpdate", "list[PermissionOption]"], Awaitable["RequestPermissionResponse"]]
+"""Puts a permission request of a session to the editor; raises ConnectionError where it has gone."""
+Kind = Literal["allow_once", "allow_always", "reject_once"]
+
+
+class EditorDesk:
+    """Puts questions of one session to the user. session_id: set before the first question."""
+
+    def __init__(self, make: UpdateMaker, outbox: Outbox, ask: Ask) -> None:
+        self.make = make
+        self.session_id = ""
+        self._outbox = outbox
+        self._ask = ask
+
+    async def choose(
+        self,
+        title: str,
+        options: Sequence[tuple[str, str, Kind]],
+        *,
+        id: str = "",
+        kind: str = "other",
+        shown: Shown | None = None,
+        places: Sequence[Place] = (),
+    ) -> str:
+        """Ask, and return the id of the chosen option; "" where the question was closed without an answer.
+
+        Args:
+            title: the question.
+            options: id, label and kind of each option.
+            id: of the tool call the question is about; "" gives the question an entry of its own.
+            kind: of that call, such as "edit".
+            shown: what the call would do.
+            places: the files it is about.
+        """
+        own = not id
+        id = id or f"question_{new_id()}"
+        shown = shown or Shown()
+        if own:
+            self._put(self.make.call_started(id, "", title, status="pending"))
+        await self._outbox.flush()
+        question = self.make.question(id, title, kind, shown, places)
+        offered = [self.make.option(*option) for option in options]
+        answer = await self._ask(self.session_id, question, offered)
+        chosen = getattr(answer.outcome, "option_id", "")
+        chosen = chosen if any(chosen == known for known, _, _ in options) else ""
+        went_on = any(chosen == known and kind != "reject_once" for known, _, kind in options)
+        stand: Stand = ("completed" if went_on else "failed") if own else ("in_progress" if went_on else "pending")
+        self._put(self.make.call_news(id, status=stand))
+        return chosen
+
+    def _put(self, update: object) -> None:
+        self._outbox.put(self.session_id, update)
+
+
+class EditorApprover:
+    """Shows what a call would do, and asks. `redact` and `editor_path` are set before the first question."""
+
+    def __init__(self, desk: EditorDesk, editor_path: Callable[[Path], str]) -> None:
+        self.redact: Callable[[str], str] = str
+        self._desk = desk
+        self._editor_path = editor_path
+
+    async def ask(self, request: ApprovalRequest) -> Answer:
+        """Ask the user; a question closed without an answer counts as no."""
+        rule = request.verdict.rule
+        options: list[tuple[str, str, Kind]] = [("once", "Allow once", "allow_once")]
+        if rule is not None:
+            options.append(("always", f"Always allow: {spell_out_line(rule)}", "allow_always"))
+        options.append(("session", "Allow in this session", "allow_always"))
+        options.append(("no", "Reject", "reject_once"))
+        kind, shown, places = self._describe(request)
+        chosen = await self._desk.choose(
+            spell_out_line(self.redact(request.title)),
+            options,
+            id=CURRENT_CALL.get(),
+            kind=kind,
+            shown=shown,
+            places=places,
+        )
+        match chosen:
+            case "once" | "always" | "session":
+                return Answer(kind=chosen)
+            case "no":
+                return Answer(kind="no")
+            case _:
+                return Answer(kind="no", reason="the question was closed without an answer")
+
+    def _describe(self, request: ApprovalRequest) -> tuple[str, Shown, list[Place]]:
+        """The kind of the call, what it would do, and the files it is about."""
+        why = f"{spell_out_line(request.verdict.reason)} (risk: {request.verdict.risk})"
+        match request.action:
+            case ChangeFiles(changes=changes):
+                paths = [self._editor_path(change.path) for change in changes]
+                both = tuple((path, self._sides(change)) for path, change in zip(paths, changes, strict=True))
+                moved = [
+                    f"{path} becomes {self._editor_path(change.moved_to)}"
+                    for path, change in zip(paths, changes, strict=True)
+                    if change.moved_to is not None
+                ]
+                kinds = {"delete": "delete", "move": "move"}
+                kind = kinds.get(changes[0].kind, "edit") if len(changes) == 1 else "edit"
+                text = "\n\n".join([*moved, why])
+                return kind, Shown(text=text, changes=both), [Place(path) for path in paths]
+            case RunCommand(command=command, note=note):
+                why = f"{why}\n\n{note}" if note else why
+                return "execute", Shown(text=f"{fenced(spell_out(self.redact(command)))}\n\n{why}"), []
+            case FetchUrl(url=url):
+                return "fetch", Shown(text=f"{fenced(spell_out(self.redact(url)))}\n\n{why}"), []
+            case ReadFiles(paths=paths):
+                names = [self._editor_path(path) for path in paths]
+                return "read", Shown(text=f"{fenced(spell_out(chr(10).join(names)))}\n\n{why}"), []
+            case CallServer(arguments=arguments):
+                return "other", Shown(text=f"{fenced(spell_out(self.redact(arguments)))}\n\n{why}"), []
+            case _:
+                return "other", Shown(text=why), []
+
+    def _sides(self, change: FileChange) -> Sides:
+        old = self.redact(change.before) if change.before is not None else None
+        return Sides(old=old, new=self.redact(change.after or ""), line=1)
+
+
+class EditorAsker:
+    """Puts the model's question to the user. Editors offer buttons but no text field, so it needs options."""
+
+    def __init__(self, desk: EditorDesk) -> None:
+        self._desk = desk
+
+    async def ask(self, question: str, options: tuple[str, ...]) -> str:
+        """Ask, and return the chosen option; "" where none was chosen.
+
+        Raises ToolFailed for a question without options.
+        """
+        if not options:
+            raise ToolFailed(
+                "this editor can only show answers to choose from; call again with options, or ask in your answer and "
+                "end the turn"
+            )
+        rows: list[tuple[str, str, Kind]] = [
+            (str(number), clean_line(option), "allow_once") for number, option in enumerate(options)
+        ]
+        chosen = await self._desk.choose(
+            clean_line(question), [*rows, ("none", "No answer", "reject_once")], id=CURRENT_CALL.get()
+        )
+        return options[int(chosen)] if chosen.isdecimal() else ""
+
 
 _TERMINAL_ONLY = frozenset("clear commit exit theme".split())
 _BAR_WIDTH = 60

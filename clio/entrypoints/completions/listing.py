@@ -84,8 +84,8 @@ def _models(project: Path, home: Path) -> Rows:
 
 def _configured_models(project: Path, home: Path) -> list[str]:
     """The names below `models:` in the configuration files that can be read."""
-    from clio.config.fields import read_settings
     from clio.config.paths import home_config, project_config
+    from clio.config.schema import read_settings
     from clio.errors import ClioError
 
     found: list[str] = []
@@ -115,15 +115,14 @@ def _entries(project: Path, home: Path) -> Rows:
 
 def _servers(project: Path, home: Path) -> Rows:
     """MCP servers by name, also those that wait for trust."""
-    from clio.config.mcp_files import read_servers
+    from clio.config.extension_files import read_servers
 
     return [(server.name, server.where) for server in read_servers(home, project, lambda _: True).servers]
 
 
 def _skills(project: Path, home: Path) -> Rows:
     """Skills by the names of their folders; their files are not read."""
-    from clio.skills.folders import skill_places
-    from clio.skills.skill import FILE_NAME
+    from clio.skills.skills import FILE_NAME, skill_places
 
     folders = [place.folder for place in skill_places(project, home, user_home(os.environ))]
     found = (path.name for folder in folders if folder.is_dir() for path in folder.iterdir()

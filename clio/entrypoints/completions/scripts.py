@@ -12,14 +12,14 @@ from clio.commands.session_commands import SESSIONS
 from clio.config.command_line import COMMANDS, FLAGS, INPUTS, OUTPUTS, SUBCOMMANDS, Flag
 from clio.config.command_line import SUBCOMMAND_FLAGS as DOOR_SWITCHES
 from clio.config.command_line import VALUED_FLAGS as DOOR_VALUED
-from clio.config.fields import CONFIG_FIELDS
+from clio.config.schema import CONFIG_FIELDS
 from clio.memory.records import KINDS
 from clio.memory.typed.record import TYPES
 from clio.memory.unified.hits import FUSIONS, LAYERS
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
-from clio.text.decay import BANDS
 from clio.text.lazy_regex import LazyRegex
+from clio.text.scoring import BANDS
 
 LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
 """Kinds whose candidates change, so that the shell asks clio for them."""

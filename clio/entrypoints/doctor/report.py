@@ -16,7 +16,8 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
-from clio.entrypoints.doctor import data_checks, machine_checks, model
+from clio.entrypoints.doctor import checks, model
+from clio.entrypoints.doctor import checks as data_checks
 from clio.entrypoints.doctor import finding as check_limits
 from clio.entrypoints.doctor.finding import Finding, Ground, Look, Named, fix, run_all
 from clio.errors import ConfigError, UsageError
@@ -24,11 +25,11 @@ from clio.ui.safe_text import clean_line, inert_json
 
 _NARROWEST = 20
 FIRST = (
-    Named(about="clio", check=machine_checks.check_python),
-    Named(about="packages", check=machine_checks.check_packages),
-    Named(about="commands", check=machine_checks.check_grammar),
-    Named(about="clock", check=machine_checks.check_clock),
-    Named(about="terminal", check=machine_checks.check_terminal),
+    Named(about="clio", check=checks.check_python),
+    Named(about="packages", check=checks.check_packages),
+    Named(about="commands", check=checks.check_grammar),
+    Named(about="clock", check=checks.check_clock),
+    Named(about="terminal", check=checks.check_terminal),
 )
 CONFIGURED = (
     Named(about="configuration", check=data_checks.check_files),
@@ -38,17 +39,17 @@ CONFIGURED = (
 )
 """Checks that need a configuration which could be read."""
 REST = (
-    Named(about="git", check=machine_checks.check_git),
-    Named(about="ripgrep", check=machine_checks.check_ripgrep),
-    Named(about="checks", check=machine_checks.check_edit_checks),
-    Named(about="sandbox", check=machine_checks.check_sandbox),
-    Named(about="confinement", check=machine_checks.check_confinement),
+    Named(about="git", check=checks.check_git),
+    Named(about="ripgrep", check=checks.check_ripgrep),
+    Named(about="checks", check=checks.check_edit_checks),
+    Named(about="sandbox", check=checks.check_sandbox),
+    Named(about="confinement", check=checks.check_confinement),
     Named(about="encodings", check=data_checks.check_encodings),
-    Named(about="home", check=machine_checks.check_home),
-    Named(about="project", check=machine_checks.check_project),
-    Named(about="keys", check=machine_checks.check_secrets),
-    Named(about="disk", check=machine_checks.check_disk),
-    Named(about="space", check=machine_checks.check_space),
+    Named(about="home", check=checks.check_home),
+    Named(about="project", check=checks.check_project),
+    Named(about="keys", check=checks.check_secrets),
+    Named(about="disk", check=checks.check_disk),
+    Named(about="space", check=checks.check_space),
     Named(about="memory", check=data_checks.check_memory),
     Named(about="team memory", check=data_checks.check_team),
     Named(about="sessions", check=data_checks.check_sessions),

@@ -1,11 +1,13 @@
-"""Slash commands in the shell: run, shown, and carried out, commits and pull requests among them."""
+"""Slash commands in the interactive shell: run, displayed, and carried out; among them commits."""
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar, assert_never
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, assert_never
 
+from clio.agent.model_request import SideQuestion
+from clio.app import App
 from clio.commands.command import (
     Choose,
     ClearScreen,
@@ -18,6 +20,8 @@ from clio.commands.command import (
     GrantTrust,
     LoadWindow,
     LongWork,
+    MakeMeaning,
+    MakePrompt,
     NewSession,
     Prefill,
     Quit,
@@ -30,28 +34,290 @@ from clio.commands.command import (
     SwitchSession,
     WaitFor,
 )
-from clio.commands.git_commands import describe_branch
+from clio.commands.git_commands import build_commit_prompt, describe_branch, find_task_lines
 from clio.commands.registry import run_command
-from clio.commands.typed_line import MakeMeaning, MakePrompt
+from clio.commands.undo_commands import session_turns
+from clio.config.trust import Trust
 from clio.context.workspace_state import files_may_have_changed
-from clio.entrypoints.committing import Committing
 from clio.entrypoints.export_file import export
 from clio.entrypoints.long_work import until_key, work_of
 from clio.entrypoints.repl.parts import Behind, Parts
 from clio.entrypoints.repl.start import recap
 from clio.entrypoints.repl.theme import Colours
 from clio.entrypoints.repl.turn import review_plan, review_proposed
-from clio.errors import ClioError
+from clio.errors import ClioError, ProviderError, UserError
+from clio.git import commits
+from clio.git.commits import (
+    CommitResult,
+    Difference,
+    check_trailer,
+    compose_message,
+    diff_staged,
+    diff_unstaged,
+    extract_message,
+    find_leaks,
+    format_count,
+    format_stat,
+    is_conventional,
+)
+from clio.git.repository import (
+    Changed,
+    RepositoryState,
+    check_identity,
+    find_root,
+    list_untrusted_programs,
+    read_state,
+    run_git,
+)
+from clio.prompt_files import load_prompt
+from clio.providers.base import OFFLINE
 from clio.storage.locks import cause
-from clio.ui.keyboard_watch import KeyWatch
+from clio.ui.approval_dialog import CommitAnswer, CommitReviewer, FileRow, Proposed
+from clio.ui.keyboard import KeyWatch
 from clio.ui.line_keys import copy_sequence
-from clio.ui.reviews import CommitReviewer
 from clio.ui.terminal_handoff import edit_text
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
     from clio.ui.plain_line import PlainLine
     from clio.ui.prompt_line import PromptLine
+
+
+_ANSWER_TOKENS = 800
+
+Wait = Callable[[str, Awaitable[Any]], Awaitable[Any]]
+"""Awaits work, announced by a label; returns None where the user stops it."""
+
+
+class Reviewer(Protocol):
+    """Asks the user about a commit; see `CommitReviewer`."""
+
+    async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None: ...
+    async def accept_leaks(self, lines: Sequence[str]) -> bool: ...
+    async def accept_programs(self, lines: Sequence[str]) -> bool: ...
+    async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer: ...
+    def tell(self, words: str, *, bad: bool = False) -> None: ...
+    def output(self, text: str) -> None: ...
+
+
+class Committing:
+    """One /commit. wait: awaits work that the user can stop."""
+
+    def __init__(self, app: App, reviewer: Reviewer, wait: Wait) -> None:
+        self._app = app
+        self._reviewer = reviewer
+        self._wait = wait
+
+    async def run(self, words: str) -> None:
+        """Run the dialog and commit. words: what the message is to say. Raises ClioError, OSError."""
+        if not await self._may_run_programs():
+            self._reviewer.tell("nothing was committed")
+            return
+        state = await asyncio.to_thread(self._look)
+        files = await self._files(state)
+        if files is None:
+            self._reviewer.tell("nothing was committed")
+            return
+        difference = await asyncio.to_thread(_difference, state, files)
+        clean = self._clean(difference.text)
+        found = find_leaks(difference.text, self._app.redactor.spans)
+        lines = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
+        if lines and not await self._reviewer.accept_leaks(lines):
+            self._reviewer.tell("nothing was committed; take the secret out, and /commit again")
+            return
+        await self._propose(state, files, difference, clean, words)
+
+    async def _propose(
+        self, state: RepositoryState, files: Sequence[Changed], difference: Difference, clean: str, words: str
+    ) -> None:
+        """Propose messages until the user accepts or declines, and commit."""
+        message = await asyncio.to_thread(self._begun, state) if not words else ""
+        message = message or await self._message(state, difference, words)
+        while message:
+            answer = await self._reviewer.decide(self._proposed(state, files, difference, message), lambda: clean)
+            match answer.kind:
+                case "no":
+                    await asyncio.to_thread(commits.delete_saved_message, state.root)
+                    self._reviewer.tell("nothing was committed")
+                    return
+                case "edit":
+                    message = await self._edited(message)
+                case "again":
+                    message = await self._message(state, difference, answer.words, before=message) or message
+                case "go":
+                    await self._commit(state, files, message)
+                    return
+        self._reviewer.tell("nothing was committed: there is no message")
+
+    async def _may_run_programs(self) -> bool:
+        """Whether git may start programs that this repository's own configuration names; a yes is stored as trust."""
+        loaded = self._app.loaded
+        await self._undo_what_jobs_did()
+        root = await asyncio.to_thread(find_root, self._app.project)
+        waiting = await asyncio.to_thread(list_untrusted_programs, root, Trust(loaded.home), loaded.owner)
+        if not waiting:
+            return True
+        if not await self._reviewer.accept_programs([f"{one.key}: {one.value}" for one in waiting]):
+            return False
+        if not self._app.config.incognito:
+            await asyncio.to_thread(Trust(loaded.home).add_all, loaded.owner, waiting)
+        return True
+
+    async def _undo_what_jobs_did(self) -> None:
+        for sentence in await asyncio.to_thread(self._app.sandbox.trouble):
+            self._reviewer.tell(sentence, bad=True)
+
+    def _look(self) -> RepositoryState:
+        """Read the state of the working tree. Raises UserError where it cannot be committed."""
+        check_trailer(self._app.config.attribution)
+        state = read_state(self._app.project, filters=True)
+        if state.conflicts:
+            names = ", ".join(file.path for file in state.conflicts[:10])
+            raise UserError(
+                f"the {state.doing or 'merge'} left conflicts in {names}; "
+                "settle them, `git add` the files, and /commit again"
+            )
+        check_identity(state.root)
+        return state
+
+    async def _files(self, state: RepositoryState) -> Sequence[Changed] | None:
+        """The files to commit as they are; an empty sequence commits what is staged. None: the user declined."""
+        if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
+            if rest := len(state.open):
+                self._reviewer.tell(
+                    f"what is staged goes in; {rest} file{'s' * (rest != 1)} with changes that are not stay"
+                )
+            return ()
+        own = await asyncio.to_thread(self._own, state)
+        tracked = state.tracked
+        if not own and not tracked:
+            raise UserError(_nothing(state))
+        if own and tracked and {file.path for file in own} != {file.path for file in tracked}:
+            chosen = await self._reviewer.which([file.path for file in own], [file.path for file in tracked])
+            return None if chosen is None else own if chosen == "own" else tracked
+        return own or tracked
+
+    def _own(self, state: RepositoryState) -> list[Changed]:
+        """The unstaged changes in files that turns of this session changed."""
+        try:
+            turns = session_turns(self._app)
+        except (ClioError, OSError):
+            return []
+        paths = {
+            f"{state.prefix}{change.path}"
+            for turn in turns
+            if turn.files is not None and not turn.back
+            for change in turn.files.changes
+        }
+        return [file for file in state.open if file.path in paths]
+
+    def _begun(self, state: RepositoryState) -> str:
+        """An existing message: of the last attempt, or git's own for a merge; "" for none."""
+        if kept := commits.load_saved_message(state.root):
+            self._reviewer.tell("this is the message of the last try; r makes another")
+            return kept
+        return self._clean(commits.read_prepared_message(state))
+
+    async def _message(self, state: RepositoryState, difference: Difference, words: str, before: str = "") -> str:
+        """A message from the model; without a model, one made by rule."""
+        subjects = await asyncio.to_thread(commits.list_subjects, state.root)
+        by_rule = compose_message(
+            difference.counts,
+            new=all(count.removed == 0 for count in difference.counts) and "\nnew file mode" in difference.text,
+            conventional=is_conventional(subjects),
+        )
+        if self._app.provider.name == OFFLINE:
+            return words or by_rule
+        prompt = build_commit_prompt(
+            difference,
+            task=find_task_lines(self._app.session.messages[self._app.session.own_from :]),
+            subjects=subjects,
+            words=words,
+            template=await asyncio.to_thread(commits.read_template, state.root),
+            before=before,
+            clean=self._clean,
+        )
+        side = SideQuestion(
+            lambda: self._app.light_provider,
+            asyncio.get_running_loop(),
+            self._app.spending,
+            self._app.efforts.effort_of,
+            tell=self._reviewer.tell,
+        )
+        question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_ANSWER_TOKENS)
+        try:
+            answer = await self._wait("writing the message", question)
+        except ProviderError as error:
+            self._reviewer.tell(f"a message by rule: {error}", bad=True)
+            return words or by_rule
+        if answer is None:
+            self._reviewer.tell("stopped; this message is made by rule")
+        return self._clean(extract_message(answer or "")) or words or by_rule
+
+    def _proposed(
+        self, state: RepositoryState, files: Sequence[Changed], difference: Difference, message: str
+    ) -> Proposed:
+        letters = {file.path: file.worked if files else file.staged for file in state.files}
+        place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
+        doing = f", {state.doing} under way" if state.doing else ""
+        first = ", the first commit" if state.unborn else ""
+        outside = sum(not file.path.startswith(state.prefix) for file in state.files if file.staged and not files)
+        beyond = f" · {outside} of them outside of {state.prefix}" if outside and state.prefix else ""
+        return Proposed(
+            message=message,
+            files=tuple(
+                FileRow(letters.get(one.path) or "M", one.path, format_count(one)) for one in difference.counts
+            ),
+            stat=format_stat(difference.counts) + beyond,
+            where=f"{place}{doing}{first}",
+            trailer=self._app.config.attribution or "",
+        )
+
+    async def _edited(self, message: str) -> str:
+        try:
+            edited = await asyncio.to_thread(edit_text, f"{message}\n", ".txt")
+        except UserError as error:
+            self._reviewer.tell(str(error), bad=True)
+            return message
+        return message if edited is None else edited.strip()
+
+    async def _commit(self, state: RepositoryState, files: Sequence[Changed], message: str) -> None:
+        await self._undo_what_jobs_did()  # a job may have made a hook while the user read the message
+        work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
+        signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
+        # git may ask for a passphrase at this terminal: then clio must not read its keys.
+        made: CommitResult | None = await work if signs else await self._wait("committing", work)
+        if made is None:
+            self._reviewer.tell("stopped before there was a commit; the message is kept for the next /commit", bad=True)
+            return
+        if made.said and not made.hash:
+            self._reviewer.output(made.said)
+            self._reviewer.tell("git did not commit; the message is kept for the next /commit", bad=True)
+            return
+        self._reviewer.tell(f"committed {made.hash} {made.subject}")
+
+    def _clean(self, text: str) -> str:
+        return self._app.redactor.redact(text).text
+
+
+def _difference(state: RepositoryState, files: Sequence[Changed]) -> Difference:
+    return diff_unstaged(state, files) if files else diff_staged(state)
+
+
+def _nothing(state: RepositoryState) -> str:
+    new = [file.path for file in state.open if not file.tracked]
+    inside = [file.path for file in state.files if file.inside]
+    if new:
+        names = ", ".join(new[:5]) + (f" and {len(new) - 5} more" if len(new) > 5 else "")
+        return f"nothing git knows has changed; new are {names}: `git add` what is to go in, and /commit again"
+    if inside:
+        return f"only what lies in the submodule {inside[0]} has changed; commit there first"
+    elsewhere = f"; what has changed lies outside of {state.prefix}" if state.files and state.prefix else ""
+    return (
+        f"there is nothing to commit: the working tree is clean{elsewhere}"
+        if not elsewhere
+        else (f"there is nothing to commit in this project{elsewhere}: `git add` it, and /commit again")
+    )
 
 
 _T = TypeVar("_T")

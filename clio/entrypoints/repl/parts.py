@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio.agent.events import Emit, Event
+from clio.agent.user_interface import Emit, Event
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
@@ -26,18 +26,17 @@ from clio.ui.theme import Terminal, detect_terminal
 if TYPE_CHECKING:
     from clio.app import App
     from clio.context.message_parts import Shelf
+    from clio.ui.approval_dialog import PlanReviewer
     from clio.ui.footer import SessionFacts
     from clio.ui.history import LineHistory
-    from clio.ui.keyboard_watch import KeyWatch
+    from clio.ui.keyboard import Held, KeyWatch
     from clio.ui.pipe_screen import PipeScreen
     from clio.ui.plain_line import PlainLine
     from clio.ui.prompt_io import Desk
     from clio.ui.prompt_line import PromptLine
     from clio.ui.reader.screen import ReaderScreen
-    from clio.ui.reviews import PlanReviewer
     from clio.ui.screen import Screen
     from clio.ui.terminal_handoff import Suspended
-    from clio.ui.typing import Held
 
 
 _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
@@ -155,8 +154,7 @@ def make_parts(
     from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
     from clio.security.actions import Workspace
-    from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
-    from clio.ui.reviews import PlanReviewer
+    from clio.ui.approval_dialog import PlanReviewer, TerminalApprover, TerminalAsker
     from clio.ui.terminal_handoff import suspended_both
 
     def is_typing() -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clio.commands.typed_line import is_command
+from clio.commands.command import is_command
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import user_home
@@ -28,10 +28,9 @@ from clio.entrypoints.repl.parts import (
     this_terminal,
     warm_up,
 )
-from clio.entrypoints.repl.start import ask_at_start, settle_trust, welcome
+from clio.entrypoints.repl.start import Resuming, ask_at_start, settle_trust, welcome
 from clio.entrypoints.repl.theme import Colours
 from clio.entrypoints.repl.turn import Turns, cycling, look, review_proposed
-from clio.entrypoints.resuming import Resuming
 from clio.errors import ClioError
 from clio.messages import AssistantMessage
 from clio.ui.footer import SessionFacts
@@ -42,10 +41,10 @@ from clio.ui.terminal_handoff import is_lent
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clio.agent.lessons import Doubt
+    from clio.agent.runtime import Doubt
     from clio.app import App
-    from clio.commands.feedback_commands import QuickRating
-    from clio.commands.typed_line import MakeMeaning
+    from clio.commands.command import MakeMeaning
+    from clio.commands.style_commands import QuickRating
     from clio.entrypoints.repl.commands import Commands
     from clio.entrypoints.repl.user_programs import LastPager, TypedCommands
 
@@ -76,7 +75,7 @@ class LineSigns:
             await asyncio.sleep(_LOOK_S)
         if not model:
             return True
-        from clio.commands.model_commands import ask_server
+        from clio.commands.settings_commands import ask_server
 
         return await ask_server(app)  # arguments, and commands that are not built in
 
@@ -92,7 +91,7 @@ class LineSigns:
         app = self._app()
         if app is None or not text.startswith(("+", "-", "−")):
             return None
-        from clio.commands.feedback_commands import quick_rating
+        from clio.commands.style_commands import quick_rating
 
         messages = app.session.messages
         return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None

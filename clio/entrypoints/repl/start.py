@@ -1,4 +1,4 @@
-"""What comes before the conversation: trust in the folder, choosing a session, the first start."""
+"""What precedes the first prompt: trust in the folder, choosing or resuming a session, the first start."""
 
 import os
 import shutil
@@ -29,6 +29,7 @@ from clio.ui.safe_text import clean, visible
 from clio.ui.theme import Terminal
 
 if TYPE_CHECKING:
+    from clio.app import App
     from clio.commands.command import Table
     from clio.sessions.session import Session
     from clio.sessions.store import SessionStore
@@ -130,7 +131,7 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
 
 def ask_at_start(question: str) -> str:
     """Ask before the line editor runs. Text typed before the question is no answer: it goes to the prompt."""
-    from clio.ui.keyboard_watch import keep_early_lines
+    from clio.ui.keyboard import keep_early_lines
 
     first_paint.restore_terminal()
     keep_early_lines()
@@ -244,3 +245,67 @@ def _cut(text: str, mark: str) -> Iterator[str]:
         yield (mark if number == 0 else "  ") + line
     if len(lines) > _TAIL_LINES:
         yield f"  … {len(lines) - _TAIL_LINES} more lines"
+
+
+class Resuming:
+    """Opens the session to resume, and shows it before the app is imported, until the app takes it over."""
+
+    def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
+        self._loaded = loaded
+        self._terminal = terminal
+        self._session: Session | None = None
+
+    def choose(self, options: Options) -> str | None:
+        """The id of the session to continue; None for a new one. May ask the user; raises as `choose_session`."""
+        if not options.continue_latest and options.resume is None:
+            return None
+        from clio.sessions.store import open_store
+
+        first_paint.erase_prompt()
+        return choose_session(options, open_store(self._loaded), ask_at_start, self._terminal)
+
+    def show(self, session_id: str | None) -> bool:
+        """Open the session and print how it ended; return whether the prompt may appear before the app is loaded.
+
+        False where the terminal does not allow it, or where a warning or a question comes first that needs the app.
+        Raises what `SessionStore.open` raises.
+        """
+        if session_id is None and self._terminal.live:
+            return True
+        first_paint.erase_prompt()
+        if session_id is None:
+            return False
+        from clio.sessions.store import open_store
+
+        session = open_store(self._loaded).open(session_id, persist=not self._loaded.config.incognito)
+        self._session = session
+        if not self._terminal.live or session.warnings or session.planned:
+            return False
+        _note("\n".join(recap(session)), self._terminal)
+        return True
+
+    def hand_over(self, app: "App") -> None:
+        """Give the opened session, if any, to the app."""
+        if self._session is not None:
+            app.go_on(self._session)
+            self._session = None
+
+    def close(self) -> None:
+        """Close a session that no app has taken over."""
+        if self._session is not None:
+            self._session.close()
+            self._session = None
+
+
+def _note(text: str, terminal: Terminal) -> None:
+    """Print as `Screen.note` does; importing the whole screen takes six times as long."""
+    from rich.text import Text
+
+    from clio.ui.painter import Painter, Part
+    from clio.ui.pipe_screen import TerminalOutput
+    from clio.ui.safe_text import clean
+
+    theme = terminal.theme
+    painter = Painter(theme, terminal_size)
+    lines = [painter.lines(Part(body=Text(line, theme.faint))) for line in clean(text).split("\n")]
+    TerminalOutput(sys.stdout).write("".join(lines))

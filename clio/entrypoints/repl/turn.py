@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, structs
 
-from clio.agent.events import Emit, Event, Steered, StepFinished, TurnFinished
-from clio.agent.interrupts import Mailbox, StopOnce
-from clio.commands.typed_line import is_command
+from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinished, StopOnce, TurnFinished
+from clio.commands.command import is_command
 from clio.entrypoints.repl.parts import Parts, terminal_size
 from clio.errors import ClioError, UserError
+from clio.ui.keyboard import TypedLine, Typing, Waiting
 from clio.ui.line_rules import Pastes
 from clio.ui.terminal_handoff import edit_text
-from clio.ui.typing import TypedLine, Typing, Waiting
 
 if TYPE_CHECKING:
-    from clio.commands.typed_line import MakeMeaning
+    from clio.commands.command import MakeMeaning
     from clio.ui.completer import Chips
-    from clio.ui.keyboard_watch import KeyWatch
+    from clio.ui.keyboard import KeyWatch
 
 
 Kind = Literal["steer", "look", "turn"]
@@ -273,8 +272,7 @@ class Turns:
 
     async def _watched(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
         from clio.ui.completer import Chips
-        from clio.ui.keyboard_watch import KeyWatch
-        from clio.ui.typing import TypedKeys
+        from clio.ui.keyboard import KeyWatch, TypedKeys
 
         ahead = self.ahead
         self._chips = self._chips or Chips(parts.app.project)

@@ -44,7 +44,7 @@ class TypedCommands:
 
     async def run(self, parts: Parts, line: ShellLine) -> str:
         """Run the command, print its output as it comes, and return the text typed meanwhile."""
-        from clio.ui.keyboard_watch import KeyWatch
+        from clio.ui.keyboard import KeyWatch
 
         shown = _Shown(parts)
         self._task = task = asyncio.create_task(_run(parts, line.command, shown))

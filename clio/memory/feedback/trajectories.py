@@ -14,9 +14,9 @@ from msgspec import Struct
 from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
 from clio.storage.locks import FileLock
-from clio.text.decay import DAY_S
 from clio.text.json_data import decode_json
 from clio.text.rating_phrases import Category
+from clio.text.scoring import DAY_S
 
 Source = Literal["you", "undo", "words", "tests", "revert"]
 """Who said how an answer was: the person, or a sign of it: an undo, the next words, a green test, a revert."""

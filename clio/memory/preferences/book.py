@@ -18,7 +18,7 @@ from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.records import Provenance
 from clio.memory.typed.record import Action, MemoryRecord, Remembered, check_content, cleaned_tags, short
 from clio.memory.typed.store import TypedStore
-from clio.text.decay import (
+from clio.text.scoring import (
     DAY_S,
     DEFAULT_FLOOR,
     DEFAULT_HALF_LIFE_DAYS,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from clio.fragments import Fragment
 from clio.memory.inert import one_line, quotation, shortened
 from clio.memory.preferences.book import Weighed
 from clio.memory.typed.record import MemoryRecord
-from clio.text.decay import HARD_LIMIT
+from clio.messages import Fragment
+from clio.text.scoring import HARD_LIMIT
 
 LIMITS_CAP_TOKENS = 1_500
 TASTES_CAP_TOKENS = 400

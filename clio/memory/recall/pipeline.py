@@ -11,7 +11,7 @@ from operator import attrgetter
 from msgspec import Struct, structs
 
 from clio.memory.recall.words import Query
-from clio.text.porter import porter
+from clio.text.vocabulary import porter
 
 K1, B = 0.9, 0.3
 Exchange = tuple[int, int]

@@ -5,7 +5,7 @@ from msgspec import structs
 from clio.memory.recall.docs import SessionDoc
 from clio.memory.recall.stamps import SessionStamp, words_only
 from clio.memory.recall.transcripts import Outputs, shown_whole, title_of, turns_of
-from clio.sessions import journal
+from clio.sessions import session_format
 from clio.sessions.blobs import readers
 from clio.sessions.loading import load
 from clio.sessions.state import SessionFiles, SessionState
@@ -52,7 +52,7 @@ def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> Sessio
     data = data[offset - before :]
     state = SessionState(id=files.id)
     lines = split_lines(data).lines
-    if journal.replay(lines, state).damaged or any(line.startswith(_RENAMED) for line in lines):
+    if session_format.replay(lines, state).damaged or any(line.startswith(_RENAMED) for line in lines):
         return None
     return SessionDoc(
         id=files.id,

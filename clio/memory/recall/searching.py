@@ -33,7 +33,7 @@ from clio.memory.recall.pipeline import (
 )
 from clio.memory.recall.snippet import snippet
 from clio.memory.recall.words import Query, Term, stems
-from clio.text.porter import porter
+from clio.text.vocabulary import porter
 
 WEIGHED = 80
 """How many passages are weighed word for word; the others keep what FTS5 gave them."""

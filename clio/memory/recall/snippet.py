@@ -2,7 +2,7 @@
 
 from clio.memory.recall.words import Query, folded_words
 from clio.text.lazy_regex import LazyRegex
-from clio.text.porter import porter
+from clio.text.vocabulary import porter
 
 SNIPPET_CHARS = 300
 _WORD = LazyRegex(r"\w+")

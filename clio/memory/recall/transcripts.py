@@ -15,10 +15,9 @@ from clio.memory.recall.call_lines import SILENT, call_line
 from clio.memory.recall.docs import TurnDoc
 from clio.messages import AssistantMessage, Commit, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.blobs import HANDLE
-from clio.sessions.side_effects import commits_in, deeds_of
+from clio.sessions.side_effects import commits_in, deeds_of, runs_commit
 from clio.sessions.state import SessionState, first_words
 from clio.storage.files import open_regular
-from clio.text.commit_lines import runs_commit
 
 MEMORY_TOOL = "memory_operations"
 OUTPUT_END_BYTES = 65_536

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from clio.memory.recall.word_forms import other_forms
 from clio.text.lazy_regex import LazyRegex
-from clio.text.porter import porter
-from clio.text.vocabulary import STOP_WORDS
+from clio.text.vocabulary import STOP_WORDS, porter
 
 MAX_QUERY_CHARS = 2_000
 MAX_TERMS = 24

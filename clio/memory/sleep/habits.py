@@ -16,7 +16,7 @@ from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.habit_lines import Counted, counted, role_of
 from clio.memory.sleep.outcomes import outcome_of
 from clio.sessions.state import derived_id
-from clio.text.decay import DAY_S
+from clio.text.scoring import DAY_S
 
 MAX_HABITS = 600
 """Commands and orders that are counted at once; those seen on the fewest occasions, then the oldest, give way."""

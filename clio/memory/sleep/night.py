@@ -29,8 +29,8 @@ from clio.memory.sleep.tidy import Tidied, tidy
 from clio.sessions.store import SessionStore
 from clio.storage.locks import cause, next_step
 from clio.text.consolidate import BATCH, sample_replay
-from clio.text.decay import DAY_S
 from clio.text.listeners import Tell, to_nobody
+from clio.text.scoring import DAY_S
 
 ROUND = 50 * BATCH
 """About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them

@@ -15,8 +15,8 @@ from clio.sessions.listing import file_names, list_sessions, session_ids
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
 from clio.text.consolidate import replay_priority
-from clio.text.decay import DAY_S
 from clio.text.json_data import decode_json
+from clio.text.scoring import DAY_S
 
 _SEEING = frozenset(("store", "retrieve"))
 

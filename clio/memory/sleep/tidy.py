@@ -15,7 +15,7 @@ from clio.memory.typed.store import Compacted, TypedStore
 from clio.storage.documents import Document, Format, load, save
 from clio.storage.locks import FileLock
 from clio.text.consolidate import variant_expires
-from clio.text.decay import DAY_S, confidence_after
+from clio.text.scoring import DAY_S, confidence_after
 
 EVERY_S = 20 * 3_600.0
 """What nobody changed is looked through for what has faded once a day."""

@@ -20,7 +20,7 @@ from clio.text.bandit import (
     confidence_rate,
     vector_after,
 )
-from clio.text.decay import DAY_S
+from clio.text.scoring import DAY_S
 
 FIRST_CONFIDENCE = 0.5
 HALF_LIFE_DAYS = 180.0

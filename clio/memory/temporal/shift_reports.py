@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.memory.temporal.shifts import WITHIN_DAYS, history_of, preference_shifts, style_shifts
 from clio.memory.typed.store import TypedStore
 from clio.storage.documents import Format, update
-from clio.text.decay import DAY_S
+from clio.text.scoring import DAY_S
 
 FILE = "shifts.json"
 _SNAPSHOT_DAYS = 7.0

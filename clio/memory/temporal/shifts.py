@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from clio.memory.typed.versions import Version
-from clio.text.decay import DAY_S, MAX_SCORE, shifts
+from clio.text.scoring import DAY_S, MAX_SCORE, shifts
 
 WITHIN_DAYS = 30.0
 

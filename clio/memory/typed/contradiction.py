@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from clio.memory.ltm.merge import TRUST
 from clio.memory.typed.record import MemoryRecord, default_confidence
 from clio.text.consolidate import Reconsolidated, reconsolidate
-from clio.text.decay import DAY_S, confidence_after
+from clio.text.scoring import DAY_S, confidence_after
 
 
 def weigh(new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float) -> Reconsolidated:

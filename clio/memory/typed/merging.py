@@ -8,7 +8,7 @@ from clio.memory.typed.former import Former, former_of
 from clio.memory.typed.judge import Verdict, announces_change, judge, subject_words
 from clio.memory.typed.record import Action, MemoryRecord, Remembered, begun_anew
 from clio.memory.typed.shelf import Shelf
-from clio.text.decay import smoothed
+from clio.text.scoring import smoothed
 from clio.text.similarity import jaccard, tokens_of
 
 _PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}

@@ -4,7 +4,7 @@ from msgspec import Struct
 
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
-from clio.text.ranking import is_relevant, load_score, recall_score, recency_of
+from clio.text.scoring import is_relevant, load_score, recall_score, recency_of
 from clio.text.vocabulary import terms
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.memory.records import AssertedBy, Provenance
-from clio.text.decay import DAY_S, HARD_LIMIT, check_score, confidence_after, effective_importance, is_faded
+from clio.text.scoring import DAY_S, HARD_LIMIT, check_score, confidence_after, effective_importance, is_faded
 
 MemoryType = Literal["fact", "preference", "event", "note"]
 TYPES: tuple[MemoryType, ...] = get_args(MemoryType)

@@ -46,7 +46,7 @@ class Found(Struct, frozen=True, kw_only=True):
     kind: what it is called within its source, such as "fact", "solution", "user". id: what opens it; of a passage that
     is its message. where: of a passage its own place, of a memory the message it was made from. keywords: other names
     it goes by. strength: 0.0 to 1.0, what it is worth after all fading. distance: of its vector from the query's, as
-    `clio.text.ranking` has it. title_share: 0.0 to 1.0, how much of the query its session's title has.
+    `clio.text.scoring` has it. title_share: 0.0 to 1.0, how much of the query its session's title has.
     here: it left the window of the session that asks. label: what must be said with it.
     """
 

@@ -11,7 +11,7 @@ from clio.memory.typed.ranked import Ranked, rank
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.shelf import Shelf
 from clio.memory.unified.hits import Found, LearnedStyles, Place, StyleHit
-from clio.text.decay import DAY_S, HARD_LIMIT, confidence_after
+from clio.text.scoring import DAY_S, HARD_LIMIT, confidence_after
 from clio.text.vocabulary import asked
 
 MOST = 60

@@ -17,8 +17,8 @@ from clio.memory.unified.weighing import (
     strength_weight,
     tier_of,
 )
-from clio.text.decay import DAY_S
 from clio.text.formatting import format_stored_time
+from clio.text.scoring import DAY_S
 
 LEAST_OF_BEST = 0.4
 """Of the relevance of the best: where something answers, what only shares a word with the query stays out."""

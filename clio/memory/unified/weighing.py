@@ -6,8 +6,7 @@ Source: the adaptive-memory document for the tiers and the reciprocal ranks.
 from collections.abc import Mapping, Sequence
 
 from clio.memory.unified.hits import Found, Layer, Source
-from clio.text.decay import DAY_S
-from clio.text.ranking import RRF_K, TIERS, rrf
+from clio.text.scoring import DAY_S, RRF_K, TIERS, rrf
 
 HALF_LIFE_DAYS: Mapping[Layer, float] = {"L0": 30.0, "L1": 90.0, "L2": 180.0}
 LEAST_RECENCY = 0.7

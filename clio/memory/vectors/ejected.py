@@ -17,7 +17,7 @@ from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
 from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import never
-from clio.text.ranking import GATE, NEAREST
+from clio.text.scoring import GATE, NEAREST
 
 if TYPE_CHECKING:
     from clio.memory.recall.docs import TurnDoc

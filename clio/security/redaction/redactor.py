@@ -8,8 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.config.fields import SERVER_KEYS
-from clio.config.schema import Config
+from clio.config.schema import SERVER_KEYS, Config
 from clio.security.redaction.finder import (
     ANNOUNCED,
     KEYS,

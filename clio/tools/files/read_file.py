@@ -14,8 +14,7 @@ from clio.messages import UNCHANGED, Deeds
 from clio.security.actions import ReadFiles, Workspace
 from clio.sessions.session import Session
 from clio.tools.base import PageSize, Prepared, Progress, ReadLog, ToolOutput, are_whole_in_window, page_size
-from clio.tools.files.file_index import list_files, missing, resolve
-from clio.tools.files.globs import is_glob, matcher
+from clio.tools.files.file_index import is_glob, list_files, matcher, missing, resolve
 from clio.tools.files.text_file import (
     MAX_EDIT_BYTES,
     NotText,

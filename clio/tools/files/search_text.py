@@ -21,13 +21,13 @@ from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
 from clio.tools.files.file_index import (
     has_costly_rules,
     list_files,
+    matcher,
     missing,
     path_key,
     resolve,
     ripgrep,
     ripgrep_options,
 )
-from clio.tools.files.globs import matcher
 from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, exists, shown
 from clio.tools.schemas import MAX_CHARS, SearchText
 

@@ -14,7 +14,7 @@ from clio.git_looking import environment
 from clio.messages import Commit, Deeds
 from clio.sandbox.fence import TOLD, WARNING
 from clio.security.actions import Internal, RunCommand, Workspace
-from clio.text.commit_lines import commit_lines, runs_commit
+from clio.sessions.side_effects import commit_lines, runs_commit
 from clio.tools.base import Prepared, Progress, ToolOutput, Unasked
 from clio.tools.schemas import HeldCommandArgs, JobOutputArgs, JobStopArgs, RunCommandArgs, command_args
 from clio.tools.shell.jobs import Job, JobTable

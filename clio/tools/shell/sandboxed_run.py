@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
-from clio.sandbox.denial_hints import describe_denial, find_refusal
-from clio.sandbox.fence import Enclosed, Guard, restore_guarded_files
+from clio.sandbox.fence import Enclosed, Guard, describe_denial, find_refusal, restore_guarded_files
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.git_safety import git_environment
 from clio.security.redaction.names_and_values import is_secret_name, may_be_secret_name

@@ -26,21 +26,18 @@ from clio.tools.files.diff import diff_change
 from clio.ui.diff_view import Display as Naming
 from clio.ui.diff_view import command_facts
 from clio.ui.history import Entry, HistorySearch
-from clio.ui.keyboard_watch import keep_early_keys
-from clio.ui.pager import Page
+from clio.ui.keyboard import Waiting, keep_early_keys
 from clio.ui.painter import Part, Size
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import EchoedLine, EchoOutput
-from clio.ui.prompt_io import Desk, Questions
+from clio.ui.prompt_io import Desk, Page, Questions
 from clio.ui.prompt_line import HELD_HINT, PromptLine
 from clio.ui.reader.spoken_text import broken, spell_drawn, spoken, spoken_diff, spoken_text, undrawn
-from clio.ui.safe_text import clean_line
-from clio.ui.spelling import spell_out_line, spell_out_lines
+from clio.ui.safe_text import clean_line, spell_out_line, spell_out_lines
 from clio.ui.status_text import plural
+from clio.ui.tables import plain_rows
 from clio.ui.terminal_handoff import Suspended
 from clio.ui.theme import Terminal, Theme
-from clio.ui.todo_view import plain_rows
-from clio.ui.typing import Waiting
 
 _SPELLED = {
     "once": "yes, once",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TextIO, assert_never
 
 from msgspec import Struct
 
-from clio.agent.events import (
+from clio.agent.user_interface import (
     ContextTrimmed,
     Event,
     MessageAdded,
@@ -48,12 +48,12 @@ from clio.ui.reader.spoken_text import (
     worded,
 )
 from clio.ui.safe_text import Cleaner, clean, clean_line, in_full
+from clio.ui.tables import count_words, plain_rows
 from clio.ui.theme import Theme
-from clio.ui.todo_view import count_words, plain_rows
 from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, in_background
 
 if TYPE_CHECKING:
-    from clio.ui.typing import Typing, Waiting
+    from clio.ui.keyboard import Typing, Waiting
 
 
 _TOLD_S = 1.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clio.memory.brain.brain import ABOUT, LEAD, MAX_ENTRY_CHARS, SOURCE, Brain, BrainEntry, envelope, plain_lines
 from clio.memory.brain.ranker import Candidate, Scored
-from clio.text.ranking import brain_budget
+from clio.text.scoring import brain_budget
 from tests.support.recalled import recalled_lines
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clio.fragments import Fragment
 from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.inject import Injected, InjectedItem
 from clio.memory.records import Entry
+from clio.messages import Fragment
 
 REPORT = WhyReport(
     session="s",

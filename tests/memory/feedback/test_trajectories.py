@@ -4,7 +4,7 @@ import multiprocessing
 from pathlib import Path
 
 from clio.memory.feedback.trajectories import Rating, Trajectories, Trajectory
-from clio.text.decay import DAY_S
+from clio.text.scoring import DAY_S
 
 NOW = 1_780_000_000.0
 

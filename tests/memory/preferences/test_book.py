@@ -8,7 +8,7 @@ from clio.errors import UserError
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import Scenario, ScenarioBook
 from clio.memory.typed.store import Edit, TypedStore
-from clio.text.decay import DAY_S
+from clio.text.scoring import DAY_S
 from tests.support.clock import Clock
 
 HOUR_S = 3_600.0

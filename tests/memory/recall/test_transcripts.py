@@ -8,16 +8,7 @@ import pytest
 from clio.memory.recall.call_lines import LINE_CHARS, call_line
 from clio.memory.recall.docs import TurnDoc
 from clio.memory.recall.transcripts import OUTPUT_END_BYTES, Outputs, title_of, turns_of
-from clio.messages import (
-    AssistantMessage,
-    Commit,
-    Deeds,
-    FileDeed,
-    SystemMessage,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
+from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, SystemMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions.state import SessionState
 from tests.memory.recall.sessions import called, said
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from clio.memory.recall.passages import MAX_PASSAGES, PASSAGE_CHARS, passages
 from clio.memory.recall.word_forms import other_forms
 from clio.memory.recall.words import MAX_TERMS, folded_words, indexable, parse, stems
-from clio.text.porter import porter
+from clio.text.vocabulary import porter
 
 
 def terms(text: str) -> list[str]:

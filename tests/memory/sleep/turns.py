@@ -9,16 +9,7 @@ from msgspec import Struct
 from clio.memory.sleep.experiences import Experience, experiences_of
 from clio.memory.sleep.finding import Finding
 from clio.memory.sleep.findings import findings_in
-from clio.messages import (
-    AssistantMessage,
-    Commit,
-    Deeds,
-    FileDeed,
-    Message,
-    ToolCall,
-    ToolMessage,
-    UserMessage,
-)
+from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 
 DATA = Path(__file__).parent / "data"
 

@@ -16,7 +16,7 @@ from clio.memory.styles.skill_files import built_in
 from clio.memory.styles.state import Earned, StyleState
 from clio.memory.styles.styles import Styles
 from clio.text.bandit import LEAST_CONFIDENCE
-from clio.text.decay import DAY_S
+from clio.text.scoring import DAY_S
 
 NOW = 1_780_000_000.0
 HERE = "explain/neutral/morning"

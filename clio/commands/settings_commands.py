@@ -1,0 +1,393 @@
+"""Commands about clio itself and the model: leaving, screen, themes, approvals, trust, model, effort."""
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import get_args
+
+from msgspec import Struct, structs
+
+from clio.commands.arguments import nearest
+from clio.commands.command import (
+    Choose,
+    ClearScreen,
+    Command,
+    CommandResult,
+    Confirm,
+    GrantTrust,
+    Quit,
+    SetApproval,
+    SetModel,
+    SetTheme,
+    Shell,
+    Suggestion,
+    Table,
+    WaitFor,
+    code,
+    refuse,
+)
+from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
+from clio.config.paths import THEMES, theme_names
+from clio.config.schema import ApprovalMode, Effort
+from clio.config.trust import Trust
+from clio.errors import ClioError
+from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, Offered
+from clio.providers.limits import configured, takes_images
+from clio.providers.model_facts import describe_efforts, usable_efforts
+from clio.providers.profiles import profile_of
+from clio.providers.urls import host_of
+from clio.text.formatting import MICROS, format_money, format_tokens
+
+
+def theme(shell: Shell, argument: str) -> CommandResult:
+    """Show the themes, or use one from now on."""
+    names = theme_names(shell.loaded.home)
+    if argument and argument not in names:
+        return refuse(f"There is no theme {argument!r}; {nearest(argument, names)}")
+    return CommandResult(follow_up=SetTheme(name=argument))
+
+
+def suggest_themes(shell: Shell) -> Iterable[Suggestion]:
+    """The names, each with what it is for."""
+    for name in theme_names(shell.loaded.home):
+        yield Suggestion(text=name, note=THEMES.get(name, "your own"))
+
+
+THEME = (
+    Command(
+        name="theme",
+        aliases=("themes", "colors"),
+        argument="[NAME]",
+        summary="the colours: dark, light, high contrast, none, your own",
+        handler=theme,
+        suggest=suggest_themes,
+    ),
+)
+
+
+MODES: dict[ApprovalMode, str] = {
+    "ask": "reads run, writes and commands ask",
+    "edits": "writes inside the project run, commands ask",
+    "all": "everything but the never-list runs",
+    "plan": "only reads run; nothing is changed",
+}
+
+
+def leave(shell: Shell, argument: str) -> CommandResult:
+    """Leave clio; the session is on disk already."""
+    return CommandResult(follow_up=Quit())
+
+
+def clear(shell: Shell, argument: str) -> CommandResult:
+    """Empty the terminal and nothing else."""
+    return CommandResult(follow_up=ClearScreen())
+
+
+def approve(shell: Shell, argument: str) -> CommandResult:
+    """Show who decides, or decide anew."""
+    if not argument:
+        rows = tuple(("→" if mode == shell.policy.mode else "", mode, what) for mode, what in MODES.items())
+        return CommandResult(table=Table(columns=("", "mode", "what runs without asking"), rows=rows, wide=2))
+    for mode, what in MODES.items():
+        if mode == argument.lower():
+            return CommandResult(text=f"Approval mode {code(mode)}: {what}.", follow_up=SetApproval(mode=mode))
+    return refuse(f"There is no approval mode {argument!r}; {nearest(argument, MODES)}")
+
+
+def modes(shell: Shell) -> Iterable[Suggestion]:
+    """The approval modes."""
+    return (Suggestion(text=mode, note=what) for mode, what in MODES.items())
+
+
+def trust(shell: Shell, argument: str) -> CommandResult:
+    """Show what this project may not set or bring yet, and let it."""
+    brings = (*list_waiting_for_trust(shell.loaded), *list_waiting_programs(shell.loaded))
+    withheld = (*shell.loaded.withheld, *brings)
+    if not withheld:
+        return CommandResult(text="Nothing of this project is withheld.")
+    if shell.config.incognito:
+        return refuse("An incognito clio stores nothing, trust neither; start without --incognito.")
+    if argument == "--yes":
+        if brings:
+            Trust(shell.loaded.home).add_all(shell.loaded.owner, brings)
+        return CommandResult(follow_up=GrantTrust())
+    if argument:
+        return refuse(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")
+    rows = tuple((value.key, value.value, value.where) for value in withheld)
+    return CommandResult(
+        text="This project asks for what widens what clio may do, or what the model is told to do:",
+        table=Table(columns=("what", "value", "from"), rows=rows, wide=1),
+        follow_up=Confirm(question="Trust this folder with them?", then="/trust --yes"),
+    )
+
+
+APPROVE = (
+    Command(
+        name="approve",
+        argument="[MODE]",
+        summary="who decides about writes and commands",
+        handler=approve,
+        suggest=modes,
+    ),
+)
+GENERAL = (
+    Command(name="trust", summary="let this project's withheld settings, skills and commands count", handler=trust),
+    Command(name="clear", summary="empty the screen; the conversation stays", handler=clear),
+    Command(name="exit", aliases=("quit",), summary="leave clio", handler=leave),
+)
+
+
+MAX_SHOWN = 100
+_CONNECT = (
+    "To connect one, set `OPENAI_API_KEY`, start a local server such as Ollama, or give `--base-url` and `--model`; "
+    "then start clio anew, with `-c` to go on here."
+)
+_ROWS: dict[str, tuple[str, ...]] = {}
+"""What the rows of the list shown last stand for, by command: a number after the command chooses one."""
+SERVED: dict[str, tuple[str, ...]] = {}
+"""What the servers asked so far have listed, by the provider's name; for as long as the process lives."""
+
+
+async def ask_server(shell: Shell) -> bool:
+    """Ask the running provider's server for its models, once; whether anything new became known."""
+    provider = shell.provider
+    if provider.name in SERVED or not isinstance(provider, ListsModels):
+        return False
+    SERVED[provider.name] = ()
+    SERVED[provider.name] = await provider.models()
+    return bool(SERVED[provider.name])
+
+
+def model(shell: Shell, argument: str) -> CommandResult:
+    """Show the models that can be talked to, or talk to another one of them."""
+    provider = shell.provider
+    if not argument:
+        if not isinstance(provider, ListsModels):
+            return _offer(shell, {}, "")
+        server = provider
+        return CommandResult(
+            follow_up=WaitFor(saying=f"asking {provider.name} for its models", work=lambda: _listed(shell, server))
+        )
+    if len(argument.split()) > 1:
+        return refuse(f"A model's name has no spaces: {argument!r}; write /model NAME")
+    if argument.isdecimal() and argument not in _known(shell):
+        chosen = _row("/model", argument)
+        if not chosen:
+            return refuse(f"There is no row {argument} to choose: `/model` lists the models")
+        argument = chosen
+    if argument == provider.model:
+        return CommandResult(text=f"{code(argument)} answers already.")
+    return CommandResult(follow_up=SetModel(name=argument))
+
+
+def _row(command: str, number: str) -> str:
+    """What a row of the list that the command showed last stands for; "" where there is no such row."""
+    rows = _ROWS.get(command, ())
+    return rows[int(number) - 1] if 0 < int(number) <= len(rows) else ""
+
+
+async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
+    """What the server offers; where it does not say, what is known without it, and why."""
+    name = shell.provider.name
+    try:
+        offered = await server.offered()
+    except ClioError as error:
+        return _offer(shell, {}, f"{name} did not list its models: {error}")
+    if not offered:
+        return _offer(shell, {}, f"{name} lists no models.")
+    SERVED[name] = tuple(one.name for one in offered)
+    return _offer(shell, {one.name: one for one in offered}, "")
+
+
+def _offer(shell: Shell, windows: Mapping[str, Offered], problem: str) -> CommandResult:
+    """The models to choose from, with what each costs, holds and takes. windows: those the server lists, by name."""
+    provider = shell.provider
+    if provider.name == OFFLINE:
+        return CommandResult(text=f"No language model answers: clio is {code(OFFLINE)}. {_CONNECT}")
+    running = provider.model
+    own = [known for known in _known(shell) if known not in windows]
+    names = sorted([*own, *sorted(windows, key=str.lower)], key=lambda one: one != running)
+    _ROWS["/model"] = tuple(names)
+    text = f"{_running(shell)} `/model NAME` switches. The number of a row does too."
+    if len(names) > MAX_SHOWN:
+        text += f" {len(names) - MAX_SHOWN:,} more are not shown; Tab behind `/model` and a few letters finds them."
+    if own and windows:
+        text += " What you have named yourself and the server does not list is marked `not listed`."
+    described = [_describe(shell, one, windows.get(one, Offered(name=one))) for one in names]
+    rows = tuple(
+        ("→" if one.name == running else "", *one.cells, "not listed" if windows and one.name in own else "")
+        for one in described
+    )
+    columns = ("", "model", "window", "$ in", "$ out", "$ cached", "takes", "")
+    table = Table(columns=columns, rows=rows, wide=1, cut=True)
+    return CommandResult(
+        text=f"{text}\n\n{problem}" if problem else text,
+        table=structs.replace(table, rows=rows[:MAX_SHOWN]) if windows or len(rows) > 1 else None,
+        data=[one.data | {"running": one.name == running, "listed": one.name in windows} for one in described],
+        follow_up=Choose(
+            title=f"Models at {provider.name} · prices in US dollars per 1M tokens" + (f" · {problem}" * bool(problem)),
+            table=table,
+            values=tuple(names),
+            then="/model",
+        )
+        if len(rows) > 1
+        else None,
+    )
+
+
+def _running(shell: Shell) -> str:
+    provider = shell.provider
+    effort = shell.efforts.effort_of(provider.model)
+    return f"{code(provider.model)} at {code(provider.name)}, effort {code(effort)}."
+
+
+class _Described(Struct, frozen=True, kw_only=True):
+    """One model: the cells of its row in the table, and the same values as data."""
+
+    name: str
+    cells: tuple[str, ...]
+    data: dict[str, object]
+
+
+def _describe(shell: Shell, name: str, said: Offered) -> _Described:
+    """A model with its window, its price for a million tokens, and what it takes, as far as they are known.
+
+    An alias is described by the model it stands for, at that model's server.
+    """
+    real, server = _meant(shell, name)
+    window = configured(shell.config, name)[0] or said.window or _profiled(real)
+    price = None
+    with suppress(ClioError):  # a prices file that is wrong is told by /cost prices
+        price = shell.spending.book.price_of(server, real)
+    rates = (price.rate.input, price.rate.output, price.rate.cached) if price else ()
+    own = shell.config.models.get(name)
+    images = said.images if said.images is not None and (own is None or own.images is None) else None
+    images = takes_images(shell.config, real) if images is None else images
+    efforts = said.efforts if said.efforts is not None else usable_efforts(shell.provider, real)
+    takes = ", ".join(filter(None, ("images" if images else "", describe_efforts(efforts))))
+    money = tuple(map(format_money, rates)) or ("", "", "")
+    cost = dict(zip(("input", "output", "cached"), (rate / MICROS for rate in rates), strict=False))
+    return _Described(
+        name=name,
+        cells=(name, format_tokens(window) if window else "", *money, takes),
+        data={
+            "name": name,
+            "window": window or None,
+            "dollars_per_million": cost or None,
+            "images": images,
+            "efforts": list(efforts) if efforts is not None else None,
+            "effort": shell.efforts.effort_of(name),
+        },
+    )
+
+
+def _meant(shell: Shell, name: str) -> tuple[str, str]:
+    """The model a name stands for, and the name of its server."""
+    own = shell.config.models.get(name)
+    if own is None:
+        return name, shell.provider.name
+    return own.model or name, own.provider or (host_of(own.base_url) if own.base_url else shell.provider.name)
+
+
+def _profiled(name: str) -> int:
+    profile = profile_of(name)
+    return profile.context_window if profile else 0
+
+
+def _known(shell: Shell) -> list[str]:
+    """Model names the person has written down somewhere, the running one, and those its server has listed."""
+    listed = SERVED.get(shell.provider.name, ())
+    names = [shell.config.model, shell.session.model, *shell.config.models, shell.provider.model, *listed]
+    return sorted({name for name in names if name})
+
+
+def suggest_models(shell: Shell) -> Iterable[Suggestion]:
+    """The names known by now; whoever completes the line asks the server meanwhile."""
+    for name in _known(shell):
+        yield Suggestion(text=name, note="in use" if name == shell.provider.model else "")
+
+
+_LEVELS = {
+    "auto": "the server's default",
+    "none": "no reasoning",
+    "minimal": "as little as possible",
+    "low": "quick and cheap",
+    "medium": "balanced",
+    "high": "for hard problems",
+    "xhigh": "slower and more expensive",
+    "max": "the most the model can do",
+}
+
+
+def effort(shell: Shell, argument: str) -> CommandResult:
+    """Show the levels of effort, or ask the running model with another one."""
+    name, model = shell.provider.name, shell.provider.model
+    if name == OFFLINE:
+        return refuse(f"No language model answers, so there is no effort to set. {_CONNECT}")
+    levels = usable_efforts(shell.provider, model)
+    word = argument.lower()
+    if not word:
+        return _offer_efforts(shell, levels)
+    word = (_row("/effort", word) if word.isdecimal() else "") or word
+    level = next((one for one in get_args(Effort) if one == word), None)
+    if level is None:
+        return refuse(f"There is no effort {argument!r}; {nearest(word, list(_LEVELS))}")
+    shell.efforts.choose(model, level)
+    text = f"{code(model)} is asked with effort {code(level)} from the next request on."
+    if level != AUTO and levels is not None and level not in levels:
+        taken = ", ".join(levels) or "no effort at all"
+        text += f" It is known to take {taken}; if its server refuses {code(level)}, the nearest one is used."
+    return CommandResult(text=text, data={"model": model, "effort": level})
+
+
+def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResult:
+    model = shell.provider.model
+    current = shell.efforts.effort_of(model)
+    offered = [AUTO, *(level for level in EFFORTS if levels is None or level in (*levels, current))]
+    _ROWS["/effort"] = tuple(offered)
+    text = (
+        f"{_running(shell)} `/effort LEVEL`, or the number of its row, sets it for this model in this session, also "
+        "after a resume."
+    )
+    if levels is None:
+        text += " Which levels it takes is not known; for one that is refused, the nearest is used."
+    elif not levels:
+        text += " As far as is known this model takes no effort setting."
+    rows = tuple(("→" if level == current else "", level, _LEVELS[level]) for level in offered)
+    table = Table(columns=("", "effort", ""), rows=rows, wide=2)
+    return CommandResult(
+        text=text,
+        table=table,
+        data={"model": model, "effort": current, "efforts": list(levels) if levels is not None else None},
+        follow_up=Choose(
+            title=f"Effort of {model}",
+            table=table,
+            values=tuple(offered),
+            then="/effort",
+            start=offered.index(current) if current in offered else 0,
+        ),
+    )
+
+
+def suggest_efforts(shell: Shell) -> Iterable[Suggestion]:
+    """The levels the running model takes, as far as that is known."""
+    levels = usable_efforts(shell.provider, shell.provider.model)
+    for level in (AUTO, *(EFFORTS if levels is None else levels)):
+        yield Suggestion(text=level, note=_LEVELS[level])
+
+
+MODEL = (
+    Command(
+        name="model",
+        argument="[NAME]",
+        summary="list or switch models, with what each costs, holds and takes",
+        handler=model,
+        suggest=suggest_models,
+    ),
+    Command(
+        name="effort",
+        argument="[LEVEL]",
+        summary="how hard the model thinks: auto, none, minimal, low, medium, high, xhigh, max",
+        handler=effort,
+        suggest=suggest_efforts,
+    ),
+)

@@ -1,0 +1,449 @@
+"""Hooks and MCP servers configured in `hooks.yaml`, `mcp.yaml` and `.mcp.json`, and which of them are trusted."""
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clio.config.command_line import did_you_mean
+from clio.config.loaded import EVENTS, HOOK_TIMEOUT_S, MAX_TIMEOUT_S, OF_TOOLS, SERVER_TIMEOUT_S, Hook, Server, Widening
+from clio.config.paths import FOLDER_NAME
+from clio.config.trust import Trust, masked, shown_value
+from clio.config.yaml_file import Items, Node, PassedOver, Scalar, Table, describe, parse, read_bytes
+from clio.errors import ConfigError
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
+
+HOOKS_NAME = "hooks.yaml"
+_KEYS = ("match", "run", "timeout_s")
+
+
+class FoundHooks(Struct, frozen=True, kw_only=True):
+    """The hooks in force, the user's first; those of the project that trust lets run, and those that wait for it.
+
+    problems: sentences about a file that was passed over.
+    """
+
+    hooks: tuple[Hook, ...] = ()
+    trusted: tuple[Widening, ...] = ()
+    withheld: tuple[Widening, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def user_hooks(home: Path) -> Path:
+    """The user's own hooks."""
+    return home / HOOKS_NAME
+
+
+def project_hooks(project: Path) -> Path:
+    """A project's hooks."""
+    return project / FOLDER_NAME / HOOKS_NAME
+
+
+def find_hooks(
+    home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Iterable[Path] = ()
+) -> FoundHooks:
+    """The hooks of both files. Raises ConfigError for a file that says something else.
+
+    links: the places outside of the project that its links may lead to.
+    """
+    hooks = list(read_hooks(user_hooks(home), f"~/.clio/{HOOKS_NAME}"))
+    trusted: list[Widening] = []
+    withheld: list[Widening] = []
+    if project_hooks(project) != user_hooks(home).resolve():  # in the home folder both are one file
+        try:
+            read = list(read_hooks(project_hooks(project), f"{FOLDER_NAME}/{HOOKS_NAME}", root=project, trusted=links))
+        except PassedOver as error:
+            return FoundHooks(hooks=tuple(hooks), problems=(str(error),))
+        for hook in read:
+            value = _describe_hook_trust(hook)
+            if is_trusted(value):
+                hooks.append(hook)
+                trusted.append(value)
+            else:
+                withheld.append(value)
+    return FoundHooks(hooks=tuple(hooks), trusted=tuple(trusted), withheld=tuple(withheld))
+
+
+def read_hooks(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> Iterator[Hook]:
+    """The hooks of one file in its order. Raises ConfigError with file and line. root, trusted: see `read_bytes`."""
+    data = read_bytes(path, shown, root=root, trusted=trusted)
+    if data is None:
+        return
+    for event, entry in parse(data, shown).entries.items():
+        where = f"{shown}:{entry.line}"
+        if event not in EVENTS:
+            raise ConfigError(f"{where}: unknown event {event!r}{did_you_mean(event, EVENTS)}")
+        if not isinstance(entry.node, Items):
+            raise ConfigError(f"{where}: {event} needs a list of hooks such as '- run: ./check.sh'")
+        for node in entry.node.items:
+            yield _hook(event, node, shown)
+
+
+def _hook(event: str, node: Node, shown: str) -> Hook:
+    where = f"{shown}:{node.start[0] + 1}"
+    if not isinstance(node, Table):
+        raise ConfigError(f"{where}: a hook is written as 'run: COMMAND', not {describe(node)}")
+    for key, entry in node.entries.items():
+        if key not in _KEYS:
+            raise ConfigError(f"{shown}:{entry.line}: unknown key {key!r}{did_you_mean(key, _KEYS)}")
+    run = _text(node, "run", where)
+    if not run.strip():
+        raise ConfigError(f"{where}: the hook says nothing to run; add 'run: COMMAND'")
+    match = tuple(part.strip() for part in _text(node, "match", where).split("|") if part.strip())
+    if match and event not in OF_TOOLS:
+        raise ConfigError(f"{where}: match names tools, and {event} has none; remove it")
+    return Hook(event=event, run=run, where=where, match=match, timeout_s=_seconds(node, where))
+
+
+def _text(table: Table, key: str, where: str) -> str:
+    if key not in table.entries:
+        return ""
+    node = table.entries[key].node
+    if not isinstance(node, Scalar):
+        raise ConfigError(f"{where}: {key} must be text, not {describe(node)}")
+    return node.text
+
+
+def _seconds(table: Table, where: str) -> float:
+    text = _text(table, "timeout_s", where)
+    try:
+        seconds = float(text) if text else HOOK_TIMEOUT_S
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= MAX_TIMEOUT_S:
+        raise ConfigError(f"{where}: timeout_s must be a number above 0 and at most {MAX_TIMEOUT_S:g}, not {text!r}")
+    return seconds
+
+
+def _describe_hook_trust(hook: Hook) -> Widening:
+    """The hook as it is shown before trust is asked for; moving it in the file changes nothing."""
+    key = f"hooks.{hook.event}"
+    mark = hashlib.sha256(json.dumps([key, hook.match, hook.run]).encode("ascii")).hexdigest()
+    tools = f" (for {'|'.join(hook.match)})" if hook.match else ""
+    return Widening(key=key, value=shown_value(key, hook.run) + tools, where=hook.where, fingerprint=mark)
+
+
+KEY = "mcpServers"
+YAML_NAME = "mcp.yaml"
+JSON_NAME = ".mcp.json"
+_NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+_TAKEN = frozenset(("session", "note", "clipboard"))
+"""What already means something before the colon of an "@"."""
+_SECRET_NAME = LazyRegex(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
+_VARIABLE = LazyRegex(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
+_KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamableHttp": "http",
+    "streamable_http": "http",
+    "sse": "sse",
+}
+_MAX_SHOWN = 400
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One server as a file has it; None for what it does not say. disabled: as other clients write `enabled: false`."""
+
+    type: str | None = None
+    command: str | None = None
+    args: tuple[str, ...] | None = None
+    env: dict[str, str] | None = None
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] | None = None
+    enabled: bool | None = None
+    disabled: bool | None = None
+    timeout_s: float | None = None
+    tools: tuple[str, ...] | None = None
+    read_only: tuple[str, ...] | None = None
+
+
+class Found(Struct, frozen=True, kw_only=True):
+    """What the files come to. problems: sentences about entries and files that are left out."""
+
+    servers: tuple[Server, ...] = ()
+    problems: tuple[str, ...] = ()
+    trusted: tuple[Widening, ...] = ()
+    withheld: tuple[Widening, ...] = ()
+
+
+class _Layer(Struct):
+    shown: str
+    own: bool  # the user's, who trusts it
+    entries: dict[str, tuple[Entry, str]] = {}
+
+
+def user_file(home: Path) -> Path:
+    """The user's own servers."""
+    return home / YAML_NAME
+
+
+def project_file(project: Path) -> Path:
+    """A project's servers, where clio writes them."""
+    return project / FOLDER_NAME / YAML_NAME
+
+
+def shared_file(project: Path) -> Path:
+    """A project's servers as other clients read them too."""
+    return project / JSON_NAME
+
+
+def read_servers(
+    home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Sequence[Path] = ()
+) -> Found:
+    """Every configured server, and what of the project's waits for trust. Nothing a file holds makes it raise.
+
+    links: the places outside of the project that its links may lead to.
+    """
+    places = [
+        (user_file(home), f"~/.clio/{YAML_NAME}", True),
+        (shared_file(project), JSON_NAME, False),
+        (project_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
+    ]
+    if project_file(project) == user_file(home).resolve():  # in the home folder both are one file
+        places.pop()
+    problems: list[str] = []
+    layers = [_read(path, shown, None if own else project, links, problems) for path, shown, own in places]
+    trusted: list[Widening] = []
+    withheld: list[Widening] = []
+    servers: dict[str, Server] = {}
+    for layer in layers:
+        for name, (entry, where) in layer.entries.items():
+            if entry.command is None and entry.url is None:
+                continue
+            server = _server(name, entry, where, own=layer.own)
+            if not layer.own:
+                value = _describe_server_trust(server, entry, where)
+                if server.enabled and not is_trusted(value):
+                    withheld.append(value)
+                    continue
+                trusted += [value] if server.enabled else []
+            servers[name] = server
+    _overlay(servers, layers, {value.key for value in withheld}, problems)
+    return Found(
+        servers=tuple(servers.values()), problems=tuple(problems), trusted=tuple(trusted), withheld=tuple(withheld)
+    )
+
+
+def make_server(name: str, fields: Mapping[str, object], where: str, *, own: bool) -> Server:
+    """A server from what somebody typed. Raises ConfigError."""
+    return _server(name, _entry(name, dict(fields), strict=True), where, own=own)
+
+
+def read_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Entry, str]], list[str]]:
+    """The entries of one file with where each stands, and sentences about those that are wrong. Raises ConfigError."""
+    values, lines, strict = _json(data, shown) if shown.endswith(".json") else _yaml(data, shown)
+    found: dict[str, tuple[Entry, str]] = {}
+    problems: list[str] = []
+    for name, value in values.items():
+        where = f"{shown}:{lines[name]}" if name in lines else shown
+        try:
+            found[name] = (_entry(name, value, strict=strict), where)
+        except ConfigError as error:
+            problems.append(f"{where}: the MCP server {name[:64]!r} is left out: {error}")
+    return found, problems
+
+
+def _read(path: Path, shown: str, root: Path | None, links: Sequence[Path], problems: list[str]) -> _Layer:
+    """root: the project whose file it is; None for the user's own."""
+    own = root is None
+    try:
+        data = read_bytes(path, shown, root=root, trusted=links)
+        if data is None:
+            return _Layer(shown, own)
+        entries, wrong = read_entries(data, shown)
+    except ConfigError as error:
+        problems.append(f"{error}; the MCP servers in it are left out")
+        return _Layer(shown, own)
+    problems.extend(wrong)
+    return _Layer(shown, own, entries)
+
+
+def _overlay(servers: dict[str, Server], layers: Iterable[_Layer], held: set[str], problems: list[str]) -> None:
+    for layer in layers:
+        for name, (entry, where) in layer.entries.items():
+            if entry.command is not None or entry.url is not None:
+                continue
+            if name not in servers:
+                if f"{KEY}.{name}" not in held:
+                    problems.append(
+                        f"{where}: the MCP server {name!r} has neither a command nor a url; add one of them"
+                    )
+                continue
+            servers[name] = _changed(servers[name], entry, own=layer.own)
+
+
+def _changed(server: Server, entry: Entry, *, own: bool) -> Server:
+    """The server with what a further entry says; a project's may only take away."""
+    changed = replace(
+        server,
+        enabled=_enabled(entry) and (own or server.enabled),
+        tools=entry.tools if entry.tools is not None and (own or server.tools is None) else server.tools,
+    )
+    if not own:
+        return changed
+    return replace(
+        changed,
+        timeout_s=entry.timeout_s or changed.timeout_s,
+        read_only=entry.read_only if entry.read_only is not None else changed.read_only,
+    )
+
+
+def _server(name: str, entry: Entry, where: str, *, own: bool) -> Server:
+    kind = _KINDS[entry.type] if entry.type else "http" if entry.url is not None else "stdio"
+    return Server(
+        name=name,
+        where=where,
+        own=own,
+        kind=kind,
+        command=entry.command or "",
+        args=entry.args or (),
+        env=entry.env or {},
+        cwd=entry.cwd or "",
+        url=entry.url or "",
+        headers=entry.headers or {},
+        enabled=_enabled(entry),
+        timeout_s=entry.timeout_s or SERVER_TIMEOUT_S,
+        tools=entry.tools,
+        read_only=(entry.read_only or ()) if own else (),
+    )
+
+
+def _enabled(entry: Entry) -> bool:
+    return not entry.disabled if entry.enabled is None else entry.enabled
+
+
+def _entry(name: str, value: Any, *, strict: bool) -> Entry:
+    """Raises ConfigError, without the place."""
+    if not _NAME.fullmatch(name):
+        raise ConfigError("a name begins with a letter or a digit and goes on with those, '-', '_' and '.'")
+    if name in _TAKEN:
+        raise ConfigError(f"{name!r} means something else after an @; choose another name")
+    if not isinstance(value, dict):
+        raise ConfigError("it must be a mapping with a command or a url")
+    fields = cast("dict[str, Any]", value)
+    known = Entry.__struct_fields__
+    if strict and (odd := next((field for field in fields if field not in known), None)):
+        raise ConfigError(f"unknown key {odd!r}{did_you_mean(odd, known)}")
+    said = {
+        key: _switch(fields[key]) if key in ("enabled", "disabled") else fields[key] for key in known if key in fields
+    }
+    try:
+        entry = msgspec.convert(said, Entry, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(str(error).replace("`", "'").replace(" - at '$.", " at '")) from None
+    _check(entry)
+    return entry
+
+
+def _switch(value: Any) -> Any:
+    """YAML's other words for true and false."""
+    words = {"yes": True, "on": True, "no": False, "off": False}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _check(entry: Entry) -> None:
+    if entry.type and entry.type not in _KINDS:
+        raise ConfigError(f"type must be stdio, http or sse, not {entry.type!r}")
+    if entry.command is not None and entry.url is not None:
+        raise ConfigError("it has a command and a url; keep one of them")
+    if entry.command is not None and not entry.command.strip():
+        raise ConfigError("its command is empty")
+    kind = _KINDS.get(entry.type or "")
+    if kind == "stdio" and entry.url is not None:
+        raise ConfigError("type stdio needs a command, not a url")
+    if kind in ("http", "sse") and entry.command is not None:
+        raise ConfigError(f"type {entry.type} needs a url, not a command")
+    if entry.url is not None and not re.match(r"https?://[^/\s]|\$\{", entry.url):
+        raise ConfigError("its url must begin with http:// or https://")
+    if entry.timeout_s is not None and not 0 < entry.timeout_s <= 86_400:
+        raise ConfigError("timeout_s must be more than 0 and at most 86400")
+
+
+def _describe_server_trust(server: Server, entry: Entry, where: str) -> Widening:
+    """The whole entry, as it is shown before trust is asked for: it starts a program, or sends what a model says."""
+    name = f"{KEY}.{server.name}"
+    fields = {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
+    mark = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
+    return Widening(key=name, value=shown_server(server), where=where, fingerprint=mark)
+
+
+def shown_server(server: Server) -> str:
+    """What a server is, on one line: its command or address, its variables and headers, secrets masked."""
+    head = shlex.join((server.command, *server.args)) if server.command else masked("base_url", server.url)
+    pairs = [f"{key}={_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
+    parts = [head, *([f"with {', '.join(pairs)}"] if pairs else []), *([f"in {server.cwd}"] if server.cwd else [])]
+    line = " ".join(parts)
+    line = line if len(line) <= _MAX_SHOWN else line[: _MAX_SHOWN - 1] + "…"
+    return line if line.isprintable() else json.dumps(line)
+
+
+def _value(name: str, value: str) -> str:
+    """A literal secret is masked; a `${NAME}` says where it comes from and is no secret."""
+    if _SECRET_NAME.search(name) and (_VARIABLE.sub("", value).strip() not in ("", "Bearer", "Basic")):
+        return "…"
+    return shown_value("", value)
+
+
+def _json(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
+    try:
+        document = decode_json(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{shown} is not valid JSON: {error}") from None
+    value = document.get(KEY, {})
+    if not isinstance(value, dict):
+        raise ConfigError(f"{shown}: {KEY} must be an object with one entry per server")
+    return {name: _texts(one) for name, one in cast("dict[str, Any]", value).items()}, {}, False
+
+
+def _yaml(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
+    table = parse(data, shown)
+    odd = next((name for name in table.entries if name != KEY), None)
+    if odd is not None:
+        raise ConfigError(f"{shown}:{table.entries[odd].line}: unknown key {odd!r}{did_you_mean(odd, [KEY])}")
+    node = table.entries[KEY].node if KEY in table.entries else None
+    if node is None or (isinstance(node, Scalar) and node.kind == "null"):
+        return {}, {}, True
+    if not isinstance(node, Table):
+        raise ConfigError(f"{shown}:{table.entries[KEY].line}: {KEY} must be a mapping with one entry per server")
+    values = {name: _plain(entry.node) for name, entry in node.entries.items()}
+    return values, {name: entry.line for name, entry in node.entries.items()}, True
+
+
+def _plain(node: Node) -> Any:
+    """The node as Python's own values; numbers stay text, which is what arguments and variables are."""
+    if isinstance(node, Table):
+        return {name: _plain(entry.node) for name, entry in node.entries.items()}
+    if isinstance(node, Scalar):
+        return None if node.kind == "null" else node.text
+    return [_plain(item) for item in node.items]
+
+
+def _texts(value: Any) -> Any:
+    """The value with its numbers as text, as `_plain` has them."""
+    if isinstance(value, dict):
+        return {key: _texts(one) for key, one in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_texts(one) for one in cast("list[Any]", value)]
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def configured(home: Path, project: Path, links: Sequence[Path] = ()) -> Found:
+    """Every server there is now; a project's only where it is trusted with it. links: see `read_servers`."""
+    return read_servers(home, project, lambda value: Trust(home).covers(project, (value,)), links)
+
+
+def trust_added(home: Path, project: Path, name: str) -> None:
+    """Trust the project with the server somebody has just written there. Raises ConfigError."""
+    for value in configured(home, project).withheld:
+        if value.key == f"{KEY}.{name}":
+            Trust(home).add(project, value)

@@ -1,0 +1,510 @@
+"""The two file formats of a session: a journal of changes, and a snapshot whose first lines suffice for a list."""
+
+import math
+from typing import Any, assert_never
+
+import msgspec
+from msgspec import Raw, Struct
+
+from clio.messages import Message
+from clio.sessions.state import (
+    Bill,
+    Imported,
+    Planned,
+    SessionState,
+    Span,
+    Todo,
+    Trim,
+    derived_id,
+    first_words,
+    ids_of,
+    spans_of,
+    valid_struct,
+)
+from clio.text.json_data import JsonDecoder, check_depth, decode_json
+
+SNAPSHOT_SCHEMA = "clio.session"
+SNAPSHOT_VERSION = 2
+OLDEST_READ = 1
+"""Files from this version on are decoded as they are: version 1 wrote each id of `stm` and `yarn`."""
+MIGRATIONS: dict[int, Any] = {}
+AFTER_HEAD = b',\n"todos":'
+BETWEEN = b",\n"
+_INTEGER_DIGITS = 19
+"""As many may be beyond 64 bits."""
+ENDING = b"\n]\n}\n"
+
+
+class Billing(Struct, kw_only=True):
+    """Token usage: each request, and their sums, in seed 004's names."""
+
+    requests: list[Bill] = []
+    total_requests: int = 0
+    total_prompt_tokens: int = 0
+    total_completion_tokens: int = 0
+    total_tokens: int = 0
+
+
+class Head(Struct, kw_only=True):
+    """The small fields, which begin the file. `merged_journal`: id of the journal the snapshot has swallowed."""
+
+    schema: str
+    version: int
+    id: str
+    session_name: str | None = None
+    created_at: float = 0.0
+    updated_at: float = 0.0
+    message_count: int = 0
+    first_words: str = ""
+    working_directory: str = ""
+    parent: str | None = None
+    selected_model: str | None = None
+    server_alias: str | None = None
+    token_ratio: float | None = None
+    merged_journal: str = ""
+    imported: Imported | None = None
+    delegated: str | None = None
+
+
+class Snapshot(Head, kw_only=True):
+    """The whole file."""
+
+    todos: tuple[Todo, ...] = ()
+    plan: Planned | None = None
+    efforts: dict[str, str] = {}
+    billing: Billing = msgspec.field(default_factory=Billing)
+    stm: list[Span] = []
+    trims: list[Trim] = []
+    yarn: dict[str, list[Span]] = {}
+    history: list[Message] = []
+
+
+class Remains(Struct, frozen=True, kw_only=True):
+    """What a rewrite keeps of the file it replaces: fields of other writers, and messages byte for byte."""
+
+    unknown: dict[str, Raw] = {}
+    messages: tuple[Raw, ...] = ()
+
+
+_head_decoder: JsonDecoder[Head] = JsonDecoder(Head)
+_snapshot_decoder: JsonDecoder[Snapshot] = JsonDecoder(Snapshot)
+
+
+def decode(data: bytes) -> tuple[SessionState, str]:
+    """The session in a file of this version, and its `merged_journal`.
+
+    Raises msgspec.DecodeError, UnicodeDecodeError. Where the ids in `yarn` are not those of the messages, it is a
+    msgspec.ValidationError: the file was edited, and a message without an id would get another one at every opening.
+    """
+    snap = _snapshot_decoder.decode(data)
+    ids = [message.id for message in snap.history]
+    if len(ids) != snap.message_count or ids_of(snap.yarn.get(snap.id, []), ids) != ids or not _written(ids, data):
+        raise msgspec.ValidationError("`yarn` and `history` name different messages")
+    state = SessionState(
+        id=snap.id,
+        name=snap.session_name,
+        created_at=snap.created_at,
+        updated_at=snap.updated_at,
+        working_directory=snap.working_directory,
+        parent=snap.parent,
+        model=snap.selected_model,
+        server_alias=snap.server_alias,
+        efforts=snap.efforts,
+        imported=snap.imported,
+        delegated=snap.delegated,
+        token_ratio=snap.token_ratio,
+        todos=snap.todos,
+        planned=snap.plan,
+        bills=snap.billing.requests,
+        messages=snap.history,
+        stm=ids_of(snap.stm, ids),
+        trims=snap.trims,
+        threads={name: ids_of(thread, ids) for name, thread in snap.yarn.items() if name != snap.id},
+    )
+    return state, snap.merged_journal
+
+
+def decode_head(data: bytes) -> Head | None:
+    """The small fields from the beginning of a file; None where it is not laid out as clio does."""
+    end = data.find(AFTER_HEAD)
+    if end < 0:
+        return None
+    try:
+        return _head_decoder.decode(data[:end] + b"}")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def encode_snapshot(state: SessionState, merged_journal: str, remains: Remains) -> bytes:
+    """The file of a session. The first messages are taken from `remains` as they are, the others encoded."""
+    kept = list(map(bytes, remains.messages))
+    messages = kept + [msgspec.json.encode(message) for message in state.messages[len(kept) :]]
+    ids = [message.id for message in state.messages]
+    start = opening(state, ids, first_words(state.messages), merged_journal, remains.unknown)
+    return start + BETWEEN.join(messages) + ENDING
+
+
+def opening(
+    state: SessionState, ids: list[str], first: str, merged_journal: str = "", unknown: dict[str, Raw] | None = None
+) -> bytes:
+    """The file of a session up to its first message; the messages follow with BETWEEN between them, then ENDING.
+
+    ids: of all messages. first: how the person began. The messages of `state` itself are not looked at, so that a
+    session can be written that nobody holds in memory.
+    """
+    head = Head(
+        schema=SNAPSHOT_SCHEMA,
+        version=SNAPSHOT_VERSION,
+        id=state.id,
+        session_name=state.name,
+        created_at=state.created_at,
+        updated_at=state.updated_at,
+        message_count=len(ids),
+        first_words=first,
+        working_directory=state.working_directory,
+        parent=state.parent,
+        selected_model=state.model,
+        server_alias=state.server_alias,
+        token_ratio=state.token_ratio,
+        merged_journal=merged_journal,
+        imported=state.imported,
+        delegated=state.delegated,
+    )
+    fields: dict[str, Any] = {name: getattr(head, name) for name in Head.__struct_fields__}
+    for rare in ("imported", "delegated"):
+        if fields[rare] is None:
+            del fields[rare]
+    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": spans_of(state.stm, ids)}
+    fields |= {"plan": state.planned} if state.planned else {}
+    fields |= {"efforts": state.efforts} if state.efforts else {}
+    fields |= {"trims": state.trims} if state.trims else {}
+    fields["yarn"] = {name: spans_of(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
+    fields |= unknown or {}
+    dumps = msgspec.json.encode
+    lines = [dumps(name) + b":" + dumps(value) for name, value in fields.items()]
+    return b"{\n" + b",\n".join(lines) + b',\n"history":[\n'
+
+
+def remains_of(data: bytes, messages: int) -> Remains:
+    """What to keep of the file `data` that held the first `messages` messages of the session, in clio's own form."""
+    try:
+        fields = decode_json(data, type=dict[str, Raw])
+        raws = decode_json(fields.get("history", b"[]"), type=list[Raw])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Remains()
+    known = Snapshot.__struct_fields__
+    unknown = {name: value for name, value in fields.items() if name not in known}
+    return Remains(unknown=unknown, messages=tuple(raws) if len(raws) == messages else ())
+
+
+def rescue(data: bytes) -> dict[str, Any]:
+    """The fields and messages that can still be read from a file that is no JSON any more, line by line."""
+    fields: dict[str, Any] = {}
+    history: list[Any] = []
+    for line in data.splitlines():
+        line = line.rstrip(b", \r")
+        value = _try_decode(line)
+        if isinstance(value, dict) and "role" in value:
+            history.append(value)
+        elif line.startswith(b'"') and isinstance(field := _try_decode(b"{" + line + b"}"), dict):
+            fields |= field
+    return fields | {"history": history} if history else {}
+
+
+def without_bad_numbers(data: bytes) -> bytes | None:
+    """The JSON object with null for each number that no field of a session can hold; None where it is none otherwise.
+
+    Such are NaN, Infinity, and numbers beyond the range of 64 bits or of a float.
+    """
+    import json  # only damaged files need it
+
+    def read_integer(text: str) -> int | None:
+        return int(text) if len(text) < _INTEGER_DIGITS else None
+
+    def read_float(text: str) -> float | None:
+        number = float(text)
+        return number if math.isfinite(number) else None
+
+    def drop_constant(_: str) -> None:
+        return None
+
+    try:
+        check_depth(data)
+        value: object = json.loads(data, parse_constant=drop_constant, parse_int=read_integer, parse_float=read_float)
+        return msgspec.json.encode(value) if isinstance(value, dict) else None
+    except (msgspec.DecodeError, ValueError, RecursionError):  # of which errors of JSON and of text are kinds
+        return None
+
+
+def _written(ids: list[str], data: bytes) -> bool:
+    """Whether these ids stand in the file, in their order. One that was made up while reading does not."""
+    place = data.find(b'"history"')
+    for id in ids:
+        place = data.find(msgspec.json.encode(id), place)
+        if place < 0:
+            return False
+    return True
+
+
+def _try_decode(data: bytes) -> Any:
+    try:
+        return decode_json(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _billing(bills: list[Bill]) -> Billing:
+    prompt = sum(bill.prompt_tokens for bill in bills)
+    completion = sum(bill.completion_tokens for bill in bills)
+    return Billing(
+        requests=bills,
+        total_requests=len(bills),
+        total_prompt_tokens=prompt,
+        total_completion_tokens=completion,
+        total_tokens=prompt + completion,
+    )
+
+
+JOURNAL_SCHEMA = "clio.session.journal"
+JOURNAL_VERSION = 1
+
+
+class Opened(Struct, frozen=True, kw_only=True, tag_field="type", tag="session"):
+    """The first line: whose journal this is. `journal` is its own id, which the snapshot swallowing it notes down."""
+
+    schema: str = JOURNAL_SCHEMA
+    version: int = JOURNAL_VERSION
+    journal: str
+    id: str
+    created_at: float
+    working_directory: str
+    session_name: str | None = None
+    parent: str | None = None
+    selected_model: str | None = None
+    server_alias: str | None = None
+    delegated: str | None = None
+
+
+class Said(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
+    """One message; the session has `n` with it. Readers that only count look at `n` in the raw bytes."""
+
+    n: int
+    message: Message
+
+
+class TodosSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="todos"):
+    """The list of work, whole."""
+
+    todos: tuple[Todo, ...]
+
+
+class PlanSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="plan"):
+    """Plan mode is on, or off, and how its plan stands."""
+
+    plan: Planned | None
+
+
+class Renamed(Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
+    """The session's name; None takes it away."""
+
+    session_name: str | None
+
+
+class Billed(Struct, frozen=True, kw_only=True, tag_field="type", tag="bill"):
+    """One request was paid for."""
+
+    bill: Bill
+
+
+class RatioLearned(Struct, frozen=True, kw_only=True, tag_field="type", tag="ratio"):
+    """Characters per token, as the server's bills taught."""
+
+    token_ratio: float | None
+
+
+class ModelChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="model"):
+    """The model from here on. server_alias: see `SessionState`."""
+
+    selected_model: str | None
+    server_alias: str | None = None
+
+
+class EffortChosen(Struct, frozen=True, kw_only=True, tag_field="type", tag="effort"):
+    """The effort one model is asked with from here on."""
+
+    model: str
+    effort: str
+
+
+class WindowSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="stm"):
+    """The sliding window after a trim; later messages join it by themselves."""
+
+    stm: tuple[str, ...]
+
+
+class Trimmed(Struct, frozen=True, kw_only=True, tag_field="type", tag="trim"):
+    """Messages left the window, or are shown shorter in it."""
+
+    trim: Trim
+
+
+class TrimUndone(Struct, frozen=True, kw_only=True, tag_field="type", tag="untrim"):
+    """The last trim was reversed: its messages are in the window again."""
+
+
+class Restated(Struct, frozen=True, kw_only=True, tag_field="type", tag="bills"):
+    """All bills so far, in place of those read before: written when a lost journal is written anew."""
+
+    bills: tuple[Bill, ...]
+
+
+Record = (
+    Opened
+    | Said
+    | TodosSet
+    | PlanSet
+    | Renamed
+    | Billed
+    | RatioLearned
+    | ModelChosen
+    | EffortChosen
+    | WindowSet
+    | Trimmed
+    | TrimUndone
+    | Restated
+)
+_record_decoder: JsonDecoder[Record] = JsonDecoder(Record)
+_encoder = msgspec.json.Encoder()
+
+
+class Replayed(Struct, frozen=True, kw_only=True):
+    """What a journal added to a state. `damaged` counts the lines that could not be understood and were passed over."""
+
+    journal: str | None
+    damaged: int
+
+
+def encode_record(record: Record) -> tuple[Record, bytes]:
+    """The record and its line, without line end. Where its text is no valid Unicode, it comes back mended."""
+    try:
+        return record, _encoder.encode(record)
+    except UnicodeEncodeError:
+        record = valid_struct(record)
+        return record, _encoder.encode(record)
+
+
+def header(lines: tuple[bytes, ...]) -> Opened | None:
+    """The journal's first line; None where it is missing or damaged."""
+    first = _decode(lines[0]) if lines else None
+    return first if isinstance(first, Opened) else None
+
+
+def replay(lines: tuple[bytes, ...], state: SessionState) -> Replayed:
+    """Carry the journal's records into `state`. Messages it has already are not added again."""
+    journal: str | None = None
+    damaged = 0
+    known = {message.id for message in state.messages}
+    for line in lines:
+        record = _decode(line)
+        if record is None:
+            damaged += 1
+        elif isinstance(record, Opened):
+            journal = record.journal
+            apply(record, state)
+        elif not isinstance(record, Said):
+            apply(record, state)
+        elif record.message.id not in known:
+            known.add(record.message.id)
+            apply(record, state)
+    return Replayed(journal=journal, damaged=damaged)
+
+
+def apply(record: Record, state: SessionState) -> None:
+    """Carry one record into `state`: the same for a change just made and for one read back."""
+    match record:
+        case Said():
+            state.messages.append(record.message)
+            state.stm.append(record.message.id)
+        case Opened():
+            _adopt(record, state)
+        case TodosSet():
+            state.todos = record.todos
+        case PlanSet():
+            state.planned = record.plan
+        case Renamed():
+            state.name = record.session_name
+        case Billed():
+            state.bills.append(record.bill)
+        case RatioLearned():
+            state.token_ratio = record.token_ratio
+        case ModelChosen():
+            state.model, state.server_alias = record.selected_model, record.server_alias
+        case EffortChosen():
+            state.efforts[record.model] = record.effort
+        case WindowSet():
+            state.stm = list(record.stm)
+        case Trimmed():
+            dropped = set(record.trim.dropped)
+            state.stm = [id for id in state.stm if id not in dropped]
+            state.trims.append(record.trim)
+        case TrimUndone():
+            _undo_trim(state)
+        case Restated():
+            state.bills = list(record.bills)
+        case _:
+            assert_never(record)
+
+
+def restated(state: SessionState, journal: str) -> list[Record]:
+    """The records of a journal that holds the whole session, for a folder somebody emptied."""
+    records: list[Record] = [opened(state, journal)]
+    records += [Said(n=number, message=message) for number, message in enumerate(state.messages, 1)]
+    records += [Trimmed(trim=trim) for trim in state.trims]
+    records += [TodosSet(todos=state.todos), Restated(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
+    records += [PlanSet(plan=state.planned)] if state.planned else []
+    records += [RatioLearned(token_ratio=state.token_ratio)]
+    records += [ModelChosen(selected_model=state.model, server_alias=state.server_alias)]
+    records += [EffortChosen(model=model, effort=effort) for model, effort in state.efforts.items()]
+    return records
+
+
+def opened(state: SessionState, journal: str) -> Opened:
+    """The first line of a session's journal with the id `journal`."""
+    return Opened(
+        journal=journal,
+        id=state.id,
+        created_at=state.created_at,
+        working_directory=state.working_directory,
+        session_name=state.name,
+        parent=state.parent,
+        selected_model=state.model,
+        server_alias=state.server_alias,
+        delegated=state.delegated,
+    )
+
+
+def _decode(line: bytes) -> Record | None:
+    try:
+        record = _record_decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if isinstance(record, Said) and record.message.id.encode() not in line:
+        # A damaged or hand-written line without an id: the Struct made one up, and would make another next time.
+        message = msgspec.structs.replace(record.message, id=derived_id(line))
+        return Said(n=record.n, message=message)
+    return record
+
+
+def _undo_trim(state: SessionState) -> None:
+    if state.trims:
+        window = {*state.stm, *state.trims.pop().dropped}
+        state.stm = [message.id for message in state.messages if message.id in window]
+
+
+def _adopt(record: Opened, state: SessionState) -> None:
+    state.created_at = record.created_at
+    state.working_directory = record.working_directory
+    state.name = record.session_name
+    state.parent = record.parent
+    state.model, state.server_alias = record.selected_model, record.server_alias
+    state.delegated = record.delegated
