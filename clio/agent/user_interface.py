@@ -1,8 +1,7 @@
 """What a conversation reports, and what it needs of the program around it: approval, questions, input during a turn."""
 
-import asyncio
 from collections.abc import Callable
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct, structs
 
@@ -12,6 +11,9 @@ from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
 from clio.text.formatting import Cost
 from clio.tools.session_tools import Asker
+
+if TYPE_CHECKING:
+    import asyncio
 
 Status = Literal[
     "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"
@@ -254,6 +256,8 @@ class ExplainingInterface:
         """See `UserInterface`."""
         if not self._is_explained and isinstance(request.action, RunCommand):
             self._is_explained = True
+            import asyncio
+
             self.emit(Notice(text=await asyncio.to_thread(self._confinement.describe)))
         return await self._ui.approve(request)
 
@@ -269,7 +273,7 @@ class ExplainingInterface:
 class SubagentInterface:
     """The user interface of a sub-agent: questions name it and come one at a time, events go to `emit`."""
 
-    def __init__(self, ui: UserInterface, emit: Emit, name: str, one_at_a_time: asyncio.Lock) -> None:
+    def __init__(self, ui: UserInterface, emit: Emit, name: str, one_at_a_time: "asyncio.Lock") -> None:
         self._ui = ui
         self._name = name
         self._one_at_a_time = one_at_a_time

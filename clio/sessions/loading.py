@@ -1,6 +1,5 @@
 """Read a session from its files, whatever their state, and branch a session off another."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
@@ -439,6 +438,8 @@ def write_fork(source: SessionFiles, target: SessionFiles, now: float, *, upto: 
     state = branched(loaded.state, target.id, now, upto=upto)
     state.name = name
     remains = _remains(source, loaded, state)
+    import shutil  # late: a session that is only read does not need it
+
     make_folder(target.folder)
     try:
         _copy_outputs(source, target, loaded, state.messages)

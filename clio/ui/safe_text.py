@@ -4,8 +4,6 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rich.cells import cell_len, get_character_cell_size
-
 from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -186,12 +184,14 @@ _JOINER = "\u200d"
 
 def cells_of(text: str) -> int:
     """Columns of a text on one line."""
+    from rich.cells import cell_len  # late: output to a pipe never needs rich
+
     return cell_len(text)
 
 
 def crop(text: str, cells: int) -> str:
     """The beginning of a text in at most so many columns, its last one an ellipsis if something is missing."""
-    if cell_len(text) <= cells:
+    if cells_of(text) <= cells:
         return text
     if cells < 1:
         return ""
@@ -217,6 +217,8 @@ def chop(text: "Text", cells: int) -> "list[Text]":
 
 def _letters(text: str) -> Iterator[tuple[int, int]]:
     """Where each letter begins and its columns; what a joiner, an accent or a variation selector ties is one letter."""
+    from rich.cells import cell_len, get_character_cell_size
+
     start = 0
     for index in range(1, len(text) + 1):
         tied = index < len(text) and (text[index - 1] == _JOINER or not get_character_cell_size(text[index]))

@@ -10,7 +10,6 @@ import pytest
 from clio.errors import SessionNotFound, UserError
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from clio.sessions import loading
-from clio.sessions import loading as fork_room
 from clio.sessions.state import Bill, Todo, Trim
 from clio.sessions.store import INTERRUPTED, SessionStore
 from tests.sessions.talk import a_turn, kill, say, store_in
@@ -182,7 +181,7 @@ def test_what_fails_on_the_way_leaves_nothing(
 
     source = a_session(store, tmp_path)
     before = tree(store.folder)
-    monkeypatch.setattr(fork_room, step, full)
+    monkeypatch.setattr(loading, step, full)
     with pytest.raises(OSError, match="No space"):
         store.fork(source)
     assert tree(store.folder) == before
@@ -192,18 +191,18 @@ def test_what_fails_on_the_way_leaves_nothing(
 KILLED = """
 import os, sys
 from pathlib import Path
-from clio.sessions import fork
+from clio.sessions import loading
 from clio.sessions.store import SessionStore
 
 step, folder, source = sys.argv[1:]
-original = getattr(fork, step)
+original = getattr(loading, step)
 
 def die(*args):
     if step == "_copy_outputs":
         original(*args)
     os.kill(os.getpid(), 9)
 
-setattr(fork, step, die)
+setattr(loading, step, die)
 SessionStore(Path(folder)).fork(source)
 """
 
