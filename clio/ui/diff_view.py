@@ -16,7 +16,8 @@ from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, Fil
 from clio.security.shell.parser import parse_command_line
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_change
-from clio.ui.safe_text import cut, spell_out_foreign, spell_out_line, spell_out_lines, visible
+from clio.ui.safe_text import spell_out_foreign, spell_out_line, spell_out_lines, visible
+from clio.ui.text_width import cut
 from clio.ui.theme import Theme
 
 RowKind = Literal["file", "hunk", "context", "added", "removed", "note"]

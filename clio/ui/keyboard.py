@@ -21,7 +21,8 @@ from rich.text import Text
 
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.painter import Part
-from clio.ui.safe_text import cells_of, clean, clean_line, crop
+from clio.ui.safe_text import clean, clean_line
+from clio.ui.text_width import cells_of, crop
 from clio.ui.theme import Theme
 
 _WORD_AFTER = LazyRegex(r"\s*\S+")

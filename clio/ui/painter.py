@@ -10,7 +10,7 @@ from rich.theme import Theme as RichTheme
 
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.palettes import Palette
-from clio.ui.safe_text import cells_of, chop
+from clio.ui.text_width import cells_of, chop
 from clio.ui.theme import Theme, rich_styles
 
 Size = Callable[[], tuple[int, int]]

@@ -12,7 +12,7 @@ from prompt_toolkit.output import DummyOutput
 from clio.ui.keyboard import keep_bytes, keep_early_lines, take_kept_text
 from clio.ui.line_rules import open_part
 from clio.ui.pipe_screen import TerminalOutput
-from clio.ui.safe_text import cells_of
+from clio.ui.text_width import cells_of
 
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"  # so that a paste of many lines arrives as one
 _BACK = "\b"

@@ -31,9 +31,10 @@ from clio.ui.painter import Painter, Part, Size
 from clio.ui.palettes import Look, Palette
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import PlainLine
-from clio.ui.safe_text import cells_of, clean_line, crop, cut
+from clio.ui.safe_text import clean_line
 from clio.ui.tables import table_lines, todo_rows
 from clio.ui.terminal_handoff import Suspended
+from clio.ui.text_width import cells_of, crop, cut
 from clio.ui.theme import Terminal, Theme
 
 _CLASSES = {

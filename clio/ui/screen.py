@@ -37,9 +37,10 @@ from clio.ui.line_rules import fit_counted
 from clio.ui.markdown import StreamingMarkdown, preload, whole
 from clio.ui.painter import Painter, Part, Size, row_cells
 from clio.ui.pipe_screen import RESTARTED, PipeScreen, TerminalOutput, retry_line
-from clio.ui.safe_text import Cleaner, cells_of, clean, clean_line, crop
+from clio.ui.safe_text import Cleaner, clean, clean_line
 from clio.ui.status_text import footer, format_seconds, spinner_frame
 from clio.ui.tables import bar_rows, count_words, table_lines, todo_rows
+from clio.ui.text_width import cells_of, crop
 from clio.ui.theme import Terminal, Theme
 from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, bar_and_time, in_background, share_in
 

@@ -8,7 +8,8 @@ from rich.text import Text
 from clio.commands.command import Bar, BarPart, Table
 from clio.sessions.state import Todo, TodoStatus
 from clio.text.lazy_regex import LazyRegex
-from clio.ui.safe_text import cells_of, clean, clean_line, crop
+from clio.ui.safe_text import clean, clean_line
+from clio.ui.text_width import cells_of, crop
 from clio.ui.theme import Theme
 
 Row = list[tuple[str, str]]

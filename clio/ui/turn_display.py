@@ -13,8 +13,9 @@ from clio.config.schema import Notify, ShowReasoning
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.line_rules import fit
 from clio.ui.painter import Part
-from clio.ui.safe_text import clean_line, crop
+from clio.ui.safe_text import clean_line
 from clio.ui.status_text import format_seconds
+from clio.ui.text_width import crop
 from clio.ui.theme import Theme
 
 LONG_S = 2.0

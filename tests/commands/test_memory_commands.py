@@ -15,8 +15,8 @@ from clio.memory.records import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
-from clio.ui.safe_text import cells_of
 from clio.ui.tables import table_lines
+from clio.ui.text_width import cells_of
 from tests.commands.desk import Desk, data, make_desk, ok, refused
 
 PERL = Path(__file__).parent.parent / "fixtures" / "perl"

@@ -12,8 +12,8 @@ from clio.commands.command import CommandResult
 from clio.commands.registry import run_command
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
-from clio.ui.safe_text import cells_of
 from clio.ui.tables import table_lines
+from clio.ui.text_width import cells_of
 from tests.commands.desk import Desk, make_desk, ok
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text

@@ -6,8 +6,8 @@ import pytest
 
 from clio.commands.command import EditText
 from clio.commands.registry import complete, run_command
-from clio.ui.safe_text import cells_of
 from clio.ui.tables import table_lines
+from clio.ui.text_width import cells_of
 from tests.commands.desk import Desk, data, make_desk, ok
 
 

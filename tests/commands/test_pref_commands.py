@@ -13,8 +13,8 @@ from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import help_text, run
 from clio.errors import UserError
-from clio.ui.safe_text import cells_of
 from clio.ui.tables import table_lines
+from clio.ui.text_width import cells_of
 from tests.commands.desk import Desk, data, make_desk, ok
 
 

@@ -9,8 +9,8 @@ import pytest
 from clio.commands.command import Confirm
 from clio.commands.registry import complete
 from clio.commands.style_commands import style_word
-from clio.ui.safe_text import cells_of
 from clio.ui.tables import table_lines
+from clio.ui.text_width import cells_of
 from tests.commands.answers import answer, bucket, make_answering_desk
 from tests.commands.desk import Desk, data, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place

@@ -12,8 +12,8 @@ from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
 from clio.ui.markdown import CodeHighlighter, prose, whole
 from clio.ui.painter import Painter
-from clio.ui.safe_text import cells_of, chop, crop
 from clio.ui.status_text import footer, format_seconds, format_tokens, format_usage
+from clio.ui.text_width import cells_of, chop, crop
 from clio.ui.theme import Terminal, Theme, detect_terminal
 
 

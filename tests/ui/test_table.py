@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from clio.commands.command import Table
 from clio.commands.registry import command_table
-from clio.ui.safe_text import cells_of
 from clio.ui.tables import table_lines
+from clio.ui.text_width import cells_of
 
 WORDS = st.text(alphabet="abc défg漢字 -/", max_size=40)
 

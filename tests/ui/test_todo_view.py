@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from clio.sessions.state import Todo, TodoStatus
-from clio.ui.safe_text import cells_of
 from clio.ui.tables import active_words, plain_rows, todo_rows
+from clio.ui.text_width import cells_of
 from clio.ui.theme import Theme
 
 

@@ -9,8 +9,9 @@ from clio.commands.command import Bar, Table
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.diff_view import DiffRow, ParsedDiff, parse_diff
 from clio.ui.markdown import BlockSplitter, Piece, markdown_tokens
-from clio.ui.safe_text import cells_of, clean, clean_line
+from clio.ui.safe_text import clean, clean_line
 from clio.ui.status_text import format_usage, plural
+from clio.ui.text_width import cells_of
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -1,0 +1,62 @@
+"""Columns that text takes on a screen, and cutting text to them: wide characters take two.
+
+Apart from `safe_text`, because output to a pipe cleans text but never needs `rich`.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, get_character_cell_size
+
+if TYPE_CHECKING:  # the prompt appears before this part of rich is needed
+    from rich.text import Text
+
+_JOINER = "\u200d"
+
+
+def cells_of(text: str) -> int:
+    """Columns of a text on one line."""
+    return cell_len(text)
+
+
+def crop(text: str, cells: int) -> str:
+    """The beginning of a text in at most so many columns, its last one an ellipsis if something is missing."""
+    if cells_of(text) <= cells:
+        return text
+    if cells < 1:
+        return ""
+    used = 0
+    for start, width in _letters(text):
+        used += width
+        if used > cells - 1:
+            return text[:start].rstrip() + "…"
+    return text
+
+
+def chop(text: "Text", cells: int) -> "list[Text]":
+    """The text cut into lines of at most so many columns, by characters and not by words."""
+    cuts: list[int] = []
+    used = 0
+    for start, width in _letters(text.plain):
+        if used + width > cells and start:
+            cuts.append(start)
+            used = 0
+        used += width
+    return list(text.divide(cuts)) if cuts else [text]
+
+
+def _letters(text: str) -> Iterator[tuple[int, int]]:
+    """Where each letter begins and its columns; what a joiner, an accent or a variation selector ties is one letter."""
+    start = 0
+    for index in range(1, len(text) + 1):
+        tied = index < len(text) and (text[index - 1] == _JOINER or not get_character_cell_size(text[index]))
+        if not tied:
+            yield start, cell_len(text[start:index])
+            start = index
+
+
+def cut(line: "Text", max_chars: int, style: str) -> "Text":
+    """The line, or its beginning and, in this style, how much is missing."""
+    if len(line) <= max_chars:
+        return line
+    return line[:max_chars].append(f" … {len(line) - max_chars:,} more characters", style)
