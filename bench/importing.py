@@ -14,9 +14,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from clio.importing.intake import Importer, Ledger
 from clio.importing.places import SourceFile
 from clio.importing.reading import Agent
-from clio.importing.run import Importer, Ledger
 from clio.security.redaction.redactor import Redactor
 
 _WORDS = [word for path in Path(__file__).parent.rglob("*.py") for word in path.read_text(encoding="utf-8").split()]

@@ -50,9 +50,9 @@ HEAVY: dict[str, set[str]] = {
         "clio.entrypoints.acp.session",
         "clio.entrypoints.acp.updates",
     },
-    "jsonschema": {"clio.entrypoints.answer_schema"},
-    "referencing": {"clio.entrypoints.answer_schema"},
-    "json_repair": {"clio.agent.tool_calls"},
+    "jsonschema": {"clio.entrypoints.report"},
+    "referencing": {"clio.entrypoints.report"},
+    "json_repair": {"clio.agent.tool_runner"},
     "tree_sitter": {
         "clio.checks.diagnostics",
         "clio.security.shell.parser",
@@ -66,7 +66,7 @@ HEAVY: dict[str, set[str]] = {
         "clio.ui.markdown",
         "clio.ui.reader.spoken_text",
         "clio.export.html_page",
-        "clio.export.markdown",
+        "clio.export.export_session",
     },
     "pygments": {"clio.ui.markdown", "clio.export.html_page"},
 }

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.options import Options
-from clio.entrypoints.doctor import checks, finding, model, report
+from clio.entrypoints.doctor import checks, finding, report
 from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import collect_findings
 from clio.entrypoints.project_setup import example
@@ -307,7 +307,7 @@ def test_a_server_that_is_not_there_or_silent(
 
     gone = lines(look(project, env, base_url="http://127.0.0.1:9/v1", model="tiny"), "server")[0]
     assert gone[0] == "fix" and "nothing listens at" in gone[1]
-    monkeypatch.setattr(model, "LIMIT_S", 0.3)
+    monkeypatch.setattr(report, "LIMIT_S", 0.3)
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()

@@ -27,9 +27,8 @@ from clio.commands.cost_commands import COST
 from clio.commands.extension_commands import AGENTS, HOOKS, SKILLS
 from clio.commands.git_commands import GIT
 from clio.commands.mcp_commands import MCP
-from clio.commands.memory.commands import MEMORY
+from clio.commands.memory.commands import MEMORY, RECALL
 from clio.commands.memory.documents import DOCS, NOTE
-from clio.commands.memory.recall import RECALL
 from clio.commands.plan_commands import PLAN, TODO
 from clio.commands.preference_commands import PREFS, SCENARIO
 from clio.commands.session_commands import SESSION

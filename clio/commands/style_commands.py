@@ -12,10 +12,10 @@ from clio.commands.arguments import nearest, read
 from clio.commands.command import Command, CommandResult, Confirm, Handler, Shell, Suggestion, Table, code, refuse
 from clio.commands.memory.memory_text import ago, count, remembers, short_age, size, suggest_options
 from clio.errors import ClioError, UsageError
+from clio.memory.feedback.rating_phrases import CATEGORIES, Category, classify
 from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
 from clio.text.lazy_regex import LazyRegex
-from clio.text.rating_phrases import CATEGORIES, Category, classify
 from clio.text.scoring import DAY_S
 
 if TYPE_CHECKING:

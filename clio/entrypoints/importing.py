@@ -18,14 +18,13 @@ from clio.commands.memory.memory_text import count
 from clio.commands.subcommands import ImportRequest, parse_import
 from clio.config.loaded import Loaded
 from clio.config.paths import display, user_home
+from clio.entrypoints.background_work import bar
 from clio.entrypoints.export_file import size
-from clio.entrypoints.long_work import bar
 from clio.entrypoints.subcommand import LightShell, ask, in_cli_words, print_json, print_result
 from clio.errors import ClioError, UserError
-from clio.importing.intake import Fate
+from clio.importing.intake import Fate, Importer, Imports, Ledger, Report, is_read
 from clio.importing.places import Fact, Found, Looker, facts_of
 from clio.importing.reading import AGENTS
-from clio.importing.run import Importer, Imports, Ledger, Report, is_read
 from clio.memory.ltm.text import normal
 from clio.memory.records import Entry, Provenance
 from clio.storage.locks import sentence

@@ -79,7 +79,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     schema = None
     if options.json_schema:
-        from clio.entrypoints.answer_schema import AnswerSchema
+        from clio.entrypoints.report import AnswerSchema
 
         schema = AnswerSchema(options.json_schema)
     reporter = Reporter()
@@ -99,7 +99,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
             if desk is not None:
                 more["exit_code"] = await _talk(app, desk, options.prompt or "")
             elif schema:
-                from clio.entrypoints.answer_schema import run_to_schema
+                from clio.entrypoints.report import run_to_schema
 
                 more |= await run_to_schema(app, schema, lambda text: _run_turn(app, text), options.prompt or "")
             else:

@@ -337,7 +337,7 @@ def _carry_out(shell: LightShell, words: Sequence[str], *, json: bool) -> Follow
 
                 result = export(shell, step)
             case SleepNow() | LongWork() as step:
-                from clio.entrypoints.long_work import until_interrupted, work_of
+                from clio.entrypoints.background_work import until_interrupted, work_of
 
                 result = until_interrupted(work_of(shell, step), aloud=shell.config.screen_reader)
             case WaitFor(work=work):

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.text import bandit, consolidate, embedding, rating_phrases, scoring
+from clio.memory.feedback import rating_phrases
+from clio.text import bandit, consolidate, embedding, scoring
 
 SCORES = st.floats(0, 10)
 DAYS = st.floats(0, 5_000)

@@ -12,7 +12,7 @@ import pytest
 from clio.commands.command import SleepNow, Track
 from clio.commands.memory.commands import night_result
 from clio.commands.registry import complete, run_command
-from clio.entrypoints.long_work import sleep_now
+from clio.entrypoints.background_work import sleep_now
 from clio.memory.sleep.report import Report
 from clio.messages import AssistantMessage, UserMessage
 from tests.commands.desk import Desk, make_desk

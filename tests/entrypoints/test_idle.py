@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.entrypoints.idle import Idle
+from clio.entrypoints.background_work import Idle
 from clio.memory.sleep.report import Report
 from clio.memory.typed.store import TypedStore
 from clio.messages import AssistantMessage, UserMessage

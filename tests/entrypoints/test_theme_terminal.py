@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.ui.background_query import QUESTION
+from clio.entrypoints.repl.theme import QUESTION
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, stall, text, tool_calls
 from tests.support.pty_session import PtySession

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from clio.export.export_session import export_session
-from clio.export.markdown import Words, fenced
+from clio.export.export_session import Words, export_session, fenced
 from clio.sessions.store import SessionStore
 from tests.export.sample import HOSTILE, START, hostile_talk, make_session, shop_talk
 

@@ -13,10 +13,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.importing.intake import UNANSWERED, Pairing, session_id
+from clio.importing.intake import UNANSWERED, Importer, Ledger, Pairing, Report, session_id
 from clio.importing.places import Looker, SourceFile
 from clio.importing.reading import Agent, Tally
-from clio.importing.run import Importer, Ledger, Report
 from clio.memory.recall.sync import SessionSync
 from clio.memory.sleep.pending import Sessions
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
@@ -231,8 +230,8 @@ def test_a_kill_in_the_middle_loses_nothing(place: Place) -> None:
         claude_file(place.home, place.project, *talk, name=f"{number:08x}-2bb1-45cb-90bc-a28ce44da090")
     code = (
         "import os, signal, sys; from pathlib import Path\n"
-        "from clio.importing.run import Ledger; from clio.importing.places import Looker\n"
-        "from clio.importing.run import Importer\n"
+        "from clio.importing.intake import Ledger; from clio.importing.places import Looker\n"
+        "from clio.importing.intake import Importer\n"
         "project, home = map(Path, sys.argv[1:])\n"
         "files = Looker(project, {'HOME': str(home)}).look('claude', None).files\n"
         "def redact(text):\n"

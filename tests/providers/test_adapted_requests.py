@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from clio.config.schema import Config
+from clio.memory.vectors.endpoint import embedding_server
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest
-from clio.providers.embeddings import embedding_server
 from clio.providers.http_provider import HttpProvider
 from clio.providers.lesson_book import LessonBook
 from clio.providers.registry import make_provider

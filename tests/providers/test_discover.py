@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from clio.providers.server_addresses import Found, ask_models, discover, find_local_server, list_models
+from clio.providers.registry import Found, ask_models, discover, find_local_server, list_models
 from tests.support.chat_server import ChatServer, Reply, error, json_reply, slow
 
 

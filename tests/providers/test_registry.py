@@ -13,8 +13,7 @@ from clio.errors import ConfigError
 from clio.providers.http_provider import HttpProvider
 from clio.providers.offline import OfflineProvider
 from clio.providers.profiles import PRESETS
-from clio.providers.registry import make_provider
-from clio.providers.server_addresses import Found
+from clio.providers.registry import Found, make_provider
 from tests.support.chat_server import ChatServer, error, text
 
 

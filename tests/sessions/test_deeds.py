@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.agent.tool_calls import note_deeds
+from clio.agent.tool_runner import note_deeds
 from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
 from clio.security.actions import FileChange, Workspace
 from clio.sessions.side_effects import commit_lines, deeds_of, runs_commit

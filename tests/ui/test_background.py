@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.defaults import create_input
 
-from clio.ui.background_query import (
+from clio.entrypoints.repl.theme import (
     QUESTION,
     BackgroundQuestion,
     Replies,

@@ -14,9 +14,8 @@ from rich.style import Style
 from rich.text import Text
 
 from clio.config.paths import THEMES, theme_names
-from clio.entrypoints.repl.theme import Themes, read_user_theme
+from clio.entrypoints.repl.theme import Themes, luminance, read_colour, read_user_theme
 from clio.errors import ConfigError
-from clio.ui.background_query import luminance, read_colour
 from clio.ui.markdown import _LOOKS as CODE_LOOKS  # pyright: ignore[reportPrivateUsage]
 from clio.ui.painter import Painter, Part
 from clio.ui.palettes import COLOURS, MARKS, MEANINGS, TABLES, Depth, Look, builtin, parse_look

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from clio.text import bandit, consolidate, rating_phrases, scoring, similarity
+from clio.memory.feedback import rating_phrases
+from clio.text import bandit, consolidate, scoring, similarity
 from clio.text import embedding as rag
 from clio.text.vocabulary import rough_tokens
 

@@ -60,8 +60,8 @@ from clio.entrypoints.acp.updates import (
     decoded,
     fenced,
 )
+from clio.entrypoints.background_work import work_of
 from clio.entrypoints.export_file import export
-from clio.entrypoints.long_work import work_of
 from clio.errors import ClioError, ToolFailed, UsageError
 from clio.export.document import Call, call_title
 from clio.ids import new_id

@@ -1,27 +1,238 @@
-"""`clio doctor`: looks at what clio stands on, a line for each thing, and says what to do about what is wrong.
+"""`clio doctor`: run the checks of the installation and of the model's server, and print what they found."""
 
-It changes nothing, starts no server, and sends no prompt unless it is asked to. It ends within seconds: all looks are
-taken side by side, and one that does not end is a line of its own.
-"""
-
+import asyncio
 import shutil
 import sys
 import textwrap
+import time
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from clio.agent.model_choice import EffortChoices
+from clio.agent.spending import TooDear, open_spending
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
-from clio.entrypoints.doctor import checks, model
+from clio.entrypoints.doctor import checks
 from clio.entrypoints.doctor import checks as data_checks
 from clio.entrypoints.doctor import finding as check_limits
-from clio.entrypoints.doctor.finding import Finding, Ground, Look, Named, fix, run_all
-from clio.errors import ConfigError, UsageError
+from clio.entrypoints.doctor.finding import Finding, Ground, Look, Named, fix, note, ok, run_all, several
+from clio.errors import ClioError, ConfigError, UsageError
+from clio.messages import Usage, UserMessage
+from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
+from clio.providers.http_provider import HttpProvider
+from clio.providers.lesson_book import LessonBook
+from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request_facts, usable_efforts
+from clio.providers.prices import OLD_DAYS, SHOWN, PriceBook, states_cost
+from clio.providers.profiles import preset_named
+from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
+from clio.text.formatting import format_money
 from clio.ui.safe_text import clean_line, inert_json
+
+LIVE_LIMIT_S = 60.0
+_LIVE_TOKENS = 2_000
+"""The longest answer: a model that reasons needs more than the one word."""
+LIMIT_S = 4.0
+"""Time limit for the server; below the limit of the check, so that a silent server is named."""
+
+
+def check_model(ground: Ground) -> Iterator[Finding]:
+    """Which model would answer, and whether it can. Asks the server for its models, and nothing else."""
+    loaded = ground.loaded
+    try:
+        provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
+    except ConfigError as error:
+        yield fix("model", *_halves(str(error)))
+        return
+    if provider.name == OFFLINE:
+        if loaded.config.provider == OFFLINE:
+            yield ok("model", "none, offline as configured")
+        else:
+            yield note("model", "none is configured and no local server answers",
+                       "set OPENAI_API_KEY, or give --provider or --base-url")  # fmt: skip
+        return
+    yield _key(ground, provider.name)
+    server, limits = asyncio.run(_ask(provider))
+    yield server
+    text = f"{provider.model} at {provider.name}, window "
+    if limits is None:
+        yield note("model", f"{text}not known until the server answers")
+    elif limits.source == "default":
+        yield note("model", f"{text}{limits.context_window:,} tokens (a guess: the server does not say)",
+                   "set context_window to what it really has")  # fmt: skip
+    else:
+        said = _who_says(limits, loaded, provider.model)
+        yield ok("model", f"{text}{limits.context_window:,} tokens ({said})")
+    yield from _speech(loaded, provider)
+    yield from _price(loaded, provider)
+
+
+def _speech(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
+    """The protocol of the requests, and their fields for effort and prompt caching."""
+    if not isinstance(provider, HttpProvider):
+        return
+    given = " (set as api)" if loaded.config.api != "auto" else ""
+    yield ok("protocol", f"{provider.protocol} ({PROTOCOL_TITLES[provider.protocol]}) at {provider.base_url}{given}")
+    choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+    effort = choices.effort_of(provider.model)
+    facts = read_request_facts(provider, effort)
+    levels = usable_efforts(provider, provider.model)
+    sent = f"sent as {' '.join(facts.effort)}" if facts.effort else "nothing is sent, the server decides"
+    known = "" if levels is None else f"; {provider.model} takes {', '.join(levels) or 'no effort'}"
+    if effort != AUTO and levels is not None and effort not in levels:
+        yield note(
+            "effort", f"{effort}, {sent}", f"choose one that {provider.model} takes: {', '.join(levels) or AUTO}"
+        )
+    else:
+        yield ok("effort", f"{effort}: {sent}{known}")
+    yield ok("cache", ", ".join(facts.cache) or "no field is sent; some servers cache what is repeated by themselves")
+
+
+def ask_live(ground: Ground) -> Iterator[Finding]:
+    """Send one tiny request as a conversation would; report the answer, its time and its cost."""
+    loaded = ground.loaded
+    try:
+        provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
+    except ConfigError as error:
+        yield fix("live", *_halves(str(error)))
+        return
+    if provider.name == OFFLINE:
+        yield note(
+            "live", "no model is connected, so there is nothing to ask", "set OPENAI_API_KEY, or give --provider"
+        )
+        return
+    try:
+        yield asyncio.run(_ask_once(loaded, provider))
+    except (ClioError, TooDear) as error:
+        yield fix("live", *_halves(str(error)))
+    except TimeoutError:
+        yield fix(
+            "live", f"{provider.name} did not answer within {LIVE_LIMIT_S:g} seconds", "try again, or another model"
+        )
+
+
+async def _ask_once(loaded: Loaded, provider: Provider) -> Finding:
+    choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
+    request = ChatRequest(
+        system="You are being checked. Answer with one word.",
+        messages=(UserMessage(content="Say OK."),),
+        tools=(PROBE_TOOL,),
+        max_output_tokens=_LIVE_TOKENS,
+        effort=choices.effort_of(provider.model),
+    )
+    begun, first, notices = time.monotonic(), 0.0, list[str]()
+    usage, stated = Usage(), None
+    try:
+        async with asyncio.timeout(LIVE_LIMIT_S):
+            with await open_spending(loaded).reserve(provider, _LIVE_TOKENS, output_tokens=_LIVE_TOKENS) as held:
+                async for chunk in provider.stream(request):
+                    first = first or time.monotonic()
+                    usage, stated = chunk.usage or usage, stated if chunk.cost is None else chunk.cost
+                    notices += [chunk.notice] if chunk.notice else []
+                cost = held.bill(usage, stated)
+    finally:
+        await provider.close()
+    ms = [f"{round((moment - begun) * 1000):,} ms" for moment in (first or begun, time.monotonic())]
+    protocol = f" over {provider.protocol}" if isinstance(provider, HttpProvider) else ""
+    tokens = f"{usage.prompt_tokens:,} tokens in, {usage.completion_tokens:,} out"
+    tokens += f" ({usage.reasoning_tokens:,} reasoning)" if usage.reasoning_tokens else ""
+    price = f", {format_money(cost)}" if cost is not None else ", price not known"
+    text = f"{provider.model} answered{protocol} in {ms[1]}, first words after {ms[0]}; {tokens}{price}"
+    return note("live", text, "; ".join(notices)) if notices else ok("live", text)
+
+
+def _key(ground: Ground, server: str) -> Finding:
+    """Where the key is from; the key itself is not printed."""
+    origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
+    if origin is None and ground.loaded.config.api_key_command:
+        origin = f"api_key_command, {ground.loaded.origins.get('api_key_command', 'the configuration')}"
+    preset = preset_named(server)
+    variable, key = (
+        preset.find_key(ground.env)
+        if preset
+        else (DEFAULT_KEY_VARIABLE, ground.env.get(DEFAULT_KEY_VARIABLE, "").strip())
+    )
+    if origin is None and key:
+        origin = f"environment {variable}"
+    return ok("key", f"from {origin}" if origin else f"none is set, {server} is asked without one")
+
+
+async def _ask(provider: Provider) -> tuple[Finding, Limits | None]:
+    """Ask the server for its models and for the window's size, None where it did not answer in time."""
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            server = await _server(provider)
+            return server, await provider.limits()
+    except TimeoutError:
+        return _silent(provider), None
+    finally:
+        await provider.close()
+
+
+async def _server(provider: Provider) -> Finding:
+    if not isinstance(provider, ListsModels):
+        return ok("server", f"{provider.name} is not asked anything")
+    begun = time.monotonic()
+    try:
+        offered = await provider.offered()
+    except ClioError as error:
+        return fix("server", *_halves(str(error)))
+    took_ms = (time.monotonic() - begun) * 1000
+    names = [one.name for one in offered]
+    text = f"{provider.name} answers within {max(round(took_ms), 1):,} ms"
+    if not names:
+        return note("server", f"{text} and lists no models", "nothing, if it answers a prompt")
+    if provider.model in names or f"models/{provider.model}" in names:
+        return ok("server", f"{text}, {several(len(names), 'model')}, {provider.model} among them")
+    return note("server", f"{text}, {several(len(names), 'model')}, {provider.model} is not among them",
+                "clio -m with one that /model lists")  # fmt: skip
+
+
+def _silent(provider: Provider) -> Finding:
+    return fix("server", f"{provider.name} did not answer within {LIMIT_S:g} seconds",
+               "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
+
+
+def _who_says(limits: Limits, loaded: Loaded, model: str) -> str:
+    match limits.source:
+        case "config":
+            own = loaded.origins.get(f"models.{model}.context_window")
+            return f"set in {own or loaded.origins.get('context_window', 'the configuration')}"
+        case "server":
+            return "the server says so"
+        case _:
+            return "known of this model"
+
+
+def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
+    """Whether the model's price is known, and its age; nothing for a free model."""
+    book = PriceBook(loaded.home)
+    try:
+        price = book.price_of(provider.name, provider.model)
+    except ConfigError as error:
+        yield fix("prices", *_halves(str(error)))
+        return
+    age = book.age()
+    if price is None and not states_cost(provider.name):
+        yield note("prices", f"none for {provider.model} at {provider.name}", f"add it to {SHOWN}")
+    elif price is not None and book.is_old(price):
+        yield note("prices", f"that of {provider.model} is of {price.as_of}", f"correct it in {SHOWN}")
+    elif price is not None and not price.is_free:
+        day = f" of {price.as_of}" if price.as_of else ""
+        yield ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
+
+
+def _halves(sentence: str) -> tuple[str, str]:
+    """Split the sentence of an error into what is wrong and what to do."""
+    for mark in ("; ", ": "):
+        wrong, found, todo = sentence.rpartition(mark)
+        if found:
+            return wrong, todo
+    return sentence, "see docs/configuration.md"
+
 
 _NARROWEST = 20
 FIRST = (
@@ -35,7 +246,7 @@ CONFIGURED = (
     Named(about="configuration", check=data_checks.check_files),
     Named(about="trust", check=data_checks.check_trust),
     Named(about="extensions", check=data_checks.check_added),
-    Named(about="model", check=model.check_model, hint="look at the network, and at proxies in the environment"),
+    Named(about="model", check=check_model, hint="look at the network, and at proxies in the environment"),
 )
 """Checks that need a configuration which could be read."""
 REST = (
@@ -112,7 +323,7 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
     if fetch:
         yield from data_checks.fetch_encodings(ground)
     if live:
-        yield from model.ask_live(ground)
+        yield from ask_live(ground)
 
 
 def _as_it_comes(options: Options, env: Mapping[str, str]) -> Loaded:

@@ -39,8 +39,8 @@ from clio.commands.registry import run_command
 from clio.commands.undo_commands import session_turns
 from clio.config.trust import Trust
 from clio.context.workspace_state import files_may_have_changed
+from clio.entrypoints.background_work import until_key, work_of
 from clio.entrypoints.export_file import export
-from clio.entrypoints.long_work import until_key, work_of
 from clio.entrypoints.repl.parts import Behind, Parts
 from clio.entrypoints.repl.start import recap
 from clio.entrypoints.repl.theme import Colours

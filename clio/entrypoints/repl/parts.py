@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from clio import app as garbage
 from clio.agent.user_interface import Emit, Event
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.trust import grant_all
-from clio.entrypoints import first_paint, garbage
+from clio.entrypoints import first_paint
 from clio.errors import ClioError
 from clio.ui.theme import Terminal, detect_terminal
 
@@ -43,8 +44,8 @@ _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are
 # Modules that the first command and the first tool calls of a turn import.
 _OPENED_AHEAD = (
     "clio.entrypoints.repl.commands",
-    "clio.agent.tool_calls",
-    "clio.agent.tool_calls",
+    "clio.agent.tool_runner",
+    "clio.agent.tool_runner",
     "clio.security.command_policy",
     "clio.tools.files.read_file",
     "clio.tools.files.edit_file",
@@ -358,7 +359,7 @@ def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     if session.unsaved:
         screen.error(session.unsaved)
     else:
-        from clio.commands.session_table import id_length
+        from clio.commands.session_commands import id_length
 
         known = [info.id for info in app.store.list()]
         screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")

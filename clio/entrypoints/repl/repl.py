@@ -16,7 +16,7 @@ from clio.config.paths import user_home
 from clio.context.message_parts import Shelf
 from clio.context.workspace_state import working_tree
 from clio.entrypoints import first_paint
-from clio.entrypoints.idle import make_idle, sleep_at_exit
+from clio.entrypoints.background_work import make_idle, sleep_at_exit
 from clio.entrypoints.repl.parts import (
     Behind,
     Parts,

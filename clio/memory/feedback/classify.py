@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from clio.memory.feedback.reason_examples import EXAMPLES
+from clio.memory.feedback.rating_phrases import CATEGORIES, EXAMPLES, Category, classify, similar_categories
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
-from clio.text.rating_phrases import CATEGORIES, Category, classify, similar_categories
 
 _LEAST_SPREAD = 0.01
 """An embedder that sees less between reasons sees none."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec import Struct
 
 from clio.errors import UserError
+from clio.memory.feedback.rating_phrases import Category, check_words
 from clio.memory.feedback.signals import signals_in
 from clio.memory.feedback.trajectories import Rated, Rating, Source, Trajectories, Trajectory
 from clio.memory.styles.styles import Learned, Styles
@@ -13,7 +14,6 @@ from clio.memory.vectors.embedders import Embedder
 from clio.messages import Message, begins_turn
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
-from clio.text.rating_phrases import Category, check_words
 
 QUESTION_CHARS = 80
 NOT_THE_STYLE = 0.25

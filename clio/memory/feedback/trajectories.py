@@ -11,11 +11,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from clio.memory.feedback.rating_phrases import Category
 from clio.storage.files import make_ignored_folder, open_regular, write_atomic
 from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
-from clio.text.rating_phrases import Category
 from clio.text.scoring import DAY_S
 
 Source = Literal["you", "undo", "words", "tests", "revert"]

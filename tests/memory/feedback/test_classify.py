@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from clio.memory.feedback.classify import reason_of
-from clio.memory.feedback.reason_examples import EXAMPLES
+from clio.memory.feedback.rating_phrases import CATEGORIES, EXAMPLES, Category
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
 from clio.memory.vectors.minilm import PACKAGE, MiniLmEmbedder
-from clio.text.rating_phrases import CATEGORIES, Category
 
 OF_EXAMPLE = {example: name for name, examples in EXAMPLES.items() for example in examples}
 

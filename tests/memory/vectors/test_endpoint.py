@@ -14,9 +14,8 @@ from clio.config.schema import Config
 from clio.errors import ConfigError
 from clio.memory.opening import make_embedder
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
-from clio.memory.vectors.endpoint import fitted
+from clio.memory.vectors.endpoint import embedding_server, fitted
 from clio.memory.vectors.meaning import Meaning
-from clio.providers.embeddings import embedding_server
 from clio.text.embedding import DIMENSIONS, embed
 from tests.memory.vectors.support import a_session, said
 
@@ -250,7 +249,7 @@ def test_turns_are_found_with_a_server_and_without_once_it_fails(serve: Serve, t
 
 
 def test_a_question_is_not_asked_again_once_its_time_is_over(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clio.providers.embeddings.QUESTION_TIMEOUT_S", 0.6)
+    monkeypatch.setattr("clio.memory.vectors.endpoint.QUESTION_TIMEOUT_S", 0.6)
     server = serve(lambda body: (503, {}))
     with pytest.raises(EmbeddingFailed):
         make_embedder(config(server.url), {}).embed(["a text"])
