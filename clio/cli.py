@@ -34,9 +34,9 @@ def main(argv: list[str] | None = None) -> int:
             print(f"clio {__version__}")
             code = 0
         elif arguments[:1] == ["__complete"]:
-            from clio.entrypoints import shell_completions
+            from clio.entrypoints.completions import listing
 
-            code = shell_completions.run(arguments[1:], os.environ)
+            code = listing.run(arguments[1:], os.environ)
         else:
             try:
                 code = _run(arguments)
@@ -230,7 +230,7 @@ def _doctor(arguments: "Arguments") -> int:
 
 
 def _completions(arguments: "Arguments") -> int:
-    from clio.entrypoints.shell_completions import script
+    from clio.entrypoints.completions.scripts import script
 
     print(script(arguments.words[1]), end="")
     return 0

@@ -7,8 +7,8 @@ from clio.agent.user_interface import EXIT_CODES
 from clio.commands.command import forms
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
 from clio.config.schema import VARIABLES
+from clio.entrypoints.completions.scripts import door_command
 from clio.entrypoints.report import MISFIT
-from clio.entrypoints.shell_completions import door_command
 
 _HEAD = """\
 .\\" Made by docs/make_reference.py; change the tables in clio/config/command_line.py and its like instead.

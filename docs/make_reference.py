@@ -43,11 +43,11 @@ from clio.config.schema import (  # noqa: E402
     limits_in_words,
 )
 from clio.config.trust import shown_value  # noqa: E402
+from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import (  # noqa: E402
     MISFIT,
     StreamEvent,
 )
-from clio.entrypoints.shell_completions import script  # noqa: E402
 from clio.entrypoints.stream_json import Said  # noqa: E402
 from clio.providers.http_provider import HttpProvider  # noqa: E402
 from clio.providers.limits import takes_images  # noqa: E402

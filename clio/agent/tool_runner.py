@@ -28,7 +28,7 @@ from clio.text.json_data import decode_json, is_nested_deeply, is_too_deep
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 from clio.tools.base import FreeArguments, PageSize, Prepared, Tool, ToolOutput, Unasked
-from clio.tools.files.diff import changed_lines, diff_texts
+from clio.tools.files.diff import changed_lines, diff_change, diff_texts
 from clio.tools.schemas import signature
 
 _MAX_REPAIRED = 2_000_000
@@ -521,7 +521,6 @@ class ToolRunner:
         missing: bool,
         below: str,
     ) -> Outcome:
-        from clio.tools.files.diff import diff_change
         from clio.tools.output import preview
 
         images = self._stored(output.images) if self._takes_images else ()

@@ -56,7 +56,7 @@ from clio.storage.locks import FileLock, cause, drop_unfinished
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
-    from clio.checkpoints.workspace_scan import Usage
+    from clio.checkpoints.store_limits import Usage
 
 
 class Restored(Struct, frozen=True, kw_only=True):
@@ -634,7 +634,7 @@ class Checkpoints:
 
     def usage(self) -> "Usage | None":
         """What the whole store holds; None where everything is in memory."""
-        from clio.checkpoints.workspace_scan import measure_usage
+        from clio.checkpoints.store_limits import measure_usage
 
         store = self.store
         return self._do(lambda: measure_usage(store)) if store else None
@@ -660,7 +660,7 @@ class Checkpoints:
     def _after(self, ended_ns: int) -> None:
         self._recorder.after(ended_ns)
         if self.store is not None and self._calls % _ROOM_EVERY == 0:
-            from clio.checkpoints.workspace_scan import make_room
+            from clio.checkpoints.store_limits import make_room
 
             make_room(self.store, max_bytes=self._limits.max_bytes, max_age_s=self._limits.max_age_s, now=self._now())
         self._calls += 1

@@ -21,12 +21,12 @@ from clio.commands.command import (
     refuse,
 )
 from clio.commands.memory.memory_text import count, short_age
-from clio.commands.session_commands import age, id_length, shortened
+from clio.commands.session_table import age, id_length, shortened
 from clio.errors import ClioError, UsageError, UserError
 from clio.messages import begins_turn
 
 if TYPE_CHECKING:
-    from clio.agent.turn_files import ShownChange
+    from clio.agent.file_diffs import ShownChange
     from clio.checkpoints.checkpoint_store import Step, TurnFiles
     from clio.checkpoints.checkpoints import Plan
 

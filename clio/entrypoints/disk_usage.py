@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct, field
 
-from clio.checkpoints.workspace_scan import count_excess_bytes, make_room
+from clio.checkpoints.store_limits import count_excess_bytes, make_room
 from clio.commands.arguments import join
 from clio.commands.command import CommandResult, Table
 from clio.commands.subcommands import GcRequest, parse_gc

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, code
-from clio.commands.session_commands import count_messages, file_stem, title_of
+from clio.commands.session_table import count_messages, file_stem, title_of
 from clio.errors import UserError
 from clio.storage.files import write_atomic
 

@@ -11,9 +11,9 @@ from typing import Annotated, BinaryIO
 import msgspec
 from msgspec import Meta, Struct
 
-from clio import app
 from clio.agent.user_interface import EXIT_CODES, TurnFinished
 from clio.app import App
+from clio.entrypoints import garbage
 from clio.entrypoints.report import ApprovalRequested, InputRefused, QuestionAsked, StreamEvent
 from clio.errors import ApprovalNeeded, ToolFailed
 from clio.ids import new_id
@@ -249,7 +249,7 @@ class StreamRun:
             code = 0
             while prompt := await self._waiting.get():
                 code = await self._turn(prompt)
-                app.settle()
+                garbage.settle()
         finally:
             listening.cancel()
         return code or (WRONG_INPUT if self._refused else 0)

@@ -13,6 +13,7 @@ from msgspec import structs
 from clio.config.schema import Config
 from clio.errors import ClioError, StreamBroken
 from clio.providers import failure
+from clio.providers.auth import Auth
 from clio.providers.base import ChatRequest, Chunk, Decoder, Lessons, Limits, Offered, ProtocolName, WireProtocol
 from clio.providers.chat import joined
 from clio.providers.failure import Endpoint, Failure, TransportFailed, complaint
@@ -29,7 +30,7 @@ from clio.providers.limits import (
     reported,
     takes_images,
 )
-from clio.providers.profiles import Auth, profile_of
+from clio.providers.profiles import profile_of
 from clio.providers.urls import host_of, is_local_host
 from clio.text.lazy_regex import LazyRegex
 

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from clio import __version__
+from clio.providers.auth import Auth
 from clio.providers.failure import Failure, TransportFailed, torn_error
 from clio.providers.http1 import (
     Body,
@@ -30,7 +31,6 @@ from clio.providers.http1 import (
     read_head,
     unpacked,
 )
-from clio.providers.profiles import Auth
 from clio.providers.urls import host_of, without_login
 
 CONNECT_TIMEOUT_S = 15.0

@@ -10,10 +10,10 @@ import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
+from clio.providers.auth import Auth
 from clio.providers.failure import Failure, TransportFailed, torn_error
 from clio.providers.http1 import MAX_EVENT_BYTES
 from clio.providers.lean_transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
-from clio.providers.profiles import Auth
 from clio.providers.urls import host_of, is_loopback
 from clio.text.json_data import encode_json
 

@@ -11,6 +11,7 @@ from msgspec import Struct, structs
 
 from clio.config.schema import Config, ModelSettings
 from clio.errors import ConfigError
+from clio.providers.auth import Auth, Scheme
 from clio.providers.base import OFFLINE, Lessons, ProtocolName, Provider, WireProtocol
 from clio.providers.chat import ChatProtocol
 from clio.providers.failure import KEY_COMMAND, Endpoint, TransportFailed
@@ -18,7 +19,7 @@ from clio.providers.http_provider import HttpProvider
 from clio.providers.lean_transport import LeanTransport, Transport, needs_package
 from clio.providers.lesson_book import LessonBook, ModelLessons
 from clio.providers.limits import names_in, rows_of, takes_images
-from clio.providers.profiles import PRESETS, Auth, Preset, Scheme, is_own_host, preset_at, preset_named, quirks_of
+from clio.providers.profiles import PRESETS, Preset, is_own_host, preset_at, preset_named, quirks_of
 from clio.providers.urls import host_of, is_local_host, is_loopback, is_version, normalise_base_url, without_login
 from clio.text.json_data import as_text, decode_json
 

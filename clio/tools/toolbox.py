@@ -207,7 +207,7 @@ def use_skill_tool(shelf: "SkillShelf", skills: "Sequence[Skill]") -> Tool:
     """The tool for the skills of a session that has some."""
 
     def use_skill() -> Tool:
-        from clio.tools.session_tools import UseSkillTool
+        from clio.tools.extension_tools import UseSkillTool
 
         return UseSkillTool(shelf, skills)
 
@@ -218,6 +218,6 @@ def server_tools(servers: "Servers", most_tokens: int) -> tuple[list[Tool], list
     """The tools of MCP servers, see `fitting_tools`."""
     if not servers.offered:
         return [], []
-    from clio.tools.session_tools import fitting_tools
+    from clio.tools.extension_tools import fitting_tools
 
     return fitting_tools(servers, most_tokens)

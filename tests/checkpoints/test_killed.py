@@ -11,7 +11,7 @@ from pathlib import Path
 
 from clio.checkpoints.checkpoint_store import Record
 from clio.checkpoints.checkpoints import Limits
-from clio.checkpoints.workspace_scan import make_room
+from clio.checkpoints.store_limits import make_room
 from clio.storage.locks import FileLock
 from tests.checkpoints.support import SESSION, Place
 

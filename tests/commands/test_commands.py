@@ -21,7 +21,7 @@ from clio.commands.command import (
     is_command,
 )
 from clio.commands.registry import COMMANDS, command_table, complete, run_command
-from clio.commands.session_commands import age, id_length
+from clio.commands.session_table import age, id_length
 from clio.commands.settings_commands import MODES
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode

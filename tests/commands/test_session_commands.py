@@ -7,7 +7,8 @@ import pytest
 
 from clio.commands.command import CommandResult, Confirm, ExportSession, Prefill, SwitchSession
 from clio.commands.registry import complete, run_command
-from clio.commands.session_commands import NEWEST, around, file_stem
+from clio.commands.session_commands import NEWEST, around
+from clio.commands.session_table import file_stem
 from clio.messages import AssistantMessage
 from clio.sessions.session import Session
 from tests.commands.desk import Desk, make_desk

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.context.compaction import stale_results
 from clio.context.message_views import STALE, cut_text, fit_units, shortened, split_units
+from clio.context.worthless import stale_results
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.tokens import message_units
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from clio.context.compaction import find_worthless
 from clio.context.message_views import (
     MENDED,
     OLD_RECALL,
@@ -17,6 +16,7 @@ from clio.context.message_views import (
     call_key,
     split_units,
 )
+from clio.context.worthless import find_worthless
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage
 from clio.tokens import message_units
 

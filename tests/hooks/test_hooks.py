@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.loaded import Hook
-from clio.hooks.hooks import MAX_OUTPUT_CHARS, MAX_RESULT_CHARS, Ended, Hooks, read_answer, run_hook
+from clio.hooks.hook_process import MAX_OUTPUT_CHARS, Ended, read_answer, run_hook
+from clio.hooks.hooks import MAX_RESULT_CHARS, Hooks
 from clio.tools.shell.processes import session_members
 
 

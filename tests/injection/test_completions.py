@@ -9,7 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
-from clio.entrypoints.shell_completions import script
+from clio.entrypoints.completions.scripts import script
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="shells of POSIX")
 RUNS = ("$(touch ran)", "`touch ran`", ";touch ran;", "a;touch ran", "a\ntouch ran\n", "$'\\x1b]0;x\\x07'")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from clio.config.loaded import Server
-from clio.mcp import servers, values
+from clio.mcp import connection, values
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from tests.support.mcp_peer import HttpPeer
@@ -156,7 +156,7 @@ def test_a_server_that_dies_is_started_again(tmp_path: Path) -> None:
 
 
 def test_a_server_that_goes_on_dying_is_let_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "BACK_OFF_S", (0.0, 50.0))
+    monkeypatch.setattr(connection, "BACK_OFF_S", (0.0, 50.0))
 
     async def work() -> None:
         async with opened(tmp_path, peer(env={"PYTHONPATH": "/nowhere"}, name="gone")) as (servers, told):

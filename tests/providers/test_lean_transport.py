@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from clio.providers.auth import Auth
 from clio.providers.failure import TransportFailed
 from clio.providers.lean_transport import LeanTransport
-from clio.providers.profiles import Auth
 from tests.providers.test_transport import DONE, EVENT, events, failed, failure, make, play, received
 from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
 

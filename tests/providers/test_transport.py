@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from clio.providers.auth import Auth
 from clio.providers.failure import Failure, TransportFailed
 from clio.providers.lean_transport import LeanTransport, Transport
 from clio.providers.openai_transport import OpenAITransport
-from clio.providers.profiles import Auth
 from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
 
 MODULES = {"lean": "clio.providers.lean_transport", "openai": "clio.providers.openai_transport"}

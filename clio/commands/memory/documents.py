@@ -30,7 +30,7 @@ from clio.commands.memory.memory_text import (
     short_key,
     suggest_notes,
 )
-from clio.commands.session_commands import suggest_paths
+from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.memory.records import Note
 from clio.storage.locks import cause

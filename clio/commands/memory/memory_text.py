@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from clio.commands.arguments import nearest
 from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, refuse
-from clio.commands.session_commands import title_of
+from clio.commands.session_table import title_of
 from clio.errors import ClioError, UsageError
 from clio.memory.inert import shortened
 from clio.memory.records import KINDS, Entry, Freshness, Kind, Knowledge, Note, Provenance

@@ -29,7 +29,7 @@ from clio.commands.memory.memory_text import (
     size,
     suggest_options,
 )
-from clio.commands.session_commands import suggest_paths
+from clio.commands.session_table import suggest_paths
 from clio.config.paths import FOLDER_NAME, display
 from clio.config.project_links import SHARED_NAME
 from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TypeVar
 from msgspec import Struct, structs
 
 from clio import __version__
-from clio import app as garbage
 from clio.agent.user_interface import ComposedInterface, Notice
 from clio.app import App, build_app
 from clio.commands.settings_commands import MODES
@@ -29,6 +28,7 @@ from clio.config.loaded import HANDED, Loaded, Server
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.show import start_notes
+from clio.entrypoints import garbage
 from clio.entrypoints.acp.session import (
     EditorApprover,
     EditorAsker,

@@ -16,7 +16,7 @@ import msgspec
 
 from clio import __file__ as clio_file
 from clio import __version__
-from clio.checkpoints.workspace_scan import measure_usage
+from clio.checkpoints.store_limits import measure_usage
 from clio.checks.checkers import describe_checks, waiting_programs
 from clio.commands.custom_commands import CustomCommands
 from clio.commands.pending_trust import list_waiting_for_trust

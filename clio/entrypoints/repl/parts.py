@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from clio import app as garbage
 from clio.agent.user_interface import Emit, Event
 from clio.config.layers import load
 from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.config.trust import grant_all
-from clio.entrypoints import first_paint
+from clio.entrypoints import first_paint, garbage
 from clio.errors import ClioError
 from clio.ui.theme import Terminal, detect_terminal
 
@@ -359,7 +358,7 @@ def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     if session.unsaved:
         screen.error(session.unsaved)
     else:
-        from clio.commands.session_commands import id_length
+        from clio.commands.session_table import id_length
 
         known = [info.id for info in app.store.list()]
         screen.note(f"resume with: clio -r {session.id[: id_length(known)]}")

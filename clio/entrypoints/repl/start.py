@@ -156,7 +156,7 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
 
 
 def _pick(store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
-    from clio.commands.session_commands import session_table
+    from clio.commands.session_table import session_table
 
     table = session_table(store.list(), running=None, now=time.time())
     sys.stdout.write("".join(f"{line}\n" for line in _shown(table, terminal)))
@@ -199,7 +199,7 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
 def recap(session: "Session") -> Iterator[str]:
     """A resumed session in short: its name, its length, open todos, and its last messages."""
-    from clio.commands.session_commands import count_messages
+    from clio.commands.session_table import count_messages
 
     parts = [f"session {_called(session)}", count_messages(len(session.messages))]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
@@ -211,7 +211,7 @@ def recap(session: "Session") -> Iterator[str]:
 
 def _called(session: "Session") -> str:
     """The session's name, else the start of its first message, else the start of its id."""
-    from clio.commands.session_commands import shortened
+    from clio.commands.session_table import shortened
 
     if session.name:
         return session.name

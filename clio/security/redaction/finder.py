@@ -29,6 +29,7 @@ from clio.security.redaction.contexts import (
     is_told_value,
     open_context,
 )
+from clio.security.redaction.form_signs import find_signs, select_forms, select_needles
 from clio.security.redaction.names_and_values import (
     BEHIND,
     NAME_CHARS,
@@ -38,7 +39,6 @@ from clio.security.redaction.names_and_values import (
     is_wordlike,
     may_be_secret_name,
 )
-from clio.security.redaction.open_forms import find_signs, select_forms, select_needles
 from clio.security.redaction.syntaxes import find_encoded_spans, find_syntax_spans, open_encoded
 from clio.security.redaction.token_patterns import (
     MARKER,

@@ -1,135 +1,19 @@
-"""Forms that are still open at the end of a piece of a stream, such as a key without its end line."""
+"""Where a text that may continue has begun a form of secret, derived from the expressions that find the forms. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from msgspec import Struct
 
 from clio.security.redaction import syntaxes
 from clio.security.redaction.assignments import MAPPING, PLIST, find_name, find_name_places, lower_in_place
-from clio.security.redaction.commands_and_calls import CALLS, LINES, MAX_LINE_CHARS, PATTERNS
-from clio.security.redaction.contexts import ALL_FORMS, FOREIGN, OTHER_FORMS, Form, accept_value, split_words
-from clio.security.redaction.contexts import MAX_LINE_CHARS as MAX_LINE_CHARS_of_contexts
+from clio.security.redaction.contexts import MAX_LINE_CHARS, Form, split_words
+from clio.security.redaction.form_signs import list_forms
 from clio.security.redaction.names_and_values import is_begun, is_secret_name
 from clio.security.redaction.token_patterns import MAX_BLOCK_CHARS
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import compile_partial, list_leads
-
-
-@cache
-def list_forms() -> tuple[Form, ...]:
-    """All forms that have a needle, the lines of programs and the calls of functions included."""
-    return (*ALL_FORMS, *_list_further_forms())
-
-
-@cache
-def _list_further_forms() -> tuple[Form, ...]:
-    lines = (
-        Form((needle.lower(),), pattern, accept_value, back=MAX_LINE_CHARS, whole=True) for needle, pattern in LINES
-    )
-    calls = (
-        Form(
-            (f"{call}(",),
-            LazyRegex(f"(?i:{re.escape(call)}){PATTERNS[argument].pattern}", PATTERNS[argument].flags),
-            accept_value,
-            whole=True,
-        )
-        for calls in CALLS.values()
-        for call, argument in calls
-    )
-    return (*lines, *calls)
-
-
-class _Sign(Struct, frozen=True):
-    """A word that announces forms: `letters` is part of it, at its beginning or its end where the needle says so."""
-
-    letters: str
-    at_start: bool
-    at_end: bool
-    forms: tuple[Form, ...]
-
-    def is_in(self, word: str) -> bool:
-        if self.at_start:
-            bare = word.lstrip("\"'`(")
-            return bare == self.letters if self.at_end else bare.startswith(self.letters)
-        return word.endswith(self.letters) if self.at_end else self.letters in word
-
-
-_COMMON = frozenset(("command", "config", "put", "set"))
-"""Words of many texts: a needle with another word in it is announced by that one."""
-
-
-def _signs() -> Iterator[_Sign]:
-    found: dict[tuple[str, bool, bool], list[Form]] = {}
-    for form in (*OTHER_FORMS, FOREIGN, *_list_further_forms()):
-        if form.needs:
-            continue  # known by the name that is part of it
-        for needle in form.needles:
-            parts = needle.split()
-            letters = max(parts, key=lambda part: (part not in _COMMON, len(part)))
-            at = parts.index(letters)
-            at_start = at > 0 or needle[0].isspace()
-            at_end = at < len(parts) - 1 or needle[-1].isspace()
-            forms = found.setdefault((letters, at_start, at_end), [])
-            if form not in forms:
-                forms.append(form)
-    for (letters, at_start, at_end), forms in found.items():
-        yield _Sign(letters, at_start, at_end, tuple(forms))
-
-
-class _Tables(Struct, frozen=True):
-    """The signs: all by number, with their bits by the first three letters, and those that have fewer or others."""
-
-    signs: tuple[_Sign, ...]
-    heads: dict[tuple[str, ...], list[tuple[int, _Sign]]]
-    others: list[tuple[int, _Sign]]
-    short: frozenset[str]
-
-
-@cache
-def _tables() -> _Tables:
-    """Made for the first stream, not at every start."""
-    signs = tuple(_signs())
-    heads: dict[tuple[str, ...], list[tuple[int, _Sign]]] = {}
-    others: list[tuple[int, _Sign]] = []
-    for number, sign in enumerate(signs):
-        if len(sign.letters) > 2 and sign.letters.isascii():
-            heads.setdefault(tuple(sign.letters[:3]), []).append((1 << number, sign))
-        else:
-            others.append((1 << number, sign))
-    return _Tables(signs, heads, others, frozenset(sign.letters for _, sign in others))
-
-
-def find_signs(word: str) -> int:
-    """The forms a word in small letters announces: a bit for each sign; 0 for none."""
-    tables, found = _tables(), 0
-    for head in tables.heads.keys() & zip(word, word[1:], word[2:], strict=False):
-        for bit, sign in tables.heads[head]:
-            if sign.is_in(word):
-                found |= bit
-    if word in tables.short or not word.isascii():
-        for bit, sign in tables.others:
-            if sign.is_in(word):
-                found |= bit
-    return found
-
-
-@lru_cache(maxsize=256)
-def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The needles of the forms that signs announce, and what such a needle begins with up to a blank in it."""
-    needles = tuple(dict.fromkeys(needle for form in select_forms(bits) for needle in form.needles))
-    begun = (needle[: blank.end()] for needle in needles for blank in re.finditer(r"(?<=\S)\s", needle[:-1]))
-    return needles, tuple(dict.fromkeys(begun))
-
-
-@lru_cache(maxsize=256)
-def select_forms(bits: int) -> tuple[Form, ...]:
-    """The forms that signs announce."""
-    return tuple(
-        dict.fromkeys(form for number, sign in enumerate(_tables().signs) if bits >> number & 1 for form in sign.forms)
-    )
-
 
 _WINDOW = 1400
 _ROW_WINDOW = 4096
@@ -168,9 +52,7 @@ def open_form(text: str, end: int) -> int | None:
         begin = max(0, end - MAX_BLOCK_CHARS)
         lowered = lower_in_place(text[begin:end])
         for form, needle in needles:
-            reach = (
-                MAX_LINE_CHARS_of_contexts if form.back else MAX_BLOCK_CHARS if form.kind in _LONG_KINDS else _WINDOW
-            )
+            reach = MAX_LINE_CHARS if form.back else MAX_BLOCK_CHARS if form.kind in _LONG_KINDS else _WINDOW
             first = max(0, len(lowered) - len(needle) - reach)
             at = lowered.rfind(needle, first)
             for _ in range(_NEAREST):

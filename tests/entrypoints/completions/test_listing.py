@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.entrypoints.shell_completions import KINDS, LISTED, run
+from clio.entrypoints.completions.listing import KINDS, run
+from clio.entrypoints.completions.scripts import LISTED
 from clio.git.worktrees import open_worktree
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import OwnSessions, SessionStore

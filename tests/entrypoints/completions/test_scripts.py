@@ -10,7 +10,7 @@ import pexpect
 import pytest
 
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
-from clio.entrypoints.shell_completions import LISTED, SHELLS, door_command, places, script, switches, valued
+from clio.entrypoints.completions.scripts import LISTED, SHELLS, door_command, places, script, switches, valued
 
 # A command line up to the cursor, and what is offered there: all of it, or with "…" first, among other things.
 LINES: dict[str, str] = {

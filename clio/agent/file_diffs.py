@@ -1,0 +1,78 @@
+"""What a turn did to one file, as a diff a person can read, whatever the file is."""
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from clio.checkpoints.checkpoint_store import Change, FileState
+from clio.checkpoints.checkpoints import Checkpoints
+from clio.tools.files.diff import diff_texts
+from clio.tools.files.text_file import NotText, decode, shown, size_text
+
+_MAX_BYTES = 2_000_000
+_NOTHING = "/dev/null"
+
+
+class ShownChange(Struct, frozen=True, kw_only=True):
+    """A change of one file. text: a unified diff, or a line in its place. what: "new", "deleted" or "changed"."""
+
+    path: str
+    what: str
+    text: str
+    added: int = 0
+    removed: int = 0
+
+
+def show_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str], str]) -> ShownChange:
+    """The change with secrets replaced by `clean`. Raises ClioError, OSError."""
+    before, after = change.before, change.after
+    what = "new" if before is None else "deleted" if after is None else "changed"
+    head = "".join(_modes(before, after))
+    old, new = (_text(state, checkpoints) for state in (before, after))
+    if old is None or new is None:
+        return ShownChange(path=change.path, what=what, text=head + _in_words(change, checkpoints))
+    names = (change.path if before else _NOTHING, change.path if after else _NOTHING)
+    diff = diff_texts(old, new, *names)
+    text = diff.text
+    if not text or not (diff.added or diff.removed):  # an empty file came or went, or the bits alone are different
+        text = f"--- {names[0]}\n+++ {names[1]}\n"
+    return ShownChange(
+        path=change.path, what=what, text=clean(shown(_placed(text, head))), added=diff.added, removed=diff.removed
+    )
+
+
+def _placed(text: str, head: str) -> str:
+    """The line about permissions below the names of the files."""
+    lines = text.split("\n", 2)
+    return "\n".join([*lines[:2], head + lines[2]]) if head else text
+
+
+def _modes(before: FileState | None, after: FileState | None) -> list[str]:
+    if before is None or after is None or (before.mode == after.mode and (before.link is None) == (after.link is None)):
+        return []
+    return [f"old mode {_mode(before)}\n", f"new mode {_mode(after)}\n"]
+
+
+def _mode(state: FileState) -> str:
+    return f"{0o120000 if state.link is not None else 0o100000 | state.mode:o}"
+
+
+def _text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
+    """None where it is no text that could be shown."""
+    data = checkpoints.content(state) if state is None or state.size <= _MAX_BYTES else None
+    if data is None:
+        return None
+    try:
+        return decode(data).text
+    except NotText:
+        return None
+
+
+def _in_words(change: Change, checkpoints: Checkpoints) -> str:
+    sizes = " → ".join(_size(state) for state in (change.before, change.after))
+    lost = any(checkpoints.content(state) is None for state in (change.before, change.after))
+    return f"{'Not kept' if lost else 'Binary file'} {change.path}: {sizes}\n"
+
+
+def _size(state: FileState | None) -> str:
+    return "nothing" if state is None else "a link" if state.link is not None else size_text(state.size)

@@ -1,0 +1,298 @@
+"""Which results a conversation no longer needs, in the order in which they give way. Pure.
+
+Repeated and superseded readings first, then edits that failed and were made later, output that only says that all went
+well, earlier searches, and what was recalled. Each is shown as one line that says how to get at the whole.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clio.context.command_results import is_search, read_lines
+from clio.context.message_views import (
+    MENDED,
+    OLD_RECALL,
+    OLD_SEARCH,
+    ROUTINE,
+    STALE,
+    WORTHWHILE,
+    LineRange,
+    Unit,
+    call_key,
+    common_ranges,
+    count_lines,
+    is_whole_file,
+    join_ranges,
+    shown_ranges,
+)
+from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
+from clio.sessions.side_effects import EDITORS, READERS, RUNNERS, call_arguments, patched_paths, path_of, tool_of
+from clio.text.lazy_regex import LazyRegex
+
+_SEARCHERS = frozenset(
+    "search_text search_files search grep rg find_files find_file search_file search_dir glob list_files list_dir ls "
+    "list_directory file_search codebase_search grep_search web_search".split()
+)
+_RECALLERS = frozenset({"recall", "recall_sessions", "recall_messages", "recall_memory"})
+_RECALLING = frozenset(
+    {"retrieve", "search", "list", "recall_sessions", "recall_messages", "ltm_stats", "recall", "history"}
+)
+_REPEATED = (
+    READERS
+    | RUNNERS
+    | _SEARCHERS
+    | {"git", "version_control", "web_fetch", "fetch", "read_output", "todo_operations", "file_operations"}
+)
+_IRRELEVANT = ("timeout_s", "timeout", "description", "background")
+_COVERED = 0.9  # share of an earlier reading's lines that later ones must repeat to make it stale
+_ENDLESS = 10**9
+_ROUTINE_SHARE = 0.6  # of the lines
+_TROUBLE = LazyRegex(r"\b(?:error|warning|warn|fatal|failed|failure|exception|traceback|denied|deprecated)\b", 2)
+_NO_TROUBLE = LazyRegex(r"\b(?:0|no) (?:error|warning|failure|failed|vulnerabilit)", 2)
+# How installers, compilers, downloads and test runners say that they go on; one alternative a family.
+_ROUTINE = LazyRegex(
+    r"^\s*(?:"
+    r"(?:.*[\s(\[])?\d{1,3}(?:\.\d+)?%(?: *$|\]| *[|\[(]| +(?:done|complete|of|eta)\b)"
+    r"|.*[#=█▏▎▍▌▋▊▉━⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏]{8}"
+    r"|(?:Collecting|Download(?:ing|ed)|Install(?:ing|ed)|Using cached|Requirement already satisfied|Building|Built"
+    r"|Successfully|Prepar(?:ing|ed)|Created wheel|Stored in|Obtaining|Attempting uninstall|Found existing|Uninstall"
+    r"|Looking in|Resolv(?:ing|ed)|Audited|Updat(?:ing|ed)|Locking|Add(?:ing|ed)|Fetch(?:ing|ed)|Linking|Extracting)\b"
+    r"|[+~-] [\w.-]+==\S"
+    r"|(?:Compiling|Checking|Finished|Fresh|Documenting|Running|Blocking|Generating|Copying|Processing) "
+    r"|(?:added|removed|changed|audited|up to date|found 0 vulnerabilities)\b|npm (?:notice|http)|➤ |Progress: "
+    r"|go: (?:downloading|finding|extracting|upgraded|added)"
+    r"|#\d+ |Step \d+/\d+|Sending build context|[0-9a-f]{12}: |---> |Digest: |Status: "
+    r"|(?:Get|Hit|Ign):\d+|Reading (?:package|state)|Building dependency|Unpacking|Selecting previously|Setting up "
+    r"|\(Reading database|Processing triggers"
+    r"|(?:remote: )?(?:Enumerating|Counting|Compressing|Receiving|Writing|Unpacking|Cloning|Delta compression|Total \d)"
+    r"|\[ *\d+[/%]|-- (?:Check|Detect|Look|Found|The|Perform|Config|Generat|Build|Install)"
+    r"|make(?:\[\d+\])?: (?:Entering|Leaving)|(?:CC|CXX|LD|AR|LINK|GEN|AS|RANLIB|INSTALL)\s+\S"
+    r"|(?:\S*/)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+|ar|ranlib|rustc|javac|ld) -"
+    r"|\[INFO\]|> Task |Download(?:ed|ing) from|BUILD SUCCESS|==> |Using \S+ [\d.]+|- (?:Install|Download|Lock|Upgrad)"
+    r"|.*\b(?:PASSED|passed|PASS|ok)\s*(?:\[|\(|$)|.*\.\.\. ok$|(?:ok|✓|✔|√|PASS)\s|--- PASS|=== (?:RUN|PAUSE|CONT)"
+    r"|[.sx]{10,}"
+    r")"
+)
+
+
+class Worthless(Struct, frozen=True, kw_only=True):
+    """One result to be shown as a line. unit: the index of its unit. cuts: as `Trim.shrunk` has them."""
+
+    unit: int
+    cuts: dict[str, int]
+
+
+class _Exchange(Struct, frozen=True, kw_only=True):
+    """One call and its result. name: of the tool, or what a tool that is several in one was told to do."""
+
+    unit: int
+    message: str
+    call: ToolCall
+    result: ToolMessage
+    name: str
+    arguments: dict[str, Any]
+
+    @property
+    def path(self) -> str:
+        return path_of(self.arguments)
+
+    @property
+    def command(self) -> str:
+        told = self.arguments.get("command")
+        return told if self.name in RUNNERS and isinstance(told, str) else ""
+
+
+def find_worthless(units: Sequence[Unit], before: int) -> Iterator[Worthless]:
+    """The results of the units up to index `before` that give way, the most worthless first, then the oldest.
+
+    What comes behind is looked at, too: a later reading makes an earlier one stale. Each result comes once.
+    """
+    exchanges = list(_exchanges(units))
+    early = [each for each in exchanges if each.unit < before]
+    seen: set[str] = set()
+    kinds: tuple[tuple[int, Callable[[], set[str]]], ...] = (
+        (STALE, lambda: set(_stale(exchanges))),
+        (MENDED, lambda: _mended(exchanges)),
+        (ROUTINE, lambda: {each.result.id for each in early if _is_routine(each)}),
+        (OLD_SEARCH, lambda: {each.result.id for each in early if _is_search(each)}),
+        (OLD_RECALL, lambda: {each.result.id for each in early if _is_recall(each)}),
+    )
+    for why, find in kinds:
+        found = find() - seen
+        seen |= found
+        for each in early:
+            if each.result.id in found:
+                cuts = _cuts(each, why)
+                if cuts:
+                    yield Worthless(unit=each.unit, cuts=cuts)
+
+
+def stale_results(units: Sequence[Unit]) -> list[str]:
+    """Ids of the outputs a later one in the same units supersedes, oldest first.
+
+    The same call made again, or later readings of the same file that show (nearly) every line of the earlier one.
+    """
+    return _stale(list(_exchanges(units)))
+
+
+def _cuts(each: _Exchange, why: int) -> dict[str, int]:
+    cuts = {each.result.id: why} if len(each.result.content) >= WORTHWHILE or each.result.images else {}
+    if why == MENDED and len(each.call.arguments) >= WORTHWHILE:
+        cuts[call_key(each.message, each.call.id)] = why
+    return cuts
+
+
+# What supersedes what
+
+
+def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
+    again: set[tuple[str, str]] = set()
+    later: dict[str, list[LineRange]] = {}
+    texts: dict[str, list[ToolMessage]] = {}
+    found: list[str] = []
+    for each in reversed(exchanges):
+        points_back = each.result.summary == UNCHANGED  # a reading that names an earlier one gives nothing newer
+        if points_back or (each.name not in _REPEATED and each.call.name not in _REPEATED):
+            continue
+        reading = _reading(each)
+        key = (each.call.name, _canonical(each))
+        result = each.result
+        if len(result.content) < WORTHWHILE and not result.images:
+            again |= {key} if result.ok or reading is None else set()
+            if reading is not None and result.ok:
+                _add_ranges(later, reading)
+        elif key in again or (reading is not None and result.ok and _is_covered(reading, later)):
+            found.append(result.id)
+        elif reading is None:
+            again.add(key)
+        elif result.ok:
+            again.add(key)
+            others = texts.setdefault(reading[0], [])
+            if any(_repeats(other, result) for other in others):
+                found.append(result.id)
+            else:
+                others.append(result)
+                _add_ranges(later, reading)
+    return found[::-1]
+
+
+def _reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
+    """The path a call read and the lines its result shows; None for a call that reads no file."""
+    if each.name in READERS:
+        ranges = shown_ranges(each.result.content)
+        offset, limit = each.arguments.get("offset"), each.arguments.get("limit")
+        if not offset and not limit and is_whole_file(each.result.content, ranges):
+            ranges = ((1, _ENDLESS),)
+        return each.path, ranges
+    lines = read_lines(each.command) if each.command else None
+    if lines is None:
+        return None
+    last = lines.first + max(each.result.content.count("\n") - 1, 0)
+    whole = lines.last is None and lines.first == 1 and not each.result.blob
+    return lines.path, ((lines.first, _ENDLESS if whole else last),)
+
+
+def _add_ranges(later: dict[str, list[LineRange]], reading: tuple[str, tuple[LineRange, ...]]) -> None:
+    path, ranges = reading
+    if ranges:
+        later[path] = list(join_ranges([*later.get(path, []), *ranges]))
+
+
+def _is_covered(reading: tuple[str, tuple[LineRange, ...]], later: dict[str, list[LineRange]]) -> bool:
+    path, ranges = reading
+    if not ranges or path not in later:
+        return False
+    return count_lines(common_ranges(ranges, later[path])) >= _COVERED * count_lines(ranges)
+
+
+def _repeats(later: ToolMessage, earlier: ToolMessage) -> bool:
+    lines = set(earlier.content.splitlines())
+    return len(lines & set(later.content.splitlines())) >= _COVERED * len(lines)
+
+
+def _canonical(each: _Exchange) -> str:
+    """The arguments without those that do not change what is asked, such as a time limit."""
+    if not any(f'"{name}"' in each.call.arguments for name in _IRRELEVANT):
+        return each.call.arguments
+    wanted = {key: value for key, value in each.arguments.items() if key not in _IRRELEVANT}
+    return msgspec.json.encode(wanted, order="sorted").decode("utf-8")
+
+
+# Edits
+
+
+def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
+    """The failed edits of files that were edited, or tried again, later."""
+    tried: set[str] = set()
+    found: set[str] = set()
+    for each in reversed(exchanges):
+        if each.name in EDITORS:
+            paths = _edited(each)
+            if not each.result.ok and (paths & tried or (not paths and tried)):
+                found.add(each.result.id)
+            tried |= paths or {""}
+        elif each.result.deeds is not None:
+            tried.update(deed.path for deed in each.result.deeds.changed)
+    return found
+
+
+def _edited(each: _Exchange) -> set[str]:
+    """The paths an edit was to change."""
+    paths = {each.path} if each.path else set[str]()
+    paths.update(patched_paths(each.arguments))
+    if each.result.deeds is not None:
+        paths.update(deed.path for deed in each.result.deeds.changed)
+    return paths
+
+
+# Outputs nobody needs again
+
+
+def _is_routine(each: _Exchange) -> bool:
+    """Whether a command succeeded and its output is progress, or the report of tests that all passed."""
+    result = each.result
+    code = result.deeds.exit_code if result.deeds is not None else 0
+    if each.name not in RUNNERS or not result.ok or code or len(result.content) < WORTHWHILE:
+        return False
+    from clio.context.command_results import read_report
+
+    report = read_report(result.content)
+    if report is not None:
+        return report.passed
+    lines = [line for line in result.content.splitlines() if line.strip() and not line.startswith("[exit ")]
+    if any(_TROUBLE.search(line) and not _NO_TROUBLE.search(line) for line in lines):
+        return False
+    return sum(_ROUTINE.match(line) is not None for line in lines) >= _ROUTINE_SHARE * len(lines)
+
+
+def _is_search(each: _Exchange) -> bool:
+    return each.result.ok and (each.name in _SEARCHERS or bool(each.command and is_search(each.command)))
+
+
+def _is_recall(each: _Exchange) -> bool:
+    if not each.result.ok:
+        return False
+    return each.name in _RECALLERS or (
+        each.call.name == "memory_operations" and each.arguments.get("operation") in _RECALLING
+    )
+
+
+def _exchanges(units: Sequence[Unit]) -> Iterator[_Exchange]:
+    for number, unit in enumerate(units):
+        head, results = unit.messages[0], unit.messages[1:]
+        if not results or not isinstance(head, AssistantMessage):
+            continue
+        by_id = {result.tool_call_id: result for result in results if isinstance(result, ToolMessage)}
+        for call in head.tool_calls:
+            if call.id in by_id:
+                arguments = call_arguments(call)
+                yield _Exchange(
+                    unit=number,
+                    message=head.id,
+                    call=call,
+                    result=by_id[call.id],
+                    name=tool_of(call.name, arguments),
+                    arguments=arguments,
+                )

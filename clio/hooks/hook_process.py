@@ -1,0 +1,142 @@
+"""Run one hook's command and interpret how it ended."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.children import started
+from clio.errors import ToolFailed
+from clio.text.json_data import decode_json
+from clio.tools.shell.launcher import Request, launch
+from clio.tools.shell.processes import (
+    CANCEL_GRACE_S,
+    BoundedText,
+    RunningProcess,
+    command_environment,
+    shell_argv,
+    stop_started,
+)
+
+MAX_OUTPUT_CHARS = 100_000
+_GRACE_S = 0.5
+
+
+class Ended(Struct, frozen=True, kw_only=True):
+    """How a command ended. exit_code: None where it was stopped after its time; negative for a signal."""
+
+    exit_code: int | None
+    output: str
+    errors: str
+
+
+class _HookProcess(RunningProcess):
+    """Keeps what is printed apart from what is complained of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.output = BoundedText(MAX_OUTPUT_CHARS)
+        self.errors = BoundedText(MAX_OUTPUT_CHARS)
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """Called by asyncio with a piece of output."""
+        if fd == 2:
+            self.errors.add(data.decode("utf-8", "replace"))
+        else:
+            super().pipe_data_received(fd, data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        """Called by asyncio when nobody holds the other end of one of the two any more."""
+        self._open.discard(fd)
+        if not self._open:
+            super().pipe_connection_lost(fd, exc)
+
+
+async def run_hook(command: str, given: bytes, *, cwd: Path, env: Mapping[str, str], timeout_s: float) -> Ended:
+    """Run one line of shell to its end. Cancelling kills all it started. Raises ToolFailed where it cannot start."""
+    process = await _start(command, given, cwd, env)
+    try:
+        async with asyncio.timeout(timeout_s):
+            await process.wait()
+    except TimeoutError:
+        await process.stop(_GRACE_S)
+        return Ended(exit_code=None, output=process.output.text(), errors=process.errors.text())
+    except asyncio.CancelledError:
+        await process.stop(CANCEL_GRACE_S)
+        raise
+    return Ended(exit_code=process.exit_code, output=process.output.text(), errors=process.errors.text())
+
+
+async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) -> _HookProcess:
+    try:
+        with tempfile.TemporaryFile() as file:  # a pipe would have to be fed while it runs, or not at all
+            file.write(given)
+            file.seek(0)
+            if sys.platform == "win32":
+                starting = asyncio.get_running_loop().subprocess_exec(
+                    _HookProcess,
+                    *shell_argv(command),
+                    stdin=file,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    cwd=str(cwd),
+                    env=command_environment(env),
+                    creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
+                )
+            else:
+                request = Request(argv=shell_argv(command), cwd=cwd, env=command_environment(env))
+                starting = launch(_HookProcess, request, stdin=file.fileno(), errors_apart=True)
+            _, process = await started(starting, stop_started)
+    except (OSError, ValueError) as error:
+        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
+        raise ToolFailed(f"{command[:200]!r} could not be started in {str(cwd)!r}: {reason}") from error
+    return process
+
+
+BLOCKS = 2
+"""The exit code that says no; any other but 0 is a fault of the hook, and the work goes on."""
+
+
+class _Said(Struct, frozen=True, kw_only=True):
+    """The JSON a hook may print. Other keys are left for other programs."""
+
+    decision: Literal["block", "approve", "allow", ""] = ""
+    reason: str = ""
+    context: str = ""
+
+
+class HookAnswer(Struct, frozen=True, kw_only=True):
+    """blocks: the reason for a no, "" for none. context: what it wants known. problem: what was wrong with it."""
+
+    blocks: str = ""
+    context: str = ""
+    problem: str = ""
+
+
+def read_answer(ended: Ended, timeout_s: float) -> HookAnswer:
+    """The answer of a command that has ended. "approve" approves nothing: a hook can only narrow."""
+    if ended.exit_code is None:
+        return HookAnswer(problem=f"was stopped after {timeout_s:g} s")
+    if ended.exit_code == BLOCKS:
+        return HookAnswer(blocks=(ended.errors or ended.output).strip() or "it gave no reason")
+    if ended.exit_code != 0:
+        last = ended.errors.strip().rpartition("\n")[2]
+        return HookAnswer(problem=f"failed with exit code {ended.exit_code}" + (f": {last}" if last else ""))
+    text = ended.output.strip()
+    if not text.startswith("{"):
+        return HookAnswer(context=text)
+    try:
+        said = decode_json(text, type=_Said)
+    except (msgspec.DecodeError, RecursionError) as error:
+        return HookAnswer(problem=f"printed JSON that is not understood: {error}")
+    if said.decision == "block":
+        return HookAnswer(blocks=said.reason.strip() or "it gave no reason", context=said.context.strip())
+    return HookAnswer(context=said.context.strip())

@@ -1,0 +1,231 @@
+"""One server's life: started when first needed, watched, started again after it fell, later each time it falls."""
+
+import asyncio
+import math
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from clio.config.loaded import Server
+from clio.errors import ClioError
+from clio.mcp.client import Elicit, Ended, Launch, ServerLog, Wire, connect, load_sdk
+from clio.mcp.values import CallFailed, Catalog, Progress, Reply, ServerDown, State
+
+START_S = 60.0
+"""For the process, the handshake and the lists: `npx` and `uvx` may have to fetch the server first."""
+BACK_OFF_S = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)
+_STEADY_S = 60.0
+"""A server that ran this long counts as well again."""
+_PATIENCE_S = 2.0
+_MOST_SILENT = 2
+T = TypeVar("T")
+
+
+class Connection:
+    """The way to one server. make_launch: raises ConfigError. on_catalog: told at
+    every start what it offers, and after how many seconds."""
+
+    def __init__(
+        self,
+        server: Server,
+        make_launch: Callable[[], Launch],
+        project: Path,
+        *,
+        log: ServerLog,
+        elicit: Elicit,
+        on_catalog: Callable[[Catalog, float], None],
+        start_s: float = START_S,
+    ) -> None:
+        self.server = server
+        self.log = log
+        self.why = ""
+        self._make_launch = make_launch
+        self._project = project
+        self._elicit = elicit
+        self._on_catalog = on_catalog
+        self._start_s = start_s
+        self._wire: Wire | None = None
+        self._ended: Ended | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ready: asyncio.Future[str] | None = None
+        self._failures = 0
+        self._silent = 0
+        self._retry_at = 0.0
+        self._legacy = False
+
+    @property
+    def state(self) -> State:
+        """What it does now; `why` says more of a failure."""
+        if self._wire is not None:
+            return "running"
+        if self._task is not None and not self._task.done():
+            return "starting"
+        return "failed" if self.why else "not started"
+
+    async def start(self) -> Wire:
+        """The open connection, which is made if there is none. Raises ServerDown: at once while it is let rest."""
+        if self._is_ending and self._task is not None:
+            await asyncio.wait({self._task})
+        if self._wire is None and (self._task is None or self._task.done()):
+            await self._rest()
+        if self._wire is None and (self._task is None or self._task.done()):
+            self._ready = asyncio.get_running_loop().create_future()
+            self._task = asyncio.create_task(self._live(self._ready))
+        if self._wire is None and self._ready is not None:
+            await asyncio.shield(self._ready)
+        if self._wire is None:
+            raise ServerDown(self.why or "it was stopped")
+        return self._wire
+
+    async def call(self, tool: str, arguments: dict[str, Any], progress: Progress) -> Reply:
+        """Call a tool; news of it lets the call go on. Raises ServerDown or CallFailed."""
+
+        async def ask(wire: Wire, heard: Callable[[], None]) -> Reply:
+            def tell(line: str) -> None:
+                heard()
+                progress(line)
+
+            return await wire.call(tool, arguments, tell)
+
+        return await self._within(ask)
+
+    async def read(self, uri: str) -> Reply:
+        """The text of a resource. Raises as `call`."""
+        return await self._within(lambda wire, heard: wire.read(uri))
+
+    async def prompt(self, name: str, arguments: dict[str, str]) -> Reply:
+        """The text of a prompt. Raises as `call`."""
+        return await self._within(lambda wire, heard: wire.prompt(name, arguments))
+
+    async def stop(self) -> None:
+        """End the process or the connection; the next need starts it again, without a rest."""
+        self._failures, self._retry_at, self.why = 0, 0.0, ""
+        task, self._task = self._task, None
+        if task is not None and not task.done():
+            if self._wire is not None and self._ended is not None:
+                self._ended.set("it was stopped")
+            else:
+                task.cancel()
+            done, _ = await asyncio.wait({task}, timeout=3.0)
+            if not done:
+                task.cancel()
+                await asyncio.wait({task}, timeout=1.0)
+        self.why = ""
+
+    async def _within(self, ask: Callable[[Wire, Callable[[], None]], Awaitable[T]]) -> T:
+        wire = await self.start()
+        ended, loop = self._ended, asyncio.get_running_loop()
+        assert ended is not None
+        try:
+            async with asyncio.timeout(self.server.timeout_s) as patience:
+                answer = await ask(wire, lambda: patience.reschedule(loop.time() + self.server.timeout_s))
+        except TimeoutError:
+            self._silent += 1
+            if self._silent >= _MOST_SILENT:
+                ended.set("it stopped answering")
+            raise CallFailed(f"no answer within {self.server.timeout_s:g} s, so the call was cancelled") from None
+        except CallFailed:
+            self._silent = 0
+            raise
+        except Exception as error:  # of whatever carries the connection: it is no use any more
+            await _soon(ended.event)
+            ended.set(reason(error, status=ended.status))
+            raise ServerDown(f"{ended.why}; the call may have been done or not") from None
+        self._silent = 0
+        return answer
+
+    @property
+    def _is_ending(self) -> bool:
+        """Whether what was open is being taken down."""
+        return bool(self._ended and self._ended.event.is_set() and self._ready and self._ready.done())
+
+    async def _rest(self) -> None:
+        left = self._retry_at - time.monotonic()
+        if left > _PATIENCE_S:
+            raise ServerDown(f"{self.why}; it is started again in {math.ceil(left)} s at the earliest")
+        if left > 0:
+            await asyncio.sleep(left)
+
+    async def _live(self, ready: "asyncio.Future[str]") -> None:
+        """From the start to the end of one process or connection."""
+        begun = time.monotonic()
+        why = ""
+        try:
+            await asyncio.to_thread(load_sdk)
+            launch = self._make_launch()
+            try:
+                why = await self._once(launch, ready)
+            except Exception as error:
+                if ready.done() or self._legacy or self._ended is None or not self._ended.event.is_set():
+                    raise
+                self.log.write(f"clio: {reason(error)}; started once more with the older handshake")
+                self._legacy = True
+                why = await self._once(launch, ready)
+        except ClioError as error:
+            why = str(error)
+        except Exception as error:
+            said = self._ended.why if self._ended is not None and self._ended.event.is_set() else ""
+            why = said or reason(error, self._start_s, self._ended.status if self._ended else 0)
+        finally:
+            self._wire = None
+            self._fell(why or "it was stopped", ran_s=time.monotonic() - begun)
+            if not ready.done():
+                ready.set_result(self.why)
+
+    async def _once(self, launch: Launch, ready: "asyncio.Future[str]") -> str:
+        """Why it ended, once it had begun. Raises what a start may raise."""
+        self._ended = ended = Ended()
+        self.log.clear()
+        begun = time.monotonic()
+        async with asyncio.timeout(self._start_s) as patience:
+            async with connect(
+                self.server,
+                launch,
+                self._project,
+                log=self.log,
+                ended=ended,
+                elicit=self._elicit,
+                legacy=self._legacy,
+            ) as wire:
+                catalog = await wire.catalog()
+                patience.reschedule(None)
+                self._wire, self.why = wire, ""
+                self._on_catalog(catalog, time.monotonic() - begun)
+                if not ready.done():
+                    ready.set_result("")
+                await ended.event.wait()
+                self._wire = None
+        return ended.why
+
+    def _fell(self, why: str, *, ran_s: float) -> None:
+        self.why = why
+        self._failures = 1 if ran_s > _STEADY_S else self._failures + 1
+        self._retry_at = time.monotonic() + BACK_OFF_S[min(self._failures, len(BACK_OFF_S)) - 1]
+
+
+def reason(error: BaseException, start_s: float = START_S, status: int = 0) -> str:
+    """Why a server cannot be used, as the end of a sentence, from whatever was raised on the way to it."""
+    while members := _members(error):
+        error = members[0]
+    if isinstance(error, TimeoutError):
+        return f"it was not ready within {start_s:g} s"
+    name, text = type(error).__name__, " ".join(str(error).split())[:300]
+    if status in (401, 403):
+        return f"it wants a login (HTTP {status}); give it one with headers"
+    if name in ("ConnectError", "ConnectTimeout"):
+        return f"nothing answers there ({text or name})"
+    return f"{text or name} (HTTP {status})" if status else text or name
+
+
+def _members(error: BaseException) -> tuple[BaseException, ...]:
+    """The errors of a task group; none for a plain error."""
+    return getattr(error, "exceptions", ())
+
+
+async def _soon(event: asyncio.Event) -> None:
+    """A process that ends closes its output first; its last words come a moment later."""
+    try:
+        await asyncio.wait_for(event.wait(), 0.5)
+    except TimeoutError:
+        return
