@@ -3,7 +3,7 @@
     python bench/preferences.py
 
 Noticing and the kinds of work are measured on the corpora of tests/memory/preferences. The rules were written with all
-of them but unseen.txt; docs/decisions/0029-noticing-by-rule.md says what each gave before the rules had seen it.
+of them but unseen.txt; decision record 0029 says what each gave before the rules had seen it.
 """
 
 import statistics

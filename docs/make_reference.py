@@ -56,6 +56,7 @@ from clio.providers.profiles import PRESETS, Preset, preset_at  # noqa: E402
 from clio.providers.registry import make_provider  # noqa: E402
 from clio.security.readonly.judge import list_readonly_programs  # noqa: E402
 from clio.ui.palettes import MEANINGS, builtin  # noqa: E402
+from docs.make_decision_index import decision_index  # noqa: E402
 from docs.make_man import man_page  # noqa: E402
 from tests.support.python_source import parse_source  # noqa: E402
 
@@ -70,6 +71,7 @@ PAGES = (
     "docs/themes.md",
     "docs/approvals.md",
     "docs/providers.md",
+    "docs/decisions/README.md",
 )
 _BLOCK = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -266,6 +268,7 @@ def _recorded() -> dict[str, list[str]]:
 BLOCKS: dict[str, Callable[[], str]] = {
     "flags": flags,
     "commands": commands,
+    "decisions": decision_index,
     "events": events,
     "said": said,
     "statuses": statuses,

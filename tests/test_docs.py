@@ -14,6 +14,7 @@ from clio.config.command_line import parse
 from clio.config.extension_files import Entry, make_server, read_entries
 from clio.config.mcp_write import add_server
 from clio.config.schema import Config, read_settings
+from docs.make_decision_index import make_file_name, read_record, read_records, render_index
 
 ROOT = Path(__file__).parent.parent
 
@@ -101,3 +102,75 @@ def test_the_example_of_servers_is_valid_with_and_without_its_comments(tmp_path:
     add_server(path, make_server("new", {"command": "x"}, "here", own=False))
     assert path.read_bytes().startswith(data)
     assert list(read_entries(path.read_bytes(), "mcp.yaml")[0]) == ["new"]
+
+
+def test_the_index_lists_every_decision_record(reference: ModuleType) -> None:
+    folder = ROOT / "docs" / "decisions"
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    assert reference.render(text) == text, "stale: run python docs/make_reference.py"
+    linked = re.findall(r"(?m)^\| \[\d{4}\]\((.+?)\) \|", text)
+    assert sorted(linked) == sorted(path.name for path in folder.iterdir() if path.name != "README.md")
+
+
+def test_decision_records_have_one_form() -> None:
+    records = read_records()
+    assert len(records) > 60
+    assert len({record.number for record in records}) == len(records)
+
+
+RECORD = """# 0001: Logs are JSON lines
+
+## Status
+
+Accepted, 2026-11-21.
+
+## Context
+
+a
+
+## Decision
+
+b
+
+## Alternatives
+
+c
+
+## Consequences
+
+d
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("# 0001: Logs", "# Logs", "the first line"),
+        ("Logs", "All logs", "must be named 0001-all-logs-are-json-lines.md"),
+        ("## Context\n\na\n\n", "", "the headings"),
+        ("## Alternatives", "## Alternatives considered", "the headings"),
+        ("## Consequences\n\nd\n", "## Consequences\n", "no text under Consequences"),
+        ("Accepted, 2026-11-21.", "Proposed.", "the status"),
+        ("Accepted, 2026-11-21.", "Accepted, yesterday.", "the status"),
+        ("Accepted, 2026-11-21.", "Superseded.", "the status"),
+    ],
+)
+def test_a_decision_record_of_another_form_is_refused(tmp_path: Path, old: str, new: str, reason: str) -> None:
+    path = tmp_path / "0001-logs-are-json-lines.md"
+    path.write_text(RECORD.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(ValueError, match=reason):
+        read_record(path)
+
+
+def test_a_superseded_record_and_one_without_a_date_are_read(tmp_path: Path) -> None:
+    path = tmp_path / make_file_name("0001", "Logs are JSON lines")
+    for status in ("Accepted", "Accepted, 2026-11-21", "Superseded by [0002](0002-logs-are-a-database.md)"):
+        path.write_text(RECORD.replace("Accepted, 2026-11-21", status), encoding="utf-8")
+        assert read_record(path).status == status
+
+
+def test_a_record_without_a_subject_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "9999-logs-are-json-lines.md"
+    path.write_text(RECORD.replace("0001", "9999"), encoding="utf-8")
+    with pytest.raises(ValueError, match="9999"):
+        render_index([*read_records(), read_record(path)])
