@@ -47,14 +47,15 @@ _SET_FLAGS = (0x40086602, 0x40046602, 0x401C5820)  # FS_IOC_SETFLAGS, the same o
 
 
 def is_known_machine() -> bool:
-    """Whether clio knows the system calls of this machine."""
+    """Whether clio knows the system call numbers of this machine."""
     return platform.machine() in _SOCKET
 
 
 def sandbox_filter(*, network: bool) -> bytes:
-    """No socket at all, or none but those of the network: one in a folder leads to programs that nothing holds.
+    """Build a seccomp filter for sandboxed commands: no sockets, or with `network` all but Unix sockets.
 
-    Pairs of sockets, which lead nowhere else, stay. Raises KeyError where the machine is not known.
+    A Unix socket leads to other programs, which the sandbox does not confine. Socket pairs are allowed, because they
+    connect only the command to itself. Raises KeyError if the machine is not known.
     """
     refuse = _step(_RETURN, _ERROR | _EACCES)
     unix = [_step(_LOAD, 16), _step(_JUMP_EQUAL, _AF_UNIX, 0, 1), refuse, _step(_RETURN, _ALLOW)]
@@ -62,10 +63,10 @@ def sandbox_filter(*, network: bool) -> bytes:
 
 
 def read_only_filter(*, network: bool) -> bytes:
-    """No change to modes, owners, times and attributes of files, and without `network` no socket.
+    """Build a seccomp filter that denies changes to the metadata of files and, without `network`, all sockets.
 
-    A refused socket says that the network is unreachable, which is told from a file that may not be read. Raises
-    KeyError where the machine is not known.
+    A denied socket fails with "network unreachable", so that it can be told from a file that may not be read. Raises
+    KeyError if the machine is not known.
     """
     machine = platform.machine()
     refuse = _step(_RETURN, _ERROR | _EROFS)
@@ -79,18 +80,23 @@ def read_only_filter(*, network: bool) -> bytes:
 
 
 def _program(before: list[bytes], socket: list[bytes]) -> bytes:
-    """The filter as the kernel and bubblewrap take it. before: steps on the call's number. socket: on a new socket."""
+    """Assemble the filter in the format of the kernel and bubblewrap.
+
+    Args:
+        before: steps that test the number of the call.
+        socket: steps for a new socket.
+    """
     machine = platform.machine()
     unknown = _step(_RETURN, _ERROR | _ENOSYS)
     steps = [
         _step(_LOAD, 4),
         _step(_JUMP_EQUAL, _AUDIT_ARCH[machine], 1, 0),
-        unknown,  # programs for another machine, such as 32 bits: their calls have other numbers
+        unknown,  # programs of another architecture, such as 32 bit, use other call numbers
         _step(_LOAD, 0),
         _step(_JUMP_AT_LEAST, _X32_BIT, 0, 1),
         unknown,
         _step(_JUMP_EQUAL, _IO_URING_SETUP, 0, 1),
-        unknown,  # it would open sockets past this filter
+        unknown,  # io_uring can open sockets without calling socket(2)
         *before,
         _step(_JUMP_EQUAL, _SOCKET[machine], 1, 0),
         _step(_RETURN, _ALLOW),
@@ -104,10 +110,10 @@ def _step(code: int, value: int, yes: int = 0, no: int = 0) -> bytes:
 
 
 _RUNTIME = tuple(f"/run/{name}" for name in ("systemd/resolve", "NetworkManager", "resolvconf", "current-system"))
-"""Of /run, which else holds the doors of other programs, what commands need: name servers, programs on NixOS."""
+"""Paths in /run that commands need: name servers, programs on NixOS. The rest holds sockets of other programs."""
 _LEFT = "[processes it left running were stopped, background=true would keep them]"
-# The shell waits through a request to end, so that the command has its time for it, and passes on no trap.
-# Two processes are always there: the first one, which bubblewrap brings along, and this shell.
+# The shell ignores SIGTERM so that the command has time to handle it; the command does not inherit the trap.
+# Two processes always exist: bubblewrap's init and this shell.
 _ENTRY = 'trap : TERM; "$@"; code=$?; set -- /proc/[0-9]*; if [ $# -gt 2 ]; then '
 _ATTENDED = f'{_ENTRY}sleep 0.05; set -- /proc/[0-9]*; [ $# -gt 2 ] && echo "{_LEFT}"; fi; exit $code'
 _LINGERING = f"{_ENTRY}while [ $# -gt 2 ]; do sleep 0.3; set -- /proc/[0-9]*; done; fi; exit $code"
@@ -115,17 +121,20 @@ _DOOR_NAMES = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "DISPLAY", "
 
 
 def find_bubblewrap() -> str | None:
-    """Where bubblewrap is; None where it is not installed."""
+    """Return the path of bubblewrap; None if it is not installed."""
     return shutil.which("bwrap")
 
 
 def enclose_with_bubblewrap(
     program: str, fence: Fence, argv: Sequence[str], cwd: Path, *, lingers: bool = False
 ) -> Enclosed:
-    """The same command behind the fence. lingers: it lasts as long as anything it started does.
+    """Confine a command to the fence with bubblewrap.
 
-    A user namespace always, with no capabilities: root outside is nobody inside, and mounts cannot be undone. A
-    namespace of processes: with its first one all others die, also those that began a session of their own.
+    A user namespace without capabilities is always created, so that root has no rights outside and mounts cannot be
+    undone. A PID namespace ends every process with its first one, including those that started their own session.
+
+    Args:
+        lingers: run until everything the command has started ends.
     """
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
     words += [] if fence.network else ["--unshare-net"]
@@ -139,14 +148,19 @@ def confine_with_bubblewrap(
     program: str, root: Path, argv: Sequence[str], shown: Sequence[Path], hidden: Sequence[Path],
     *, network: bool, lingers: bool = False,
 ) -> Enclosed:  # fmt: skip
-    """A command that sees everything read-only, a /tmp of its own, and no sockets.
+    """Confine a command so that all files are read-only, with a /tmp of its own and without sockets.
 
-    TMPDIR names an empty folder of that /tmp. shown: folders that are to be read although they are in /tmp or /run,
-    such as the project. hidden: further folders with sockets of other programs. network: sockets stay, and so does
-    /run.
+    TMPDIR names an empty folder in that /tmp.
 
-    Sockets are refused by a filter of system calls, which takes no time; a network namespace takes longer to make than
-    all the rest (7 of 13 ms). It is used where clio does not know the machine's system calls.
+    Sockets are denied by a seccomp filter, which costs no time; a network namespace takes longer to create than all
+    the
+    rest (7 of 13 ms). It is used only if clio does not know the machine's system calls.
+
+    Args:
+        shown: folders in /tmp or /run that stay readable, such as the project.
+        hidden: further folders with sockets of other programs.
+        network: keep sockets and /run.
+        lingers: run until everything the command has started ends.
     """
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
     given = b""
@@ -156,7 +170,7 @@ def confine_with_bubblewrap(
         words += ["--seccomp", GIVEN] if known else ["--unshare-net"]
     words += ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     if sys.platform != "win32" and os.geteuid() == 0:
-        words += ["--remount-ro", "/proc"]  # see `_tree`
+        words += ["--remount-ro", "/proc"]  # for the reason given in `_tree`
     temporary = _empty_folder(shown)
     words += ["--tmpfs", "/tmp", "--dir", temporary]
     if not network:
@@ -173,9 +187,9 @@ def confine_with_bubblewrap(
 
 
 def _empty_folder(shown: Sequence[Path]) -> str:
-    """A folder below /tmp for the command's temporary files, in which nothing is mounted.
+    """Return a folder below /tmp for temporary files, in which nothing is mounted.
 
-    /tmp itself holds mount points where the project or the user's programs are below it.
+    /tmp itself contains mount points if the project or the user's programs are below it.
     """
     names = (f"/tmp/clio-command{number or ''}" for number in range(len(shown) + 1))
     taken = [(folder, *folder.parents) for folder in shown]
@@ -183,10 +197,10 @@ def _empty_folder(shown: Sequence[Path]) -> str:
 
 
 def _tree(fence: Fence) -> Iterator[str]:
-    """The mounts, each over those before it."""
+    """Yield the bubblewrap options for the mounts. Each covers those before it."""
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     if sys.platform != "win32" and os.geteuid() == 0:
-        # Who is root outside still owns the kernel's settings below /proc/sys, one of which names a program to start.
+        # A command started by root still owns the settings in /proc/sys, one of which names a program the kernel runs.
         yield from ("--remount-ro", "/proc")
     yield from ("--bind", str(fence.tmp), "/tmp")
     for folder in fence.shown:
@@ -199,7 +213,7 @@ def _tree(fence: Fence) -> Iterator[str]:
         yield from ("--tmpfs", str(folder))
     for folder in sorted(fence.write):
         yield from ("--bind", str(folder), str(folder))
-    # A folder on the way to what is sealed could be moved away and another put in its place; a mount cannot.
+    # A parent of a sealed path could be renamed and replaced by another folder; a mount point cannot.
     for folder in sorted(
         {way for path in fence.sealed for top in fence.write for way in list_folders_between(top, path)}
     ):
@@ -214,20 +228,24 @@ _SINKS = ("null", "zero", "full")
 
 
 def enclose_with_landlock(fence: Fence, argv: Sequence[str], *, lingers: bool = False) -> Enclosed:
-    """The same command behind the fence: a small Python shuts itself in, and becomes the command; another keeps it.
+    """Confine a command to the fence with Landlock: a small Python process confines itself and becomes the command.
 
-    lingers: it lasts as long as anything it started does.
+    A second process supervises it. This is not done between fork and exec, where no Python code may run while other
+    threads exist.
 
-    Not done between fork and exec: with threads about, no Python may run there.
+    Args:
+        lingers: run until everything the command has started ends.
     """
     places = [*map(str, fence.write), tempfile.gettempdir(), "/tmp", *(f"/dev/{name}" for name in _DEVICES)]
     return _enclosed(partial(sandbox_filter, network=fence.network), places, argv, lingers=lingers)
 
 
 def confine_with_landlock(tmp: Path | None, argv: Sequence[str], *, network: bool, lingers: bool = False) -> Enclosed:
-    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no sockets.
+    """Confine a command so that it writes only below `tmp` and has no sockets.
 
-    tmp: None for none. network: sockets stay.
+    Args:
+        tmp: its folder for temporary files; None for none.
+        network: keep sockets.
     """
     places = [*([str(tmp)] if tmp else []), *(f"/dev/{name}" for name in _SINKS)]
     enclosed = _enclosed(partial(read_only_filter, network=network), places, argv, lingers=lingers)
@@ -239,13 +257,14 @@ def confine_with_landlock(tmp: Path | None, argv: Sequence[str], *, network: boo
 def _enclosed(
     make_filter: Callable[[], bytes], places: Sequence[str], argv: Sequence[str], *, lingers: bool
 ) -> Enclosed:
-    seccomp_filter = make_filter().hex() if is_known_machine() else ""  # it says so itself
+    # on an unknown machine `landlock_child` reports the error itself
+    seccomp_filter = make_filter().hex() if is_known_machine() else ""
     words = (seccomp_filter, "lingers" if lingers else "attended", str(len(places)), *places, *argv)
     return Enclosed(argv=words, keeper=True, script=CHILD)
 
 
 def explain_missing_landlock() -> str:
-    """Why it cannot be tried; "" where it can."""
+    """Why Landlock cannot be tried here; "" if it can."""
     if not sys.platform.startswith("linux"):
         return "it is a part of Linux"
     return "" if Path(sys.executable or "").is_file() else "Python's own program is not found"
@@ -263,28 +282,30 @@ _SEATBELT_DEVICES = (
 
 
 def find_seatbelt() -> str | None:
-    """Where it is; None where this is not macOS."""
+    """Return the path of sandbox-exec; None if this is not macOS."""
     return shutil.which("sandbox-exec")
 
 
 def enclose_with_seatbelt(program: str, fence: Fence, argv: Sequence[str]) -> Enclosed:
-    """The same command behind the fence."""
+    """Confine a command to the fence with Seatbelt."""
     return Enclosed(argv=(program, "-p", render_seatbelt_profile(fence), "env", f"TMPDIR={fence.tmp}", *argv))
 
 
 def render_seatbelt_profile(fence: Fence) -> str:
-    """The rules; of two that fit, the later one counts.
+    """Render the rules of the fence; of several matching rules the last one applies.
 
-    What is not named is allowed: programs look up dozens of services by names that change with every macOS, and a list
-    of those would have to be tried on each.
+    Everything not named is allowed: programs look up dozens of services whose names change with each macOS version,
+    and a
+    list of them would have to be tested on every version.
     """
     return "".join(f"{line}\n" for line in _rules(fence))
 
 
 def confine_with_seatbelt(program: str, tmp: Path | None, argv: Sequence[str], *, network: bool) -> Enclosed:
-    """A command that writes nothing but `tmp`, its own folder for temporary files, and has no network.
+    """Confine a command so that it writes only below `tmp` and has no network.
 
-    tmp: None for none.
+    Args:
+        tmp: its folder for temporary files; None for none.
     """
     text = "".join(f"{line}\n" for line in _read_only_rules(tmp, network=network))
     env = (("TMPDIR", str(tmp)),) if tmp is not None else ()
@@ -317,20 +338,20 @@ def _rules(fence: Fence) -> Iterator[str]:
         yield f"(allow file-write* (subpath {_quoted(folder)}))"
     for device in _SEATBELT_DEVICES:
         yield f'(allow file-write* (literal "{device}"))'
-    yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'  # what is open already, by another name
-    # Of terminals only those the command made itself: in the person's, it could write, and read what is typed.
+    yield '(allow file-write* (regex #"^/dev/fd/[0-9]+$"))'  # other names for files that are already open
+    # Only terminals the command has created: in the user's terminal it could write, and read what is typed.
     yield "(allow pseudo-tty)"
     yield '(deny file-read-data (regex #"^/dev/ttys[0-9]+$"))'
     own = '(require-all (regex #"^/dev/ttys[0-9]+$") (extension "com.apple.sandbox.pty"))'
     yield f"(allow file-read-data file-write* {own})"
     for path in sorted({*fence.sealed, *fence.watched}):
         yield f"(deny file-write* (subpath {_quoted(path)}))"
-    # A folder on the way to what is sealed may not be moved away.
+    # A parent of a sealed path must not be renamed.
     for folder in sorted(
         {way for path in fence.sealed for top in fence.write for way in list_folders_between(top, path)}
     ):
         yield f"(deny file-write-unlink (literal {_quoted(folder)}))"
-    # Programs that others start for us are held by nothing: launchd's jobs, `open`, scripts of applications.
+    # Processes started by other programs on request are not confined: launchd jobs, `open`, application scripts.
     yield "(deny job-creation)"
     yield "(deny lsopen)"
     yield "(deny appleevent-send)"
@@ -354,9 +375,10 @@ _TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo 
 
 
 def enclose_command(level: Level, fence: Fence, argv: tuple[str, ...], cwd: Path, *, lingers: bool = False) -> Enclosed:
-    """The same command behind the fence, held by that level. Raises OSError where its program is gone.
+    """Confine a command to the fence with the given level. Raises OSError if the level's program is missing.
 
-    lingers: it goes on as long as anything it started does, where else that ended with it.
+    Args:
+        lingers: run until everything the command has started ends, instead of ending it with the command.
     """
     match level:
         case "bwrap":
@@ -370,7 +392,7 @@ def enclose_command(level: Level, fence: Fence, argv: tuple[str, ...], cwd: Path
 
 
 def explain_unusable_level(level: Level, env: Mapping[str, str]) -> str:
-    """Why a level does not hold on this machine; "" where it does. Runs one small command, in 15 to 60 ms."""
+    """Why a level does not work on this machine; "" if it does. Runs one small command in 15 to 60 ms."""
     if reason := _absent(level):
         return reason
     try:
@@ -398,9 +420,9 @@ def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
 
 
 def explain_unusable_confinement(level: Level, env: Mapping[str, str], person: Path) -> str:
-    """Why a command cannot be confined by a level on this machine; "" where it can.
+    """Why a level cannot confine a read-only command on this machine; "" if it can.
 
-    Runs one small command, which tries to make a folder in the user's home folder. Makes no file where it is refused.
+    Runs one small command that tries to create a folder in the user's home folder. Leaves no file if that is denied.
     """
     if reason := _absent(level):
         return reason
@@ -420,11 +442,14 @@ def confine_command(
     level: Level, root: Path, argv: tuple[str, ...], *, person: Path, env: Mapping[str, str] | None = None,
     network: bool = False, lingers: bool = False, own_tmp: bool = True,
 ) -> Enclosed:  # fmt: skip
-    """A command that only reads: nothing is written but a /tmp of its own, and it has no network.
+    """Confine a read-only command: it writes only to a /tmp of its own and has no network.
 
-    `Enclosed.tmp`, where there is one, is to be removed after it. env: by its PATH, programs in /tmp are found.
-    own_tmp: False where not even a folder for temporary files may be made; bubblewrap's is in memory.
-    Raises OSError where the level's program is gone.
+    The caller removes `Enclosed.tmp`, if there is one, after the command. Raises OSError if the level's program is
+    missing.
+
+    Args:
+        env: programs in /tmp that its PATH names stay visible.
+        own_tmp: False if no folder for temporary files may be created; bubblewrap keeps it in memory.
     """
     match level:
         case "bwrap":
@@ -479,5 +504,5 @@ def _there(program: str | None, name: str) -> str:
 
 
 def _outside_tmp() -> str | None:
-    """A folder no level lets commands write; /tmp is given to them."""
+    """Return a folder that no level lets commands write; /tmp is writable for them."""
     return "/var/tmp" if Path("/var/tmp").is_dir() else None

@@ -1,4 +1,4 @@
-"""What a sandboxed command may read and write, and whether a failure came from that limit."""
+"""What a sandboxed command may read and write, and whether its failure was caused by that limit."""
 
 import os
 import re
@@ -15,17 +15,21 @@ from clio.storage.locks import cause
 from clio.text.lazy_regex import LazyRegex
 
 Level = Literal["bwrap", "landlock", "seatbelt", "off"]
-"""What really holds a command."""
+"""The mechanism that confines a command."""
 
 
 class Fence(Struct, frozen=True, kw_only=True):
-    """Everything may be read; nothing is written but below `write`. Paths are absolute, exist, and have no links.
+    """Limits of a command: it reads everything and writes only below `write`. Paths are absolute, exist and have no
+    links.
 
-    root: the workspace, the first of `write`. sealed: files and folders below these that are not written all the same.
-    watched: paths that cannot be sealed because they need not exist; looked at before and after a command.
-    hidden: folders with the doors of other programs, shown empty where that can be done.
-    tmp: a folder of this run that commands see as /tmp, where that can be done. shown: folders of the machine's /tmp
-    that are read there all the same. network: it is reached.
+    Attributes:
+        root: the workspace, the first of `write`.
+        sealed: files and folders below `write` that are read-only nevertheless.
+        watched: paths that cannot be sealed because they may not exist; compared before and after a command.
+        hidden: folders with sockets of other programs, shown empty if the level can do that.
+        tmp: a folder of this run that commands see as /tmp, if the level can do that.
+        shown: folders of the machine's /tmp that stay readable nevertheless.
+        network: whether the network can be reached.
     """
 
     root: Path
@@ -39,11 +43,14 @@ class Fence(Struct, frozen=True, kw_only=True):
 
 
 class Enclosed(Struct, frozen=True, kw_only=True):
-    """A program and its arguments, inside a fence. keeper: its first process only waits for the command's own.
+    """A program and its arguments, confined.
 
-    script: a Python file of clio's own, where `argv` are the arguments of its `main`. given: bytes that the program
-    reads from the descriptor whose number replaces the first `GIVEN` in `argv`. tmp: a folder to be removed after the
-    command. env: further variables.
+    Attributes:
+        keeper: its first process only waits for the command itself.
+        script: a Python file of clio whose `main` takes `argv`.
+        given: bytes to read from the descriptor whose number replaces the first `GIVEN` in `argv`.
+        tmp: a folder to remove after the command.
+        env: further variables.
     """
 
     argv: tuple[str, ...]
@@ -55,7 +62,7 @@ class Enclosed(Struct, frozen=True, kw_only=True):
 
     @property
     def command(self) -> tuple[str, ...]:
-        """The argument list to start it by, for one that does not load `script` itself."""
+        """The argument list that starts it, for callers that do not load `script` themselves."""
         return (sys.executable, "-I", "-S", "-B", self.script, *self.argv) if self.script else self.argv
 
 
@@ -63,33 +70,36 @@ GIVEN = "@given"
 
 
 def list_folders_between(upper: Path, lower: Path) -> tuple[Path, ...]:
-    """The folders strictly between two paths, the upper first."""
+    """Return the folders strictly between two paths, topmost first."""
     return tuple(folder for folder in reversed(lower.parents) if upper in folder.parents)
 
 
 TMP = Path("/tmp")
 WARNING = "/tmp is the sandbox's own there: what is put into it goes when clio ends"
-"""For the person who is asked about a command that names it."""
+"""Shown to the user with the approval of a command that names /tmp."""
 TOLD = (
     "[/tmp of commands is the sandbox's own: your other tools and the user do not find its files; put what they "
     "need into the project, or call it again with outside=true, and the user is asked]"
 )
-"""For the model, once."""
+"""Given to the model once."""
 _NAMED = LazyRegex(r"(?<![\w./~-])/tmp(?![\w.-])[^\s'\"`;|&<>()]*")
 _PROGRAMS = ("bin", "sbin")
 _BESIDE = ("lib", "lib64", "share", "pyvenv.cfg")
 
 
 def find_tmp_paths(command: str) -> list[Path]:
-    """What a line names of /tmp, as far as its words are plain."""
+    """Return the paths in /tmp that a command line names in plain words."""
     return [Path(found.group()) for found in _NAMED.finditer(command)]
 
 
 def list_tmp_program_folders(env: Mapping[str, str], tmp: Path = TMP) -> tuple[Path, ...]:
-    """The folders below /tmp in which the person's programs lie, by PATH and VIRTUAL_ENV; the upper ones first.
+    """Return the folders below /tmp that contain the user's programs, by PATH and VIRTUAL_ENV, topmost first.
 
-    Of a `bin` with what its programs need beside it, such as a venv's, the folder above; of a venv made by a Python
-    that lies there itself, that one too. Never /tmp as a whole. Paths are as they are named, and with links resolved.
+    For a `bin` folder whose programs need files beside it, such as a venv's, that is its parent; for a venv created
+    by a
+    Python in /tmp, the folder of that Python as well. Never /tmp as a whole. Paths are given both as named and with
+    links
+    resolved.
     """
     named = [env.get("VIRTUAL_ENV", ""), *env.get("PATH", "").split(":")]
     found = {place for name in named if name for place in _list_visible(Path(name), tmp)}
@@ -125,12 +135,12 @@ CACHES = (
     "~/go/pkg",
     "~/Library/Caches",
 )
-"""Where package managers and compilers keep what can be fetched or made again; XDG_CACHE_HOME comes in addition.
+"""Caches of package managers and compilers, whose content can be downloaded or built again; XDG_CACHE_HOME is added.
 
-Of ~/.cargo only these two: ~/.cargo/bin is on the search path, and ~/.cargo/config.toml names programs.
+Only these two of ~/.cargo: ~/.cargo/bin is on the search path, and ~/.cargo/config.toml names programs to run.
 """
 _DOORS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
-"""Sockets of programs that do anything for whoever reaches them; those in /run and /tmp are hidden with these."""
+"""Sockets of programs that run any command for a client. Those in /run and /tmp are hidden as well."""
 _MAX_MODULES = 200
 
 
@@ -145,7 +155,12 @@ def make_fence(
     more: Iterable[str] = (),
     network: bool = False,
 ) -> Fence:
-    """The fence of a workspace. person: the home folder. more: further folders to write, `~` is the home folder."""
+    """Create the fence of a workspace.
+
+    Args:
+        person: the user's home folder.
+        more: further writable folders; `~` is the home folder.
+    """
     root = root.resolve()
     named = [*more, *((env.get("XDG_CACHE_HOME", ""), *CACHES) if caches else ())]
     write = [root, *(_place(name, root, person) for name in named if name)]
@@ -154,7 +169,7 @@ def make_fence(
     sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _sealed_of(folder))]
     if (root / ".git").is_file():
         sealed.append(root / ".git")
-    # The whole tree is never given: what stands before and after it, such as /dev, would be gone or open.
+    # "/" is never made writable: that would replace the mounts around it, such as /dev, or open them.
     allowed = tuple(path for path in _existing(write) if path.parent != path)
     links = (path for path in (root / ".git", root / FOLDER_NAME) if path.is_symlink())
     return Fence(
@@ -170,7 +185,7 @@ def make_fence(
 
 
 def list_socket_folders(person: Path) -> tuple[Path, ...]:
-    """The folders that hold other programs' sockets, where they exist. person: the home folder."""
+    """Return the existing folders that contain sockets of other programs. person: the user's home folder."""
     return _existing(_place(name, person, person) for name in _DOORS)
 
 
@@ -181,7 +196,7 @@ def _place(name: str, root: Path, person: Path) -> Path:
 
 
 def _existing(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Those that are there, links resolved, each once."""
+    """Return the paths that exist, links resolved, without duplicates."""
     found: dict[Path, None] = {}
     for path in paths:
         try:
@@ -196,10 +211,10 @@ def _holds(folder: Path, path: Path) -> bool:
 
 
 def iter_git_folders(root: Path) -> Iterator[Path]:
-    """The folders of the workspace's repository: `.git`, or a worktree's own and the one it shares with the others.
+    """Yield the folders of the workspace's repository: `.git`, or a worktree's own and the one shared by all worktrees.
 
-    A worktree's are believed only where they name the workspace in return: what a `.git` file says, anybody may have
-    written.
+    A worktree's folders count only if they name the workspace in return: the `.git` file may come from an untrusted
+    repository and name any folder.
     """
     git = root / ".git"
     try:
@@ -216,7 +231,7 @@ def iter_git_folders(root: Path) -> Iterator[Path]:
 
 
 def _sealed_of(git: Path) -> Iterator[Path]:
-    """What in a repository's folder says which programs git starts, and where it looks for that."""
+    """Yield the paths in a repository's folder that name programs for git to run, or where git looks for them."""
     main = git / "commondir"
     yield from (git / "config", git / "config.worktree", git / "hooks")
     if main.is_file():
@@ -228,7 +243,7 @@ def _sealed_of(git: Path) -> Iterator[Path]:
 
 
 def _watched_of(git: Path) -> Iterator[Path]:
-    """What would do the same and is not there: git takes its settings from the folder that `commondir` names."""
+    """Yield such paths that do not exist yet: git reads its settings from the folder that `commondir` names."""
     for name in ("commondir", "config.worktree", "hooks"):
         if not (git / name).exists():
             yield git / name
@@ -239,7 +254,7 @@ _MAX_FILES = 300
 
 
 class Seen(Struct, frozen=True):
-    """One path as it was: a file's bytes and mode, a link's target, or nothing there."""
+    """The state of one path: a file's bytes and mode, a link's target, or missing."""
 
     content: bytes | None = None
     mode: int = 0
@@ -247,9 +262,11 @@ class Seen(Struct, frozen=True):
 
 
 class Guard:
-    """Remembers files and, of folders, the files directly in them; what is larger than 1 MB is only compared.
+    """Remembers files, and the files directly inside folders, to restore them. Those over 1 MB are only compared.
 
-    paths: may be missing; one that is made later counts as changed. places: folders that must stay where they are.
+    Args:
+        paths: may be missing; a path created later counts as changed.
+        places: folders that must not be moved.
     """
 
     def __init__(self, paths: Iterable[Path], places: Iterable[Path] = ()) -> None:
@@ -258,26 +275,29 @@ class Guard:
         self._before = {path: _look(path) for path in self._files()}
 
     def changed(self) -> list[Path]:
-        """What is no longer as it was."""
+        """Return the paths whose state has changed."""
         now = {*self._files(), *self._before}
         return sorted(path for path in now if _look(path) != self._before.get(path, Seen()))
 
     def undo(self) -> list[tuple[Path, Path | None]]:
-        """Put everything back. What was changed, with the file its new content was set aside as; None: it was gone.
+        """Restore everything. Returns each changed path and the file that holds its new content, None if it was
+        removed.
 
-        The person may have changed one of them meanwhile: so nothing is deleted. Raises OSError.
+        New content is moved aside and never deleted, because the user may have changed the file in the meantime.
+        Raises
+        OSError.
         """
         done = [found for place in self._places if (found := self._bring_back(place))]
         for path in self.changed():
             if not path.parent.is_dir():
-                continue  # it went with its folder, which was removed as a whole
+                continue  # restored together with its folder, which was removed as a whole
             aside = _set_aside(path)
             _restore(path, self._before.get(path, Seen()))
             done.append((path, aside))
         return done
 
     def _bring_back(self, place: Path) -> tuple[Path, Path | None] | None:
-        """Rename a folder to what it was called, where it is found beside its old place."""
+        """Rename a folder back if it is found beside its old path."""
         identity = self._places[place]
         if identity is None or _identity(place) == identity:
             return None
@@ -301,7 +321,7 @@ class Guard:
 
 
 def restore_guarded_files(guard: Guard, root: Path) -> str:
-    """Put everything back, and say so in a line, paths relative to the workspace; "" where nothing had changed."""
+    """Restore everything and return a line about it, paths relative to the workspace; "" if nothing changed."""
     try:
         undone = guard.undo()
     except OSError as error:
@@ -331,7 +351,7 @@ def _set_aside(path: Path) -> Path | None:
     aside = path.with_name(f"{path.name}.set-aside-{time.time_ns()}")
     path.rename(aside)
     if aside.is_file() and not aside.is_symlink():
-        aside.chmod(0o600)  # a hook set aside is not a program
+        aside.chmod(0o600)  # so that git does not run a hook that was moved aside
     return aside
 
 
@@ -340,7 +360,7 @@ def _look(path: Path) -> Seen:
         if path.is_symlink():
             return Seen(link=str(path.readlink()))
         if path.is_dir():
-            return Seen()  # its files are looked at each
+            return Seen()  # its files are compared one by one
         status = path.stat()
         if status.st_size > _MAX_BYTES:
             return Seen(content=b"%d %d" % (status.st_size, status.st_mtime_ns), mode=-1)
@@ -375,7 +395,7 @@ _TMP = LazyRegex(r"/tmp/[^\n]*No such file|No such file[^\n]*/tmp/", re.IGNORECA
 
 
 def describe_denial(output: str, level: Level, *, network: bool) -> str:
-    """One line on the likely cause and the way out; "" where nothing points to the sandbox."""
+    """Return one line with the likely cause and the way out; "" if nothing points to the sandbox."""
     if level == "off":
         return ""
     if not network and NETWORK.search(output):
@@ -418,19 +438,21 @@ def find_refusal(
     withheld: Iterable[str] = (),
     speakers: Collection[str] | None = None,
 ) -> str:
-    """What a failed command needs and was refused, such as "needs the network"; "" for an ordinary failure.
+    """Return what a failed command needed and was denied, such as "needs the network"; "" for an ordinary failure.
 
-    A refused file counts only where the user could write or read it: what the system itself refuses is an ordinary
-    failure. Looks at the end of the output, in English (see `unasked_environment`).
+    A denied file counts only if the user could write or read it; otherwise the system itself denied it. Examines the
+    end
+    of the output, in English (see `unasked_environment`).
 
     Args:
         output: what the command printed.
         level: what confined it.
         root: where it ran.
         network: whether it had the network.
-        withheld: names of variables it was not given; a program that has the network names the one it lacks.
-        speakers: where the exit code does not tell whether a part of it failed: only lines that one of these programs,
-            or a shell, begins with its name are looked at. None for every line.
+        withheld: names of variables it was not given; a program with network access names the one it lacks.
+        speakers: only lines that begin with the name of one of these programs or of a shell count, for when the exit
+        code
+            does not tell whether a part of the command failed. None for every line.
     """
     if level == "off":
         return ""
@@ -452,7 +474,7 @@ def find_refusal(
 
 
 def _is_said_by(line: str, programs: Collection[str]) -> bool:
-    """Whether a line is an error message of one of these programs or of a shell, and not a text that they print."""
+    """Whether a line is an error message of one of these programs or of a shell, and not text that they print."""
     speaker = _SPEAKER.match(line)
     return speaker is not None and (speaker["name"] in programs or speaker["name"] in _SHELLS)
 
@@ -460,7 +482,7 @@ def _is_said_by(line: str, programs: Collection[str]) -> bool:
 def _denied(line: str, level: Level, root: Path, *, network: bool) -> str:
     if sys.platform == "win32":
         return ""
-    privileged = os.geteuid() == 0  # a confined command has none of root's rights
+    privileged = os.geteuid() == 0  # a confined command has none of root's privileges
     path = _path_in(line, root)
     if path is None:
         if not network and "socket" in line.lower():
@@ -468,14 +490,14 @@ def _denied(line: str, level: Level, root: Path, *, network: bool) -> str:
         return "needs rights it does not get" if privileged or level != "bwrap" else ""
     exists = os.path.lexists(path)
     if exists and path.is_file() and not os.access(path, os.X_OK) and _SHELL.search(line):
-        return ""  # it is not a program
+        return ""  # not a program
     if privileged and exists:
         return f"needs to read or write {_shorten_path(path, root)}"
     return f"needs to write {_shorten_path(path, root)}" if level != "bwrap" and _can_write(path) else ""
 
 
 def _path_in(line: str, root: Path) -> Path | None:
-    """The file that an error message names; of several, the first that exists, or whose folder does."""
+    """Return the file an error message names; of several, the first that exists or whose folder exists."""
     names = [found["path"] for found in _QUOTED.finditer(line)]
     if before := _BEFORE_REASON.search(line):
         text = before["path"].strip()
@@ -487,7 +509,7 @@ def _path_in(line: str, root: Path) -> Path | None:
 
 
 def _can_write(path: Path) -> bool:
-    """Whether the user could write or make a file."""
+    """Whether the user could write or create a file."""
     return os.access(path if path.exists() else path.parent, os.W_OK)
 
 

@@ -1,10 +1,12 @@
-"""Runs a command shut in, and keeps it; run as a program, by its path, with nothing but Python's own library.
+"""Confine a command with Landlock and supervise it. Runs as a script by its path and imports only the standard library.
 
-Arguments: a filter of system calls in hexadecimal (see `seccomp`), "lingers" or "attended", a count, so many paths that
-may be written, the command and its arguments. Two processes: one shuts itself in and becomes the command; the other,
-which nothing holds and which from Linux 6.12 on the command cannot signal, stays until all has ended that the command
-started. What leaves its session or loses its parent becomes the keeper's child, so that nothing gets away.
-Ends with 126 and a sentence where it cannot: a command never runs less shut in than was asked for.
+Arguments: a seccomp filter in hexadecimal, "lingers" or "attended", a count, that many writable paths, then the
+command
+and its arguments. There are two processes: one confines itself and becomes the command; the supervisor is not
+confined, cannot be signalled by the command from Linux 6.12 on, and stays until everything the command has started
+ends. Processes that leave its session or lose their parent become children of the supervisor, so none escapes.
+Exits with 126 and a message if it cannot confine the command: a command never runs with weaker limits than
+requested.
 Source: linux/landlock.h, linux/seccomp.h, prctl(2).
 """
 
@@ -19,28 +21,28 @@ import time
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _SECCOMP_FILTER = 38, 22, 2
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same number on every machine
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 _MIN_VERSION = 3
-"""Before it, of Linux 6.2, files outside could be emptied."""
+"""ABI 3 (Linux 6.2) added the right to truncate; before it, files outside could be emptied."""
 _WRITES = 0x1FF2 | 1 << 13 | 1 << 14
-"""The rights to write, remove and make; to link to another folder; to truncate."""
+"""Rights to write, remove and create; to link into another folder (bit 13); to truncate (bit 14)."""
 _FILE_RIGHTS = (1 << 1) | (1 << 14)
-_SCOPES_ABI, _SCOPES = 6, 0b11  # abstract sockets and signals reach no process outside
+_SCOPES_ABI, _SCOPES = 6, 0b11  # no abstract sockets of, and no signals to, processes outside
 _CAPSET = {"x86_64": 126, "aarch64": 91}
 _HEARD = (signal.SIGCHLD, signal.SIGTERM)
 _ENDING_S = 0.05
-"""What ends by itself, right after the command, is not said to have been left running."""
+"""Seconds in which background processes may end by themselves before they are reported as left running."""
 _TERM_GRACE_S = 1.0
 _KILLED_S = 2.0
 _LEFT = b"[processes it left running were stopped, background=true would keep them]\n"
 
 
 class Unable(Exception):
-    """The kernel does not do what is needed."""
+    """The kernel does not support what is needed."""
 
 
 def missing() -> str:
-    """Why it cannot be done here; "" where it may."""
+    """Why commands cannot be confined here; "" if they may be."""
     if os.uname().machine not in _CAPSET:
         return f"clio knows no system calls of {os.uname().machine}"
     try:
@@ -51,7 +53,10 @@ def missing() -> str:
 
 
 def shut_in(places: list[str], seccomp_filter: bytes) -> None:
-    """From here on this process and all it starts write only below `places`. Raises Unable, OSError."""
+    """Restrict this process and all it starts to writing below `places`, for the rest of their lives.
+
+    Raises Unable, OSError.
+    """
     if reason := missing():
         raise Unable(reason)
     version = _call(_CREATE_RULESET, None, 0, 1)
@@ -62,12 +67,12 @@ def shut_in(places: list[str], seccomp_filter: bytes) -> None:
         try:
             fd = os.open(place, os.O_PATH | os.O_CLOEXEC)
         except OSError:
-            continue  # what is not there cannot be written either
+            continue  # a path that does not exist cannot be written either
         rights = _WRITES if stat.S_ISDIR(os.fstat(fd).st_mode) else _FILE_RIGHTS
         _call(_ADD_RULE, ruleset, 1, struct.pack("=Qi", rights, fd), 0)
         os.close(fd)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    # Root could load modules past all this. With no new rights to be had, those given up here never return.
+    # Root could load kernel modules to escape. With no_new_privs set, the capabilities dropped here never return.
     _call(_CAPSET[os.uname().machine], struct.pack("=Ii", 0x20080522, 0), struct.pack("=6I", *[0] * 6))
     _call(_RESTRICT_SELF, ruleset, 0)
     os.close(ruleset)
@@ -96,10 +101,13 @@ def _library() -> ctypes.CDLL:
 
 
 def keep(command: int, *, lingers: bool) -> int:
-    """Wait for a command and all it started; how the command ended, as `subprocess` has it.
+    """Wait for a command and all processes it started. Returns its exit code, negative for a signal, as `subprocess`
+    does.
 
-    lingers: what it left running may go on; else it is asked to end, and killed a second later. Asked to end itself, or
-    when clio has died, the keeper kills everything at once.
+    SIGTERM, also sent by the kernel when clio exits, makes the supervisor kill everything at once.
+
+    Args:
+        lingers: let background processes go on; otherwise they get SIGTERM and, a second later, SIGKILL.
     """
     code = None
     while True:
@@ -116,7 +124,7 @@ def keep(command: int, *, lingers: bool) -> int:
 
 
 def _ended(command: int, code: int | None) -> tuple[int | None, bool]:
-    """Take leave of the children that have ended: how the command did, None before; and whether any are left."""
+    """Reap ended children. Returns the command's exit code (None while it runs) and whether any children are left."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -137,7 +145,7 @@ def _none_left_within(seconds: float) -> bool:
 
 
 def _listen(seconds: float | None) -> None:
-    """Return when a child has ended; does not return from a request to end."""
+    """Return when a child has ended. On SIGTERM, kill everything and exit."""
     heard = signal.sigwaitinfo(_HEARD) if seconds is None else signal.sigtimedwait(_HEARD, seconds)
     if heard is not None and heard.si_signo == signal.SIGTERM:
         _kill_all()
@@ -145,7 +153,7 @@ def _listen(seconds: float | None) -> None:
 
 
 def _kill_all() -> None:
-    """Again and again, for what is started meanwhile; whole groups, in which nothing is started meanwhile."""
+    """Kill repeatedly, to catch new processes, and by whole process groups, which leaves no time to start more."""
     until = time.monotonic() + _KILLED_S
     while _ended(0, None)[1] and time.monotonic() < until:
         _signal_all(signal.SIGKILL)
@@ -159,11 +167,11 @@ def _signal_all(number: int) -> None:
             try:
                 send(one, number)
             except OSError:
-                continue  # it has ended
+                continue  # it has ended already
 
 
 def _below(top: int) -> list[tuple[int, int]]:
-    """All processes that one has started, and those that they have; the group of each."""
+    """Return (pid, process group) of all descendants of a process."""
     children: dict[int, list[tuple[int, int]]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would take longer to import than the command to start
         if not name.isdigit():
@@ -175,18 +183,18 @@ def _below(top: int) -> list[tuple[int, int]]:
             continue
         children.setdefault(int(words[1]), []).append((int(name), int(words[2])))
     found = children.get(top, [])
-    for pid, _ in found:  # which grows meanwhile
+    for pid, _ in found:  # the list grows during the loop
         found += children.get(pid, [])
     return found
 
 
 def _say(line: bytes) -> None:
-    with contextlib.suppress(OSError):  # nobody may read any more
+    with contextlib.suppress(OSError):  # the reader may have closed the pipe
         os.write(1, line)
 
 
 def _become(arguments: list[str], seccomp_filter: bytes, count: int) -> int:
-    """Shut in and become the command; a number only where that failed."""
+    """Confine this process and become the command. Returns an exit code only on failure."""
     places, command = arguments[:count], arguments[count:]
     try:
         shut_in(places, seccomp_filter)
@@ -194,8 +202,8 @@ def _become(arguments: list[str], seccomp_filter: bytes, count: int) -> int:
         sys.stderr.write(f"the command was not run, because the sandbox landlock cannot be had: {error}\n")
         return 126
     try:
-        os.setpgid(0, 0)  # it leads its group, as it would without a keeper
-        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
+        os.setpgid(0, 0)  # lead a process group, as without a supervisor
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these, and the command would inherit that
             signal.signal(number, signal.SIG_DFL)
         os.execvp(command[0], command)
     except OSError as error:
@@ -204,7 +212,7 @@ def _become(arguments: list[str], seccomp_filter: bytes, count: int) -> int:
 
 
 def _end_as(code: int) -> int:
-    """End by the signal that ended the command; an exit code as it is."""
+    """Exit by the signal that ended the command; return an exit code unchanged."""
     if code < 0:
         import resource
 
@@ -217,8 +225,8 @@ def _end_as(code: int) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """Start the command and keep it."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # where it is ignored, nobody is told how a child ended
+    """Start the command and supervise it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inherited SIG_IGN would hide the exit status of children
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
@@ -232,4 +240,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    os._exit(main(sys.argv[1:]))  # at once: there is nothing to tidy up
+    os._exit(main(sys.argv[1:]))  # skip interpreter cleanup, there is nothing to clean up

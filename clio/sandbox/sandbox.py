@@ -1,4 +1,4 @@
-"""The sandbox of one run: which level holds, commands started inside it, and files watched while they run."""
+"""The sandbox of one run: which level works, commands started in it, and files watched while commands run."""
 
 import os
 import platform
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class Watches:
-    """One guard for each workspace in which something goes on: it remembers how all was before the first began.
+    """One guard per workspace with running commands. It holds the state from before the first of them started.
 
-    Nothing tells who changed a file: what a person changes there meanwhile is set aside like what a job did.
+    Changes cannot be attributed: what the user changes meanwhile is moved aside like a change made by a job.
     """
 
     def __init__(self) -> None:
@@ -34,14 +34,18 @@ class Watches:
         self._notes: list[str] = []
 
     def begin(self, root: Path, look: "Callable[[], Guard]") -> None:
-        """Something is about to begin there. look: remembers how it is before the first; its errors are raised."""
+        """Note that a command starts in a workspace.
+
+        Args:
+            look: creates the guard before the first command; its errors are raised.
+        """
         with self._lock:
             self._put_back(root)
             guard, count = self._guards.get(root) or (look(), 0)
             self._guards[root] = guard, count + 1
 
     def end(self, root: Path) -> None:
-        """It has ended, or never began."""
+        """Note that a command has ended or could not start."""
         with self._lock:
             self._put_back(root)
             guard, count = self._guards[root]
@@ -51,13 +55,13 @@ class Watches:
                 del self._guards[root]
 
     def undo(self) -> None:
-        """Undo what was changed by now, everywhere; what is to be said of it waits."""
+        """Undo the changes made so far in every workspace; the messages about them are queued."""
         with self._lock:
             for root in self._guards:
                 self._put_back(root)
 
     def put_back(self) -> list[str]:
-        """The same. What is to be said and has not been said, a line each."""
+        """Undo the changes made so far, and return the queued messages, one line each."""
         self.undo()
         with self._lock:
             notes, self._notes = self._notes, []
@@ -82,15 +86,17 @@ _WORKS: "dict[Level, str]" = {
 
 
 class Confinement:
-    """Whether and how this clio confines commands. Safe to use from any thread.
+    """Whether and how clio confines read-only commands. Thread-safe.
 
-    The level is found out by running a small command, before the first command that runs without a question. What
-    works is remembered in `home` until the machine is started again or bubblewrap changes.
+    The level is determined by running a small command, before the first command that runs without approval. The
+    result is
+    stored in `home` until the machine restarts or bubblewrap changes.
 
     Args:
         wanted: whether commands are to be confined.
-        home: clio's own folder; None where no file may be made: nothing is remembered, and with Landlock commands have
-            no folder for temporary files.
+        home: clio's own folder; None if no file may be created: nothing is stored, and with Landlock commands have
+        no
+            folder for temporary files.
         person: the user's home folder.
         env: clio's environment.
     """
@@ -106,18 +112,18 @@ class Confinement:
 
     @property
     def reasons(self) -> "Mapping[Level, str]":
-        """Why the levels that were tried do not work; empty before `level`."""
+        """Why the levels that were tried do not work; empty before `level` is called."""
         return self._reasons
 
     def level(self) -> "Level":
-        """What confines commands here; "off" where nothing does. The first call takes 5 to 60 ms; for a thread."""
+        """Return the level that works here; "off" if none does. The first call blocks for 5 to 60 ms."""
         with self._lock:
             if self._level is None:
                 self._level = self._recall() or self._find()
             return self._level
 
     def describe(self) -> str:
-        """One sentence for the user on what holds; for a thread, as `level`."""
+        """Return one sentence for the user about the level in use. Blocks like `level`."""
         level = self.level()
         if not self.wanted:
             return "Commands that run without a question are not confined (confine_unasked: off)"
@@ -135,16 +141,16 @@ class Confinement:
         network: bool = False,
         lingers: bool = False,
     ) -> "Enclosed | None":
-        """The same command, confined; None where nothing can confine it. For a thread. Raises ToolFailed.
+        """Confine a command; None if no level works. Blocks. Raises ToolFailed.
 
-        `Enclosed.tmp`, where there is one, is to be removed after the command.
+        The caller removes `Enclosed.tmp`, if there is one, after the command.
 
         Args:
             argv: the program and its arguments.
             root: the workspace, where it runs.
             env: the command's environment; programs on its PATH are found, in /tmp too.
-            network: leave it the network and the sockets of other programs.
-            lingers: it goes on as long as anything it started does.
+            network: keep the network and the sockets of other programs.
+            lingers: run until everything the command has started ends.
         """
         level = self.level()
         if level == "off":
@@ -166,12 +172,12 @@ class Confinement:
             raise ToolFailed(f"the command was not run, because it could not be confined: {cause(error)}") from error
 
     def use(self, level: "Level") -> None:
-        """Use this level without finding out whether it works; for tests and measurements."""
+        """Use this level without testing it; for tests and measurements."""
         with self._lock:
             self._level = level
 
     def try_again(self) -> None:
-        """Find the level out once more, since what was remembered does not work; for a thread."""
+        """Test the levels again, because the stored one does not work. Blocks."""
         with self._lock:
             self._level = self._find()
 
@@ -186,7 +192,7 @@ class Confinement:
         return "off"
 
     def _recall(self) -> "Level | None":
-        """The level that worked since the machine was started; what did not work is tried again each time."""
+        """Return the level stored since the machine was started. Levels that failed are tried again each time."""
         if self._home is None or not (key := _machine()):
             return None
         import json
@@ -203,13 +209,13 @@ class Confinement:
         import contextlib
         import json
 
-        with contextlib.suppress(OSError):  # it is found out again next time
+        with contextlib.suppress(OSError):  # it is determined again next time
             data = json.dumps({"machine": key, "level": level}).encode("ascii")
             write_atomic(self._home / FILE_NAME, data, durable=False)
 
 
 def _machine() -> str:
-    """What decides which level works: kernel and boot, user, container, bubblewrap, Python. "" where unknown."""
+    """Return what decides which level works: kernel and boot, user, container, bubblewrap, Python; "" if unknown."""
     if sys.platform == "win32":
         return ""
     import shutil
@@ -231,20 +237,23 @@ def _machine() -> str:
 
 
 def open_confinement(loaded: Loaded, env: Mapping[str, str]) -> Confinement:
-    """The confinement of a configuration. Finds out nothing yet."""
+    """Create the confinement of a configuration. Tests nothing yet."""
     config = loaded.config
     home = None if config.incognito else loaded.home
     return Confinement(wanted=config.confine_unasked != "off", home=home, person=user_home(env), env=env)
 
 
-_LEVEL_ORDER: "tuple[Level, ...]" = ("bwrap", "seatbelt", "landlock")  # the one that holds most first
+_LEVEL_ORDER: "tuple[Level, ...]" = ("bwrap", "seatbelt", "landlock")  # the strictest first
 
 
 class Sandbox:
-    """Holds the commands of one run of clio. The level is found out once, by running it, before the first command.
+    """Confines the commands of one run of clio. The level is tested once, before the first command.
 
-    choice: what was asked for; "auto" takes the best that holds, and none where none does. write: folders besides the
-    project, `~` is `person`. home: clio's own folder.
+    Args:
+        choice: the configured level; "auto" takes the best that works, or none.
+        person: the user's home folder.
+        home: clio's own folder.
+        write: writable folders besides the project; `~` is `person`.
     """
 
     def __init__(
@@ -275,22 +284,24 @@ class Sandbox:
 
     @property
     def wanted(self) -> bool:
-        """Whether commands are to be held at all."""
+        """Whether commands are to be confined at all."""
         return self.choice != "off"
 
     @property
     def known(self) -> "Level | None":
-        """The level that holds; None where nobody has found out yet. Costs nothing."""
+        """The level in use; None before it was tested. Costs nothing."""
         return self._level
 
     @property
     def reasons(self) -> "Mapping[Level, str]":
-        """Why the levels that were tried do not hold."""
+        """Why the levels that were tried do not work."""
         return self._reasons
 
     @property
     def word(self) -> str:
-        """For the status line: "sandbox bwrap", "sandbox landlock, partly", "no sandbox"; "" where none is wanted."""
+        """Text for the status line: "sandbox bwrap", "sandbox landlock, partly", "no sandbox"; "" if none is
+        configured.
+        """
         match self._level:
             case None:
                 return "no sandbox, no commands" if self._refused else "sandbox"
@@ -302,9 +313,10 @@ class Sandbox:
                 return f"sandbox {level}"
 
     def level(self) -> "Level":
-        """The level that holds, found out at the first call in 15 to 100 ms; for a thread.
+        """Return the level in use. The first call blocks for 15 to 100 ms.
 
-        Raises ToolFailed where a certain one was asked for and does not hold: commands do not run unheld then.
+        Raises:
+            ToolFailed: if a specific level is configured and does not work: commands do not run unconfined then.
         """
         with self._lock:
             if self._level is None and not self._refused:
@@ -314,9 +326,10 @@ class Sandbox:
             return self._level
 
     def trouble(self) -> list[str]:
-        """Sentences for the person: that what was asked for is not to be had, once; what jobs made that was undone.
+        """Return messages for the user: once, that the configured level is not available; and which changes by jobs
+        were undone.
 
-        For a thread.
+        Blocks.
         """
         if self._told:
             return [note.strip("[]") for note in self.watches.put_back()]
@@ -331,7 +344,7 @@ class Sandbox:
         return [sentence] if sentence else []
 
     def fence(self, root: Path) -> "Fence":
-        """What commands of a workspace may touch."""
+        """Return what commands of a workspace may access."""
         from clio.sandbox.fence import make_fence
 
         with self._lock:
@@ -352,9 +365,9 @@ class Sandbox:
         )
 
     def names_own_tmp(self, command: str, root: Path) -> bool:
-        """Whether a line of shell names something in /tmp that is another file there than outside.
+        """Whether a command line names a file in /tmp, which is another file inside the sandbox than outside.
 
-        False as long as nobody has found out the level.
+        False before the level was tested.
         """
         if self._level != "bwrap":
             return False
@@ -366,9 +379,10 @@ class Sandbox:
         return any(".." in path.parts or not {path, *path.parents}.intersection(real) for path in named)
 
     def enclose(self, argv: Sequence[str], root: Path, *, lingers: bool = False) -> "Enclosed":
-        """A command of a workspace, behind the fence where one holds; for a thread. Raises ToolFailed.
+        """Confine a command of a workspace if a level works. Blocks. Raises ToolFailed.
 
-        lingers: it goes on as long as anything it started does.
+        Args:
+            lingers: run until everything the command has started ends.
         """
         from clio.sandbox.fence import Enclosed
 
@@ -384,14 +398,15 @@ class Sandbox:
             raise ToolFailed(f"the sandbox cannot be set up: {why}") from error
 
     def guard(self, root: Path) -> "Guard":
-        """Remembers what the level cannot seal, to be put back after a command; for a thread. Raises as `level`."""
+        """Remember the files the level cannot seal, to restore them after a command. Blocks. Raises like `level`."""
         return self._guard(root, (root / FOLDER_NAME, self._home))
 
     def watch(self, root: Path) -> None:
-        """The same for a command that goes on behind the turn, until `watches.end`; for a thread. Raises as `level`.
+        """Remember those files for a background command, until `watches.end`. Blocks. Raises like `level`.
 
-        Not of the project's own settings: while it runs, a person's answers are kept there, and what a command writes
-        into them waits for trust.
+        The project's own settings are excluded: while the command runs, the user's answers are saved there, and what
+        a command
+        writes into them has no effect before the user trusts it.
         """
         self.watches.begin(root, lambda: self._guard(root, (self._home,)))
 
@@ -401,7 +416,7 @@ class Sandbox:
         match self.level():
             case "off":
                 return Guard(())
-            case "landlock" | "seatbelt":  # that one seals them as well, by their paths; a hard link has another
+            case "landlock" | "seatbelt":  # that level seals them as well, but by path, which a hard link circumvents
                 fence = self.fence(root)
                 own = (folder / name for folder in folders for name in OWN_FILES)
                 files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")
@@ -412,7 +427,7 @@ class Sandbox:
                 return Guard(self.fence(root).watched)
 
     def close(self) -> None:
-        """Remove the /tmp of the commands."""
+        """Remove the /tmp folder of the commands."""
         if self._tmp is not None:
             self._tmp.cleanup()
             self._tmp = None
@@ -436,7 +451,7 @@ class Sandbox:
 
 
 def open_sandbox(loaded: Loaded, env: Mapping[str, str]) -> Sandbox:
-    """The sandbox of a configuration. Finds out nothing yet."""
+    """Create the sandbox of a configuration. Tests nothing yet."""
     config = loaded.config
     return Sandbox(
         config.sandbox,

@@ -1,4 +1,4 @@
-"""What a tool call is about to do, the workspace it may touch, and the syntax of one permission rule."""
+"""Actions that tool calls ask permission for, the workspace they apply to, and the syntax of permission rules."""
 
 import os
 import shlex
@@ -10,25 +10,26 @@ from msgspec import Struct
 
 
 class OpenFiles(Protocol):
-    """An editor in which a person has files of the workspace open."""
+    """An editor in which the user has files of the workspace open."""
 
     @property
     def can_save(self) -> bool:
-        """Whether it saves a file when it is asked to."""
+        """Whether the editor saves a file on request."""
         ...
 
     def text(self, path: Path, disk: str) -> str | None:
-        """What it shows of a file and has not saved; None where that is `disk`, the file's text, or is not known.
+        """Return the editor's unsaved text of a file; None if it equals `disk`, the text of the file, or is unknown.
 
-        May wait for the editor; for worker threads only.
+        May block while the editor answers; call it from worker threads only.
         """
         ...
 
 
 class Workspace:
-    """The project folder; every path a tool is given is resolved against it before anything else looks at it.
+    """The project folder. Every path given to a tool is resolved against it before it is judged or opened.
 
-    open_files: the editor its files are open in, where there is one; to be set before the first tool runs.
+    Attributes:
+        open_files: the connected editor, if there is one; set it before the first tool runs.
     """
 
     def __init__(self, root: Path) -> None:
@@ -36,10 +37,12 @@ class Workspace:
         self.open_files: OpenFiles | None = None
 
     def resolve(self, text: str) -> Path:
-        """The absolute path a person or the model means, with `~`, `..` and every link resolved.
+        """Return the absolute path that the user or the model refers to, with `~`, `..` and every link resolved.
 
-        The file need not exist. Raises ValueError for an empty path, one with a NUL character, and one with a link
-        that may not be read.
+        The file need not exist.
+
+        Raises:
+            ValueError: if the path is empty, contains a NUL character, or has a link that cannot be read.
         """
         if not text.strip():
             raise ValueError("the path is empty")
@@ -48,15 +51,15 @@ class Workspace:
         path = Path(text).expanduser()
         try:
             return Path(os.path.realpath(path if path.is_absolute() else self.root / path))
-        except OSError as error:  # a link whose target may not be read, as in /proc
+        except OSError as error:  # reading the target of a link can be denied, for example in /proc
             raise ValueError(f"the path {text!r} cannot be followed: {error.strerror}") from None
 
     def contains(self, path: Path) -> bool:
-        """Whether a resolved path is the workspace or lies in it."""
+        """Whether a resolved path is the workspace or is inside it."""
         return path == self.root or self.root in path.parents
 
     def display(self, path: Path) -> str:
-        """The path as it is shown: relative with forward slashes inside the workspace, else absolute."""
+        """Return the path for display: relative with forward slashes inside the workspace, otherwise absolute."""
         return path.relative_to(self.root).as_posix() if self.contains(path) else str(path)
 
 
@@ -64,9 +67,12 @@ ChangeKind = Literal["add", "update", "delete", "move"]
 
 
 class FileChange(Struct, frozen=True, kw_only=True):
-    """One file before and after. `before` is None for a new file, `after` for a deleted one.
+    """One file before and after a change. Paths are absolute with links resolved.
 
-    moved_to: the new path of a moved file. Paths are absolute with links resolved.
+    Attributes:
+        before: the old text; None for a new file.
+        after: the new text; None for a deleted file.
+        moved_to: the new path of a moved file.
     """
 
     path: Path
@@ -77,21 +83,23 @@ class FileChange(Struct, frozen=True, kw_only=True):
 
 
 class ReadFiles(Struct, frozen=True, kw_only=True, tag="read"):
-    """Read these files or folders; paths are absolute with links resolved."""
+    """Read these files or folders. Paths are absolute with links resolved."""
 
     paths: tuple[Path, ...]
 
 
 class ChangeFiles(Struct, frozen=True, kw_only=True, tag="change"):
-    """Write, move or delete these files, all or none."""
+    """Write, move or delete these files: all of them or none."""
 
     changes: tuple[FileChange, ...]
 
 
 class RunCommand(Struct, frozen=True, kw_only=True, tag="command"):
-    """Run one line in the shell, in `cwd`. outside: not in the sandbox that holds the other commands.
+    """Run one shell command line in `cwd`.
 
-    note: what a person who is asked must know of where it runs; "" for nothing.
+    Attributes:
+        outside: run outside the sandbox that confines the other commands.
+        note: what the user must know about where it runs, shown with the approval request; "" for nothing.
     """
 
     command: str
@@ -101,16 +109,17 @@ class RunCommand(Struct, frozen=True, kw_only=True, tag="command"):
 
 
 class FetchUrl(Struct, frozen=True, kw_only=True, tag="fetch"):
-    """Ask a server on the network for a page."""
+    """Fetch a page from a server on the network."""
 
     url: str
 
 
 class Internal(Struct, frozen=True, kw_only=True, tag="internal"):
-    """Touches nothing but clio's own todo list, memory, output store, jobs or the person at the keyboard.
+    """Touch only clio's own state: the todo list, memory, output store, background jobs, or a question to the user.
 
-    writes_memory: it stores something that lasts; plan mode and incognito refuse it. ends_work: it ends something that
-    runs; plan mode refuses it.
+    Attributes:
+        writes_memory: it stores something permanent; refused in plan mode and in incognito sessions.
+        ends_work: it ends something that runs; refused in plan mode.
     """
 
     writes_memory: bool = False
@@ -118,10 +127,12 @@ class Internal(Struct, frozen=True, kw_only=True, tag="internal"):
 
 
 class CallServer(Struct, frozen=True, kw_only=True, tag="server"):
-    """Call a tool of another program, an MCP server, which does with it what it likes.
+    """Call a tool of an MCP server, a separate program whose side effects clio cannot see.
 
-    name: by which the model and the rules call the tool. reads: it changes nothing, by the user's own word.
-    arguments: as JSON, for the person who is asked.
+    Attributes:
+        name: the name by which the model and the rules refer to the tool.
+        arguments: JSON, shown to the user with the approval request.
+        reads: the user has declared the tool read-only.
     """
 
     name: str
@@ -135,18 +146,18 @@ Action = ReadFiles | ChangeFiles | RunCommand | FetchUrl | Internal | CallServer
 
 
 FETCH = "fetch"
-"""First word of a rule about web pages; its second is a host name, which may hold `*`."""
+"""First word of a rule about web pages. The second word is a host name, which may contain `*`."""
 
 
 class Rule(Struct, frozen=True):
-    """One rule taken apart: its words in order. A lone `*` at the end stands for any number of words, also none."""
+    """One parsed rule: its words in order. A lone `*` at the end matches any number of words, including none."""
 
     text: str
     words: tuple[str, ...]
 
 
 def read_rule(text: str) -> Rule:
-    """The rule a text says. An unbalanced quote is taken as a plain character; an empty rule matches nothing."""
+    """Parse a rule. An unbalanced quote counts as a plain character; an empty rule matches nothing."""
     try:
         words = shlex.split(text)
     except ValueError:
@@ -155,17 +166,17 @@ def read_rule(text: str) -> Rule:
 
 
 def host_matches(rule: Rule, host: str) -> bool:
-    """Whether a rule of the form `fetch host` speaks of this host."""
+    """Whether a rule of the form `fetch host` covers this host."""
     return len(rule.words) == 2 and rule.words[0] == FETCH and fnmatchcase(host.lower(), rule.words[1].lower())
 
 
 def tool_matches(rule: Rule, name: str) -> bool:
-    """Whether a rule speaks of this tool of a server: its whole name, `mcp_github_get_issue` or `mcp_github_*`."""
+    """Whether a rule covers this server tool, by full name (`mcp_github_get_issue`) or pattern (`mcp_github_*`)."""
     return len(rule.words) == 1 and rule.words[0].startswith("mcp_") and fnmatchcase(name, rule.words[0])
 
 
 def is_about_commands(rule: Rule) -> bool:
-    """Whether a rule speaks of commands, and not of a web page or a tool of a server."""
+    """Whether a rule is about commands, not about a web page or a tool of a server."""
     if not rule.words or (rule.words[0] == FETCH and len(rule.words) == 2):
         return False
     return not (len(rule.words) == 1 and rule.words[0].startswith("mcp_"))

@@ -1,4 +1,4 @@
-"""Which commands an `allow` rule covers, and the narrowest rule worth offering to the user."""
+"""Decide which commands an `allow` rule covers, and find the narrowest rule worth offering to the user."""
 
 import shlex
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from clio.security.shell.wrappers import SHELLS, git_subcommand
 from clio.text.lazy_regex import LazyRegex
 
 SAFE = "<safe>"
-"""The last word of a rule, which stands for any number of harmless arguments."""
+"""Last word of a rule that stands for any number of harmless arguments."""
 
 _PATH = LazyRegex(r"[\w.][\w.@%+,/-]*")
 _TEST_ID = LazyRegex(r"[\w.][\w.@%+,/-]*(?:::[\w.:\[\]@%+,/ =-]+)?")
@@ -34,8 +34,10 @@ _PACKAGES = LazyRegex(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
 class _Safe(Struct, frozen=True):
     """The harmless arguments of one call.
 
-    flags: options without a value. valued: options with one, as the next word or behind `=`. operand: what an operand
-    looks like; None where there is none. As a path, each must be inside the project.
+    Attributes:
+        flags: options without a value.
+        valued: options with a value, as the next word or after `=`.
+        operand: pattern for the operands, each of which must be inside the project; None if the call takes none.
     """
 
     flags: frozenset[str] = frozenset()
@@ -116,11 +118,11 @@ _SAFE_CALLS: dict[str, _Safe] = {
     "git pull": _safe("--ff-only --rebase --no-rebase --prune -p --tags -q --quiet -v --verbose", "", _BRANCH),
     "git switch": _safe("-q --quiet --detach --no-guess --no-track", "-c --create", _BRANCH),
 }
-"""By the words before them."""
+"""Harmless arguments by the first one to three words of the call."""
 
 
 def count_safe_head(words: Sequence[Word]) -> int:
-    """How many words of a call a rule with `<safe>` would fix; 0 where the program has no such list."""
+    """Return how many words of a call a rule with `<safe>` would fix; 0 if no list of harmless arguments exists."""
     return next((count for count in (3, 2, 1) if _entry([word.text for word in words[:count]])), 0)
 
 
@@ -136,7 +138,10 @@ def _entry(texts: Sequence[str]) -> _Safe | None:
 def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callable[[Word], bool]) -> bool:
     """Whether all further arguments of a call are harmless.
 
-    head: the words the rule fixes. inside: whether an operand leads nowhere but into the project.
+    Args:
+        head: the words that the rule fixes.
+        rest: the arguments after them.
+        inside: whether an operand leads only into the project.
     """
     known = _entry(head)
     if known is None or any(word.dynamic for word in rest):
@@ -160,7 +165,7 @@ def are_safe_arguments(head: Sequence[str], rest: Sequence[Word], inside: Callab
 
 
 def _option_length(text: str, known: _Safe) -> int:
-    """How many words a harmless option takes, its value included; 0 where it is not on the list."""
+    """Return how many words a harmless option takes, its value included; 0 if the option is not listed."""
     if text in known.flags:
         return 1
     name, sign, _ = text.partition("=")
@@ -168,7 +173,7 @@ def _option_length(text: str, known: _Safe) -> int:
         return 1 if sign else 2
     letters = text[1:]
     if not letters.isalpha() or any(len(flag) > 2 and not flag.startswith("--") for flag in known.flags | known.valued):
-        return 0  # not several letters in one word, or a program that takes those for one name
+        return 0  # not a cluster of one-letter options, or a program with long names after one dash (`go test -race`)
     if any(f"-{letter}" not in known.flags for letter in letters[:-1]):
         return 0
     return 1 if f"-{letters[-1]}" in known.flags else 2 * (f"-{letters[-1]}" in known.valued)
@@ -176,7 +181,7 @@ def _option_length(text: str, known: _Safe) -> int:
 
 def _is_plain_operand(word: Word, known: _Safe, inside: Callable[[Word], bool]) -> bool:
     text = word.text
-    if word.glob:  # only below a folder that is written out: a bare pattern may match a name that looks like an option
+    if word.glob:  # only with a literal start: a bare pattern may match a file whose name looks like an option
         if text[:1] in "*?[" or "::" in text:
             return False
         text = text.replace("*", "x").replace("?", "x").replace("[", "x").replace("]", "x")
@@ -199,20 +204,24 @@ _GLOB = frozenset("*?[")
 
 
 def is_below_folder(word: Word) -> bool:
-    """Whether an operand, by its letters alone, leads to no place above or beside the folder it is used in."""
+    """Whether an operand, judged by its text alone, stays below the folder it is used in."""
     return not word.text.startswith(("/", "~")) and ".." not in word.text.split("/")
 
 
 def is_allowed_by_rule(
     rule: Rule, command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = is_below_folder
 ) -> bool:
-    """Whether a rule lets a command of this danger run.
+    """Whether a rule allows a command of this risk level to run.
 
-    All words must match, wrappers aside. A rule covers what is dangerous only when its own fixed words say so: `git *`
-    covers `git commit`, not `git push`, which needs `git push *`. Variables set for the command block it unless they
-    only change how things look. A last word `<safe>` covers the harmless arguments `safe_arguments` lists.
+    All words must match, wrappers aside. A rule covers a dangerous command only if the rule's own literal words are
+    dangerous: `git *` covers `git commit` but not `git push`, which needs `git push *`. Variables set for the
+    command
+    prevent a match unless they only affect its output. A final `<safe>` matches the arguments that
+    `are_safe_arguments` accepts.
 
-    inside: whether an operand leads nowhere but into the project.
+    Args:
+        level: the risk level of the command.
+        inside: whether an operand leads only into the project.
     """
     if not rule.words or _sets_something(command):
         return False
@@ -235,11 +244,13 @@ def is_allowed_by_rule(
 
 
 def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], bool] = is_below_folder) -> str | None:
-    """A rule worth keeping that is no wider than what was asked; None for none.
+    """Return a rule worth saving that is no wider than the command at hand; None if there is none.
 
-    For programs with a list of harmless arguments, `program sub-command <safe>`, where the command has no others; else
-    exactly this command. No rule is offered for what is dangerous, for program text of interpreters, and for programs
-    that do whatever their arguments say.
+    For a program with a list of harmless arguments the rule is `program sub-command <safe>`, if the command has no
+    other
+    arguments; otherwise exactly this command. No rule is offered for high risk, for code given to an interpreter, or
+    for
+    programs that can do anything, depending on their arguments.
     """
     words = _plain(command.words)
     starter = () if set(command.wrappers) <= PLAIN_STARTERS else command.written[: -len(command.words)]
@@ -247,7 +258,7 @@ def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], 
         return None
     if level == "high" or not words or words[0].dynamic or _sets_something(command):
         return None
-    program = words[0].text.rsplit("/", 1)[-1]  # `.venv/bin/python` does whatever its arguments say as well
+    program = words[0].text.rsplit("/", 1)[-1]  # `.venv/bin/python` is as general as `python`
     runs_script = program in ("source", ".") and len(words) == 2
     if not runs_script and (program in _NO_RULE or program in SHELLS or _runs_text(program, words)):
         return None
@@ -260,7 +271,7 @@ def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], 
 
 
 def suggest_exact_rule(command: SimpleCommand) -> str | None:
-    """The rule for exactly this command, word by word; None where a word may mean something else next time."""
+    """Return the rule for exactly this command, word by word; None if a word may have another meaning next time."""
     if command.env or any(map(_is_open, command.words)):
         return None
     return shlex.join(command.argv)
@@ -273,12 +284,12 @@ def _sets_something(command: SimpleCommand) -> bool:
 
 
 def _is_open(word: Word) -> bool:
-    """Whether a word may mean something else next time, or would be a pattern in a rule."""
+    """Whether a word may have another meaning next time, or would act as a pattern in a rule."""
     return word.dynamic or word.glob or bool(_GLOB & set(word.text)) or word.text == SAFE
 
 
 def _runs_text(program: str, words: tuple[Word, ...]) -> bool:
-    """Whether an interpreter runs something else than `-m name` or a file."""
+    """Whether an interpreter runs something other than `-m name` or a file."""
     if program not in INTERPRETERS:
         return False
     if len(words) > 2 and program.startswith(("python", "pypy")) and words[1].text == "-m":
@@ -287,9 +298,9 @@ def _runs_text(program: str, words: tuple[Word, ...]) -> bool:
 
 
 def _reach(rule: Rule) -> Level:
-    """The danger a rule covers: what its fixed words are by themselves, and never less than "medium".
+    """Return the risk level a rule covers: that of its literal words, and at least "medium".
 
-    A rule without any `*` is the whole command word by word, so it covers that command however dangerous.
+    A rule without wildcards is the complete command, so it covers that command at any level.
     """
     if not any(_GLOB & set(word) for word in rule.words):
         return "high"
@@ -305,10 +316,11 @@ def _reach(rule: Rule) -> Level:
 
 
 def _spellings(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
-    """The ways a rule may name a command: bare, and with the wrappers it was written with.
+    """Return the forms in which a rule may name a command: bare, and with the wrappers it was written with.
 
-    Only as written where a wrapper has it act as another user, or elsewhere, or runs code of its own first: what is
-    allowed for `pytest` is not allowed for whatever `uv run pytest` or `dotenv run pytest` starts.
+    Only the written form counts if a wrapper runs it as another user, on another machine, or runs code of its own
+    first:
+    a rule for `pytest` must not allow what `uv run pytest` or `dotenv run pytest` starts.
     """
     bare = _plain(command.words)
     if not set(command.wrappers) <= PLAIN_STARTERS:
@@ -317,12 +329,12 @@ def _spellings(command: SimpleCommand) -> tuple[tuple[Word, ...], ...]:
 
 
 def _started_after(command: SimpleCommand, words: tuple[Word, ...]) -> int:
-    """How many words of one spelling stand before the call itself."""
+    """Return how many words of one form precede the call itself."""
     return len(words) - len(command.words) if words is command.written else 0
 
 
 def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The words with git's harmless leading options left out, so that `git --no-pager log` is `git log`."""
+    """Drop git's harmless leading options, so that `git --no-pager log` equals `git log`."""
     if not words or words[0].text.rsplit("/", 1)[-1] != "git":
         return words
     place = git_subcommand(words)

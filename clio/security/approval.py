@@ -1,4 +1,7 @@
-"""The policy that allows, asks about or denies each tool call: approval mode, rules and answers of the session."""
+"""Decide for each tool call whether to allow it, ask the user or deny it.
+
+The decision depends on the approval mode, the configured rules and the answers given earlier in the session.
+"""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,10 +36,12 @@ PLAN_REASON = "plan mode only reads; describe this step in the plan and let the 
 
 
 class Allow(Struct, frozen=True, tag="allow"):
-    """It may run at once. The reason is for the log.
+    """The action may run without asking. The reason is written to the log.
 
-    confined: only because it was judged to read: it runs confined where that can be done. network: it has the network
-    there, because it only reads from a service such as `docker ps` does.
+    Attributes:
+        confined: allowed only because it was judged to be read-only, so it runs confined where a sandbox is
+        available.
+        network: a confined command keeps network access, because it only reads from a service (`docker ps`).
     """
 
     reason: str
@@ -45,10 +50,12 @@ class Allow(Struct, frozen=True, tag="allow"):
 
 
 class Ask(Struct, frozen=True, tag="ask"):
-    """A person must say yes. `rule` is what "always" would add; None where no rule is narrow enough.
+    """The user must approve the action.
 
-    in_every_mode: no mode would spare the question. rule_spares: a rule of the user's own under `allow` that names all
-        of the line would, all the same.
+    Attributes:
+        rule: the rule that the answer "always" adds; None where no rule is narrow enough.
+        in_every_mode: the question is asked in every approval mode, "all" included.
+        rule_spares: the question is skipped even so if the user's `allow` rules cover every part of the line.
     """
 
     risk: Literal["low", "medium", "high"]
@@ -59,7 +66,7 @@ class Ask(Struct, frozen=True, tag="ask"):
 
 
 class Deny(Struct, frozen=True, tag="deny"):
-    """It does not run. The reason is for the model: it says what to do instead."""
+    """The action must not run. The reason goes to the model and includes what to do instead."""
 
     reason: str
 
@@ -68,7 +75,7 @@ Verdict = Allow | Ask | Deny
 
 
 class ApprovalRequest(Struct, frozen=True, kw_only=True):
-    """What a person is asked: the call's title, what it would do, and what policy thinks of it."""
+    """What is presented to the user for approval: the title of the call, its action and the verdict of the policy."""
 
     title: str
     action: Action
@@ -76,7 +83,13 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
 
 
 class Declined(Struct, frozen=True, kw_only=True):
-    """What a person did not want of one file: so many of its hunks. diff: these, as a unified diff without names."""
+    """The hunks of one file that the user rejected.
+
+    Attributes:
+        hunks: how many hunks were rejected.
+        of: how many hunks were proposed.
+        diff: the rejected hunks as a unified diff without file names.
+    """
 
     path: Path
     hunks: int
@@ -85,10 +98,15 @@ class Declined(Struct, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a person said: this once, for this session, always (by the offered rule), or no and why.
+    """The user's answer to an approval request.
 
-    "changed": yes once, to `changes` and not to what was asked: at most the same files, each perhaps with another text.
-    edited: the files whose text the person wrote. declined: what they left out. interrupted: a no that ends the turn.
+    Attributes:
+        kind: "once", "session", "always" (adds the offered rule), "no", or "changed": approve `changes` once instead
+        of
+            what was proposed. `changes` covers at most the same files; their new text may differ.
+        edited: the files whose text the user edited.
+        declined: the hunks the user rejected.
+        interrupted: the answer is "no" and ends the turn.
     """
 
     kind: Literal["once", "session", "always", "no", "changed"]
@@ -114,23 +132,31 @@ _NO_APPROVALS: Mapping[ApprovalMode, str] = {
 
 
 def describe_approvals(mode: ApprovalMode, *, can_ask: bool) -> str:
-    """One sentence for the model about who approves its actions. can_ask: whether a user can answer."""
+    """Return one sentence that tells the model who approves its actions.
+
+    Args:
+        can_ask: whether a user is there to answer.
+    """
     return (_APPROVALS if can_ask else _NO_APPROVALS)[mode]
 
 
 class Approver(Protocol):
-    """Whoever can answer: the terminal, or in one-shot something that always says no."""
+    """Answers approval requests: the terminal, or in one-shot mode an object that always answers no."""
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """Ask and wait. Cancellation of the task withdraws the question."""
+        """Ask and wait for the answer. Cancelling the task withdraws the question."""
         ...
 
 
 class Policy:
     """Judges every action before it runs.
 
-    mode may be set at any time. allow and deny: rules from the configuration. clio_home: clio's own folder, whose files
-    are never written without asking, even where it lies inside the workspace.
+    Args:
+        mode: the approval mode; the attribute may be changed at any time.
+        allow, deny: rules from the configuration.
+        private_network: whether addresses of this machine and of private networks may be fetched.
+        incognito: refuse every action that writes memory.
+        clio_home: clio's own folder. Its files are never written without asking, even if it is inside the workspace.
     """
 
     def __init__(
@@ -158,7 +184,7 @@ class Policy:
         self._writes_inside = False
 
     def judge(self, action: Action) -> Verdict:
-        """What may be done about an action. Looks at the file system for links; runs and changes nothing."""
+        """Return the verdict on an action. Reads the file system to resolve links; runs and changes nothing."""
         match action:
             case ReadFiles():
                 return self._reads(action)
@@ -180,24 +206,26 @@ class Policy:
         return self._look(action).only_reads
 
     def covers(self, action: RunCommand, rules: Iterable[str]) -> bool:
-        """Whether a command only reads, or these rules name every part of it. Says nothing of whether it may run."""
+        """Whether a command only reads, or these rules name every part of it. Does not tell whether it may run."""
         view = self._look(action)
         return view.only_reads or view.covered_by([read_rule(rule) for rule in rules])
 
     def add_rule(self, rule: str) -> None:
-        """Let what a rule names run from now on. Keeping it for later sessions is the caller's part."""
+        """Allow what a rule names from now on. The caller saves the rule for later sessions."""
         self._allow.append(read_rule(rule))
 
     def allow_reading(self, folders: Iterable[Path]) -> None:
-        """Reading what lies in these folders asks nobody, in the place of those named before; links are resolved."""
+        """Allow reading below these folders without asking, instead of those given before. Links must be resolved."""
         self._readable = frozenset(folders)
 
     def allow_for_session(self, action: Action) -> None:
-        """Do not ask again for this in this session.
+        """Allow an action for the rest of the session.
 
-        A command: what its offered rule names, or exactly this line. A write inside the workspace: all ordinary writes
-        inside it; any other write and every read: exactly these paths (a folder: all in it). A page: its host. A
-        server: this tool.
+        - A command: what its offered rule names, or exactly this line.
+        - A write of ordinary files in the workspace: all such writes.
+        - Any other write, and every read: exactly these paths (for a folder, everything in it).
+        - A page: its host.
+        - A server call: this tool.
         """
         match action:
             case ReadFiles():
@@ -233,6 +261,7 @@ class Policy:
             return Deny(PLAN_REASON)
         paths = _touched(action)
         why_not = self._why_never_unasked if self.mode == "all" else self._why_special
+        # The reason reported is the strictest one, because it decides whether mode "all" would ask too.
         special = [(path, why) for path in paths if (why := why_not(path)) and path not in self._paths]
         if special:
             path, why = next((one for one in special if self._why_never_unasked(one[0])), special[0])
@@ -246,13 +275,16 @@ class Policy:
         return Ask("medium" if deletes else "low", "it deletes files" if deletes else "it changes files")
 
     def _why_special(self, path: Path) -> str:
-        """Why a write needs a person in every mode but "all"; "" where it does not."""
+        """Why a write needs approval in every mode but "all", as the end of a sentence; "" where it does not."""
         if not self.workspace.contains(path):
             return "is outside the workspace"
         return is_protected(path, self.workspace.root, self._home)
 
     def _why_never_unasked(self, path: Path) -> str:
-        """Why a write needs a person even in mode "all"; "" where it does not: else a mode could widen itself."""
+        """Why a write needs approval even in mode "all"; "" where it does not.
+
+        Otherwise a command could change the settings that decide what it may do.
+        """
         return explain_clio_file(path, self.workspace.root, self._home)
 
     def _permitted(self, path: Path) -> bool:
@@ -265,6 +297,7 @@ class Policy:
 
     def _command(self, action: RunCommand) -> Verdict:
         view = self._look(action)
+        # Checked first: no mode, rule or earlier answer may allow these commands.
         if view.never:
             return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
         if rule := view.denied_by(self._deny):
@@ -288,9 +321,10 @@ class Policy:
         return self._by_rules(view)
 
     def judge_unconfined(self, action: Action, need: str) -> Verdict:
-        """What may be done about a command that only reads and failed while it was confined.
+        """Return the verdict on running a read-only command without confinement, after it failed while confined.
 
-        need: what it was refused, such as "needs the network".
+        Args:
+            need: what confinement denied, such as "needs the network".
         """
         if self.mode == "plan":
             return Deny(f"it {need}, and plan mode runs nothing unconfined")
@@ -299,9 +333,15 @@ class Policy:
         return verdict
 
     def _unless_it_widens(self, action: RunCommand, view: "CommandView") -> Verdict:
-        """Mode "all" runs what the deny rules can be checked for, and what does not plainly write what widens clio."""
+        """Return the verdict in mode "all": allow, unless a deny rule cannot be checked or the line could do lasting
+        harm.
+
+        The checks that still ask: settings that widen clio's permissions, system changes, and files outside the
+        project.
+        """
         from clio.security.shell.parser import NO_GRAMMAR
 
+        # Without the bash grammar no check below can see what the line does.
         if NO_GRAMMAR in view.unknown:
             return Ask("high", NO_GRAMMAR, in_every_mode=True)
         if self._deny and view.unknown:
@@ -327,7 +367,7 @@ class Policy:
         return Allow("mode 'all'")
 
     def _why_not_the_projects(self, view: "CommandView") -> str:
-        """What a line takes away, or writes over, that does not belong to the project; "" for nothing."""
+        """Which data outside the project a line removes or overwrites; "" for none."""
         from clio.security.outside_changes import find_outside_change
         from clio.security.shared_data import find_shared_removal
 
@@ -336,11 +376,13 @@ class Policy:
         return outside or find_shared_removal(view.line)
 
     def _allowed_by_own_rules(self, view: "CommandView") -> bool:
-        """Whether the user's own `allow` rules name every part of a line, so that they have decided already."""
+        """Whether the user's `allow` rules name every part of a line, so that the user has approved it already."""
         return view.allowed_by(tuple(self._allow), writes_inside=True) is not None
 
     def _outside(self, action: RunCommand) -> Verdict:
-        """No rule and no mode lets a command out of the sandbox: whoever wanted one wants to know."""
+        """Return the verdict on a command that asks to leave the sandbox: no mode and no rule allows that without
+        asking.
+        """
         if self.mode == "plan":
             return Deny(PLAN_REASON)
         if action in self._commands:
@@ -399,7 +441,7 @@ def _host(url: str) -> str:
 
 
 def _touched(action: ChangeFiles) -> tuple[Path, ...]:
-    """Every path a change writes or removes."""
+    """Return every path a change writes or removes."""
     moved = [change.moved_to for change in action.changes if change.moved_to is not None]
     return (*(change.path for change in action.changes), *moved)
 
@@ -408,12 +450,12 @@ _AFTER: dict[ApprovalMode, ApprovalMode] = {"ask": "edits", "edits": "plan", "pl
 
 
 def get_next_mode(mode: ApprovalMode) -> ApprovalMode:
-    """The mode after this one: ask, edits, plan, and ask again. It never comes to "all", which is to be written out."""
+    """Return the mode after this one: ask, edits, plan, ask. "all" is never reached: the user must type it."""
     return _AFTER[mode]
 
 
 def open_policy(loaded: Loaded, workspace: Workspace) -> Policy:
-    """What judges the model's calls: by the mode and the rules of the configuration."""
+    """Create the policy for the model's tool calls from the configuration."""
     config = loaded.config
     return Policy(
         workspace,

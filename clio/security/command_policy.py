@@ -1,4 +1,4 @@
-"""What one command line means in one workspace: paths it reads and writes, its risk, and the rules that cover it."""
+"""Judge one command line in one workspace: the paths it reads and writes, its risk, and the rules that cover it."""
 
 import os
 import posixpath
@@ -45,27 +45,30 @@ _PUBLIC_FILES = frozenset(
     | {f"/proc/{name}" for name in ("cpuinfo", "meminfo", "version", "loadavg", "uptime")}
     | {"/usr/lib/os-release"}
 )
-"""What says which system and which machine this is; nothing in them is secret or about one process."""
+"""Files that describe the system and the hardware. They contain no secrets and nothing about a single process."""
 _KEEP_VARIABLES = frozenset({"time", "command", "nice", "nohup", "timeout"})
-"""Wrappers that hand on the variables clio sets for git; `env -i` does not."""
+"""Wrappers that pass on the environment variables clio sets to make git safe; `env -i` does not."""
 _MAX_MATCHES = 500
+"""Matches of one glob pattern that are checked; a pattern with more counts as leading outside the workspace."""
 _GIT_TIMEOUT_S = 5.0
+"""Time limit of `git ls-files`; without an answer there are no names to check."""
 _DIRECTORY_STACK = LazyRegex(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
-# xargs parts names at blanks: "a b" is two plain names, while "a -x" has an option and "a /etc" a path elsewhere.
+# xargs splits names at blanks: "a b" becomes two plain names, but "a -x" yields an option and "a /etc" another path.
 _STRANGE_NAME = LazyRegex(r"^-|[^\S ]|['\"\\]| (?![\w(])")
-# A shell takes more for patterns.
+# A shell also expands `*`, `?` and `[` in an unquoted word.
 _STRANGE_WORD = LazyRegex(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
 _PARTED = LazyRegex(r"[\s*?\[\\]|^-")
 _PROGRAM = LazyRegex(r"[\w./+:@\[~-]+")
 _PYTHON = LazyRegex(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000
+"""Directory entries visited per check for links. Beyond it the user is asked."""
 _MACHINE = ("/proc/", "/sys/", "/dev/")
-"""They show processes and devices, wherever the workspace is."""
+"""Directories that expose processes and devices; never inside, even when the workspace is above them."""
 _BRACKETS = LazyRegex(r"[^/]*\[[^/]*")
 
 
 class CommandView:
-    """One command line, seen from a workspace. Reads the file system for links; changes nothing."""
+    """One command line as it would run in a workspace. Reads the file system to resolve links; changes nothing."""
 
     def __init__(self, action: RunCommand, workspace: Workspace, clio_home: Path | None) -> None:
         self.workspace = workspace
@@ -81,24 +84,24 @@ class CommandView:
 
     @cached_property
     def risks(self) -> tuple[Risk, ...]:
-        """The danger of each simple command, paths considered, in their order."""
+        """The risk of each simple command in order, its paths considered."""
         return tuple(self._risk(command) for command in self.line.commands)
 
     @cached_property
     def redirect_risks(self) -> tuple[Risk, ...]:
-        """The danger of each redirect: low for none worth a thought, medium for a plain write inside."""
+        """The risk of each redirect: low if harmless, medium for an ordinary write in the workspace."""
         return tuple(self._redirect_risk(redirect) for redirect in self.line.redirects)
 
     @property
     def risk(self) -> Risk:
-        """The most dangerous part, and why; what could not be understood counts as high."""
+        """The most dangerous part of the line, with the reason. A part that could not be parsed counts as high."""
         unknown = [high(reason) for reason in self.unknown]
         dynamic = [low("an argument is only known when it runs")] if any(map(self._open, self.line.commands)) else []
         return pick_worst_risk([*dynamic, *self.risks, *self.redirect_risks, *unknown])
 
     @property
     def only_reads(self) -> bool:
-        """Whether it provably does nothing but read inside the workspace."""
+        """Whether the line provably does nothing but read inside the workspace."""
         return (
             not self.unknown
             and bool(self.line.commands)
@@ -108,15 +111,19 @@ class CommandView:
         )
 
     def denied_by(self, rules: tuple[Rule, ...], certainty: Match = "yes") -> str | None:
-        """The first rule that forbids any part of the line; with "maybe", that may, by an argument not known yet.
+        """Return the first rule that forbids any part of the line, or None.
 
-        Where the line runs programs that it does not name, every rule about commands forbids it.
+        If the line runs programs it does not name, every rule about commands forbids it.
+
+        Args:
+            certainty: with "maybe", return a rule that may forbid the line, depending on an argument not known yet.
         """
         aliases = ConfiguredAliases(self.start, self.line)
         scripts = [parse_command_line(script.text).commands for script in self.line.late_scripts]
         late = [_open_marks(each) for commands in scripts for each in commands]
         commands = (*self.line.commands, *self.line.second_reading, *late)
         unnamed = not all(scripts) or any(each.words and not _PROGRAM.fullmatch(each.program) for each in late)
+        # A program hidden in a variable or an encoded script could be any denied one.
         hidden = certainty == "yes" and (bool(self.line.hidden_programs) or unnamed)
         for rule in rules:
             if (hidden and is_about_commands(rule)) or any(
@@ -126,9 +133,10 @@ class CommandView:
         return None
 
     def allowed_by(self, rules: tuple[Rule, ...], *, writes_inside: bool) -> str | None:
-        """Why the line may run by these rules; None where a part of it is not covered.
+        """Why these rules allow the line to run; None where they do not cover a part of it.
 
-        writes_inside: whether ordinary writes inside the workspace need no question, redirects included.
+        Args:
+            writes_inside: whether ordinary writes in the workspace, redirects included, need no approval.
         """
         if self.unknown or not (self.line.commands or self.line.redirects):
             return None
@@ -149,7 +157,9 @@ class CommandView:
         return f"allowed by the rule {', '.join(map(repr, dict.fromkeys(used)))}" if used else "only writes inside"
 
     def covered_by(self, rules: Iterable[Rule]) -> bool:
-        """Whether these rules name every part of the line, however little it does. Says nothing of their danger."""
+        """Whether these rules name every part of the line, including harmless parts. Does not judge how dangerous they
+        are.
+        """
         commands = self.line.commands
         harmless = not self.unknown and all(risk.level == "low" for risk in self.redirect_risks)
         return (
@@ -159,7 +169,7 @@ class CommandView:
         )
 
     def suggestion(self, rules: tuple[Rule, ...]) -> str | None:
-        """The one rule that would let the line run next time; None where none or more than one would be needed."""
+        """Return the one rule that would allow the line next time; None if no rule or several would be needed."""
         if self.unknown:
             return None
         wanted: set[str | None] = set()
@@ -175,7 +185,7 @@ class CommandView:
         return wanted.pop() if len(wanted) == 1 else None
 
     def _inside_of(self, command: SimpleCommand) -> Callable[[Word], bool]:
-        """Whether an operand of a command leads nowhere but into the workspace, links resolved."""
+        """Return a predicate: whether an operand of this command leads only into the workspace, links resolved."""
 
         def is_inside(word: Word) -> bool:
             bases = self._bases(command.folders)
@@ -188,7 +198,7 @@ class CommandView:
         return is_inside
 
     def _open(self, command: SimpleCommand) -> bool:
-        """Whether a word of a command is only known when it runs, in a way that matters."""
+        """Whether a word that affects the judgement is only known when the command runs."""
         if is_started(command) and is_listed(command.program):
             return isinstance(judge_reading(command, self.line), str)
         return (
@@ -197,7 +207,7 @@ class CommandView:
         )
 
     def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
-        """The calls with plain words that a call with open ones stands for; None where that is not known."""
+        """Return the calls that a command with computed words can turn into; None if they are not known."""
         if command not in self._known:
             open_words = any(word.dynamic for word in command.words) and command.stdin != ""
             known = find_known_calls(command, self.line, self.text) if open_words and not self._nested else None
@@ -209,16 +219,16 @@ class CommandView:
         return any((SHELLS | SAME_SHELL) & set(command.wrappers) for command in self.line.commands)
 
     def _needed(self, command: SimpleCommand, risk: Risk) -> Level:
-        """The danger a rule must cover: a reader that leaves the workspace needs its path spelled out."""
+        """The risk level a rule must cover: reading outside the workspace needs a rule that spells out the path."""
         return "high" if risk.level == "medium" and assess(command, self.line).level == "low" else risk.level
 
     def _risk(self, command: SimpleCommand) -> Risk:
-        """How dangerous a command is where it runs, each call it stands for considered."""
+        """How dangerous a command is where it runs: the worst of all calls it can turn into."""
         known = self._stands_for(command)
         if known is None or not is_listed(command.program):
             return self._risk_of(command)
         if known.files and not self._nested and is_settled(command, self.text, self.start):
-            return self._risk_of(command)  # what it prints needs no look at the files
+            return self._risk_of(command)  # the file names it prints are not opened
         for base in self._bases(command.folders) or ():
             if any(_parts_names(base, pattern) for pattern in known.patterns):
                 return medium("a name that a pattern matches may stand for several words")
@@ -227,7 +237,7 @@ class CommandView:
         return pick_worst_risk([self._risk_of(call) for call in known.calls])
 
     def _check_files(self, folders: tuple[str, ...] | None) -> str:
-        """Why a name of a file below these folders may be taken for something else, or lead outside; "" if none may."""
+        """Why a file name below these folders may be misread as another word, or lead outside; "" if none may."""
         bases = self._bases(folders)
         if bases is None:
             return "reads files in a folder that cannot be told"
@@ -251,7 +261,7 @@ class CommandView:
         return medium(reason) if reads else high(reason)
 
     def _reads_more(self, command: SimpleCommand) -> str:
-        """What a command that only reads would read besides files inside the workspace; "" for nothing."""
+        """Which files outside the workspace a read-only command would read, as a verb phrase; "" for none."""
         judgement = judge_reading(command, self.line)
         if isinstance(judgement, str):
             return judgement
@@ -280,7 +290,7 @@ class CommandView:
         return ""
 
     def _explain_git(self, base: str, directory: str, wrappers: tuple[str, ...]) -> str:
-        """Why a call of git may run a program or read outside, by what the repository brings; "" where it does not."""
+        """Why a git call may run a program or read outside because of the repository's contents; "" if it cannot."""
         from clio.security.git_safety import explain_git_risk
 
         place = Path(os.path.realpath(posixpath.join(base, _expanded(directory))))
@@ -288,10 +298,12 @@ class CommandView:
         return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._inside(place) else ""
 
     def _tree_leaves(self, starts: list[str], *, strange: LazyRegex | None) -> str:
-        """Why a walk through directories and their links may leave the workspace; "" where it does not.
+        """Why walking these directories and their links may leave the workspace; "" if it cannot.
 
-        strange: where the names there become words of another call, those that may look like an option or part in
-        several.
+        Args:
+            strange: where file names become arguments of another command, matches names that may be taken for an
+            option or
+                split into several words.
         """
         waiting = [place for start in starts for place in _places(start, glob=has_glob(start))]
         seen, entries = set[Path](), 0
@@ -317,12 +329,12 @@ class CommandView:
                         elif entry.is_dir(follow_symlinks=False):
                             waiting.append(Path(entry.path))
             except OSError:
-                continue  # what cannot be listed here is not listed by the command either
+                continue  # a directory that cannot be listed here cannot be listed by the command either
         return ""
 
     @cached_property
     def judgements(self) -> tuple[Judgement, ...]:
-        """What each command that only reads reads."""
+        """The judgement of each read-only command: what it reads."""
         known = map(self._stands_for, self.line.commands)
         calls = (one.calls if one else (command,) for one, command in zip(known, self.line.commands, strict=True))
         found = (judge_reading(call, self.line) for each in calls for call in each)
@@ -330,16 +342,18 @@ class CommandView:
 
     @property
     def needs_network(self) -> bool:
-        """Whether a part of the line asks a service of the user's own, so that it needs the network."""
+        """Whether a part of the line queries a local service (such as docker), so that it needs network access."""
         return any(one.network for one in self.judgements)
 
     @property
     def reads_repository(self) -> bool:
-        """Whether a part of the line is a call of git, whose configuration may name programs."""
+        """Whether a part of the line calls git, whose configuration may name programs to run."""
         return any(one.git for one in self.judgements)
 
     def _outside(self, command: SimpleCommand, *, writes: bool) -> str:
-        """What a command touches that it should not, as the end of a sentence; "" where all lies inside."""
+        """Which path outside the workspace, or protected file, a command touches, as the end of a sentence; "" for
+        none.
+        """
         bases = self._bases(command.folders)
         if bases is None:
             return "files in a folder that cannot be told"
@@ -357,13 +371,17 @@ class CommandView:
         return ""
 
     def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool, named: bool = False) -> str:
-        """Why a word may not be opened, as the end of a sentence. named: it certainly names a file."""
+        """Why the path in a word must not be opened, as the end of a sentence; "" if it may be.
+
+        Args:
+            named: the word certainly names a file.
+        """
         for base in bases:
             path = posixpath.join(base, _expanded(text))
             if path in _HARMLESS_TARGETS or (path in _PUBLIC_FILES and not writes):
                 continue
             if not named and text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
-                continue  # a pattern such as '/api/' names no file
+                continue  # a search pattern such as '/api/' names no file
             if word.glob and not text.startswith(("/", ".", "~")) and _like_option(base, text):
                 return "a file whose name looks like an option"
             for place in _places(path, glob=word.glob):
@@ -407,7 +425,7 @@ class CommandView:
         return medium(f"a redirect writes {target.text!r}") if redirect.writes else low("it reads a file inside")
 
     def _open_input(self, redirect: Redirect) -> Risk | None:
-        """The danger of reading a file whose name is open, as `cat` would; None where it is not known."""
+        """The risk of reading a file whose name is computed, judged like `cat`; None if the name is not known."""
         reader = SimpleCommand(words=(Word("cat"), redirect.target), folders=redirect.folders)
         return self._risk(reader) if self._stands_for(reader) else None
 
@@ -421,7 +439,7 @@ class CommandView:
 
 
 def _may_wait(place: Path) -> bool:
-    """Whether reading a path may wait for ever, or never end: a pipe, a socket or a device."""
+    """Whether reading a path may block or never end: a pipe, a socket or a device."""
     try:
         mode = place.stat().st_mode
     except (OSError, ValueError):
@@ -430,9 +448,9 @@ def _may_wait(place: Path) -> bool:
 
 
 def _check_index(bases: Iterable[str], pattern: LazyRegex | None = None) -> str:
-    """Why names that git lists may be taken for something else; "" where they are not.
+    """Why a name listed by git may be misread as an option or as several words; "" if none may.
 
-    An index that came with a repository may hold names of which no file is in the directory.
+    The index of a cloned repository may contain names of files that do not exist in the directory.
     """
     for base in bases:
         names = (answer(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
@@ -442,14 +460,14 @@ def _check_index(bases: Iterable[str], pattern: LazyRegex | None = None) -> str:
 
 
 def _is_interpreter(place: Path) -> bool:
-    """Whether a path is a program named python, which the links of a virtual environment lead to."""
+    """Whether a path is a Python interpreter, which links of a virtual environment often point to."""
     return _PYTHON.fullmatch(place.name) is not None and place.is_file() and os.access(place, os.X_OK)
 
 
 def _expanded(text: str) -> str:
-    """A path with `~` filled in; an unknown `~name` stays as it is, as in the shell.
+    """Expand `~` in a path; an unknown `~name` stays as it is, as in the shell.
 
-    `~-` and `~1` are where the shell was before: the root stands for them, as they may lead anywhere.
+    `~-` and `~1` name earlier directories of the shell. They may be anywhere, so "/" is returned for them.
     """
     if _DIRECTORY_STACK.match(text):
         return "/"
@@ -457,19 +475,21 @@ def _expanded(text: str) -> str:
 
 
 def _like_option(base: str, pattern: str) -> bool:
-    """Whether a pattern may match a name that begins with a dash, which a program takes for an option."""
+    """Whether a glob pattern may match a name that begins with a dash, which a program would take for an option."""
     matches = iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True)  # noqa: PTH207
     return any(match.startswith("-") for match in islice(matches, _MAX_MATCHES + 1))
 
 
 def _parts_names(base: str, pattern: str) -> bool:
-    """Whether a pattern may match a name that the shell would part in several words, or take for a pattern."""
+    """Whether a glob pattern may match a name that the shell would split or expand as a pattern again."""
     matches = list(islice(iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
     return len(matches) > _MAX_MATCHES or any(_PARTED.search(match) for match in matches)
 
 
 def _open_marks(command: SimpleCommand) -> SimpleCommand:
-    """A call whose words that may be the mark of xargs or find, for a name, are only known when it runs."""
+    """Return the call with every word that may contain the placeholder of xargs or find marked as not known until it
+    runs.
+    """
     words = tuple(word if _PROGRAM.fullmatch(word.text) else Word(word.text, dynamic=True) for word in command.words)
     return replace(command, words=words)
 
@@ -479,29 +499,31 @@ def _harmless(redirect: Redirect) -> bool:
 
 
 def _paths_in(word: Word) -> list[str]:
-    """The parts of a word that may name a file: itself, or what follows `=` or a one-letter option."""
+    """Return the parts of a word that may name a file: the word itself, or what follows `=` or a one-letter option."""
     text = word.text
     if not text.startswith("-"):
         return [text, text.split("=", 1)[1], text.rsplit("=", 1)[1]] if "=" in text else [text]
+    # `-Ipath` and `-xzfpath` attach the file name to one-letter options; up to six letters are tried.
     glued = [text[place:] for place in range(2, min(len(text), 8))] if not text.startswith("--") else []
     named = [text.split("=", 1)[1], text.rsplit("=", 1)[1]] if "=" in text else []
     return [part for part in (*glued, *named) if part]
 
 
 def _places(path: str, *, glob: bool) -> list[Path]:
-    """Where a path leads: as written and with its links resolved; for a pattern, where its matches lead.
+    """Return where a path leads: as written, with its links resolved and, for a glob pattern, the targets of its
+    matches.
 
-    A pattern with more matches than can be looked at leads nowhere known: the root stands for that.
+    A pattern with more than `_MAX_MATCHES` matches adds "/", so that it never counts as inside the workspace.
     """
     if "\0" in path:
         return [Path("/")]
     places = [Path(posixpath.normpath(path)), Path(os.path.realpath(path))]
     if glob:
         if any(part[:1] == "." and has_glob(part) and fnmatchcase("..", part) for part in path.split("/")):
-            return [Path("/")]  # `.*` matches `..`
-        # The shell's brackets know more than Python's (`[^a]`, `[[:alpha:]]`), so a star stands for them.
+            return [Path("/")]  # `.*` also matches `..`
+        # Shell brackets support more than Python's (`[^a]`, `[[:alpha:]]`), so a bracket expression is widened to `*`.
         wide = _BRACKETS.sub("*", path)
-        deep = "**" in wide  # `shopt -s globstar` may be set
+        deep = "**" in wide  # the shell may have `globstar` set
         matches = list(islice(iglob(wide, include_hidden=True, recursive=deep), _MAX_MATCHES + 1))  # noqa: PTH207
         places += [Path(os.path.realpath(match)) for match in matches]
         if len(matches) > _MAX_MATCHES:

@@ -1,4 +1,4 @@
-"""The risk level of a simple command, judged by its words alone; which paths it touches is judged elsewhere."""
+"""Assess the risk level of a simple command by its words alone. The paths it touches are judged in `command_policy`."""
 
 import re
 from itertools import pairwise
@@ -20,42 +20,44 @@ _ORDER: tuple[Level, ...] = ("low", "medium", "high")
 
 
 class Risk(Struct, frozen=True):
-    """A degree of danger and why. "low" is given only to what provably reads and nothing else."""
+    """A risk level and its reason. "low" is only for commands that provably do nothing but read."""
 
     level: Level
     reason: str
 
 
 def low(reason: str) -> Risk:
-    """It only looks."""
+    """For a command that only reads."""
     return Risk("low", reason)
 
 
 def medium(reason: str) -> Risk:
-    """It changes what can be brought back, or is not known."""
+    """For a command whose changes can be undone, or whose effect is not known."""
     return Risk("medium", reason)
 
 
 def high(reason: str) -> Risk:
-    """It may destroy, reach out, or escape notice."""
+    """For a command that may destroy data, use the network, or hide what it does."""
     return Risk("high", reason)
 
 
 def pick_worst_risk(risks: list[Risk]) -> Risk:
-    """The most dangerous of several, the first of equals; low for none."""
+    """Return the most dangerous of several risks, the first among equals; low if there are none."""
     return max(risks, key=lambda risk: _ORDER.index(risk.level), default=low("nothing runs"))
 
 
 def is_level_above(level: Level, limit: Level) -> bool:
-    """Whether one degree is above another."""
+    """Whether one risk level is above another."""
     return _ORDER.index(level) > _ORDER.index(limit)
 
 
 def has_option(argv: tuple[str, ...], letters: str, longs: tuple[str, ...] = ()) -> bool:
-    """Whether arguments hold one of these one-letter options, alone or in a cluster, or one of these long ones.
+    """Whether the arguments contain one of these one-letter options, alone or in a cluster, or one of these long
+    options.
 
-    Long options may be shortened (`--outp`), as GNU programs and git allow; one character after `--` is enough here.
-    What stands after a lone `--` is no option.
+    Long options may be abbreviated (`--outp`), as GNU programs and git allow; any prefix matches, even one
+    character.
+    Words after a lone `--` are not options.
     """
     for word in argv:
         if word == "--":
@@ -75,7 +77,7 @@ FIND_READS = word_set("""
     , -print -print0 -printf -ls -prune -quit -depth -d -mount -xdev -links -inum -samefile -readable -writable
     -executable -true -false -regextype -H -P -E -nouser -nogroup -daystart -used -lname -ilname -noleaf -warn -nowarn
     """)
-"""The words of `find` that look and do nothing."""
+"""Expressions of `find` that change nothing and run nothing."""
 
 BUILDS = word_set("""
     make gmake cmake ctest ninja meson bazel gradle gradlew mvn mvnw ant sbt cargo rustc rustfmt clippy-driver go gofmt
@@ -87,13 +89,13 @@ BUILDS = word_set("""
     composer phpunit perl prove lua luac Rscript julia just task invoke fab protoc buf helm packer vagrant ansible
     ansible-playbook shellcheck shfmt hadolint yamllint jsonlint markdownlint sqlite3 psql mysql redis-cli mongosh
     """)
-"""Builds, tests, package managers and interpreters: they run the project's own code."""
+"""Build tools, test runners, package managers and interpreters. They run code of the project."""
 
 FILES = word_set(
     "mkdir touch cp mv ln install rmdir rm tee unlink truncate split csplit patch tar unzip zip gzip gunzip bzip2 xz "
     "zstd 7z rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs chmod chown chgrp setfacl xattr shred dd"
 )
-"""Programs that change the files they name; a path outside the workspace makes them dangerous."""
+"""Programs that change the files they name. A path outside the workspace makes the call high risk."""
 
 INTERPRETERS = word_set(
     "python python3 pypy pypy3 node deno bun ruby perl php lua Rscript julia pwsh powershell osascript tclsh"
@@ -119,7 +121,7 @@ HIGH: dict[str, str] = {
     **dict.fromkeys(word_set("parallel script expect systemd-run"), "it starts what clio cannot see"),
     **dict.fromkeys(word_set("security keychain gpg gpg2 pass op ssh-keygen ssh-add"), "it handles keys"),
 }
-"""Programs that are dangerous in every form, and why."""
+"""Programs that are high risk with any arguments, and the reason."""
 
 HIGH_WORDS: dict[str, tuple[frozenset[str], str]] = {
     "npm": (word_set("publish unpublish deprecate owner access token login adduser -g --global"), "registry"),
@@ -160,20 +162,20 @@ HIGH_WORDS: dict[str, tuple[frozenset[str], str]] = {
     "crontab": (word_set("-e -r -"), "system"),
     "rsync": (word_set("--delete --delete-after --delete-before --remove-source-files"), "files"),
 }
-"""Words that make a program dangerous wherever they stand among its arguments, and what they change."""
+"""Words that make a program high risk at any position among its arguments, and what they change."""
 
 UPLOADS = ("data", "form", "upload-file", "json", "post-data", "post-file", "body-data", "body-file", "url-query")
 UPLOAD_LETTERS = "dFT"
-"""Options of curl and wget that send something."""
+"""One-letter options of curl that upload data."""
 
 SYSTEM_FOLDERS = word_set(
     "/bin /boot /dev /etc /home /lib /lib64 /opt /proc /root /sbin /srv /sys /usr /var /Users /System /Library "
     "/Applications /Volumes /private /mnt /media /nix"
 )
-"""Folders whose recursive removal ends a machine."""
+"""Folders whose recursive removal makes the system unusable."""
 
 STANDARD_FOLDERS = ("/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/", "/sbin/", "/usr/sbin/")
-"""Where a program named by its path is the one its name says."""
+"""Directories in which a program path can be trusted to be the program of that name."""
 
 
 _WRITES_OR_RUNS = (
@@ -187,13 +189,13 @@ _WRITES_OR_RUNS = (
 )
 _SAFE_LONG = frozenset({"--text", "--oneline", "--ours", "--others", "--format", "--find-renames", "--show-toplevel"})
 
-# Sub-commands that change only what git can bring back.
+# Sub-commands whose changes git can undo.
 _MEDIUM = word_set("""
     add commit merge pull fetch mv rm cherry-pick revert switch init clone am apply submodule format-patch
     archive bundle sparse-checkout rebase fsck ls-remote verify-commit verify-tag maintenance help difftool mergetool
     """)
 _RUNS = {"difftool": "x", "rebase": "x"}
-"""Sub-commands with a one-letter option that names a program."""
+"""Sub-commands with a one-letter option that names a program to run."""
 _HIGH = {
     "push": "it changes the remote repository",
     "clean": "it deletes files git does not hold",
@@ -216,7 +218,7 @@ _HIGH = {
 
 
 def assess_git(command: SimpleCommand) -> Risk:
-    """The danger of one call of git that is not known only to read, its options and configuration included."""
+    """Assess a git call that is not known to be read-only, its options and configuration included."""
     words, argv = command.words, command.argv
     place = git_subcommand(words)
     if place < 0:
@@ -260,7 +262,7 @@ def _assess_subcommand(name: str, rest: tuple[str, ...]) -> Risk:
 
 
 _CHANGES = word_set("apply bisect branch clean notes remote sparse-checkout stash tag worktree help")
-"""Subcommands that read in some forms and change the repository in others."""
+"""Sub-commands that only read in some forms and change the repository in others."""
 _CHANGING_FORMS = {
     "config": high("git settings may hold secrets, and set programs that run later"),
     "reflog": high("git reflog forgets commits"),
@@ -301,7 +303,7 @@ def _assess_special(name: str, rest: tuple[str, ...]) -> Risk:
 
 _AS_ANOTHER = frozenset({"sudo", "doas", "su", "chroot"})
 ELSEWHERE = _AS_ANOTHER | {"ssh"}
-"""Wrappers that have a command act as another user, or on another machine."""
+"""Wrappers that run a command as another user or on another machine."""
 PLAIN_STARTERS = (
     word_set("""
     time command builtin exec nohup setsid timeout gtimeout nice ionice stdbuf taskset caffeinate xargs find fd fdfind
@@ -310,7 +312,7 @@ PLAIN_STARTERS = (
     | SHELLS
     | SAME_SHELL
 )
-"""Wrappers that start nothing but the call they are given, found on the same PATH, and hand on all variables."""
+"""Wrappers that start only the call they are given, found on the same PATH, and pass on all variables."""
 _DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
 _HARMLESS = word_set("""
     LANG LANGUAGE TZ NO_COLOR FORCE_COLOR CLICOLOR CLICOLOR_FORCE CI COLUMNS LINES TERM COLORTERM NODE_ENV
@@ -322,7 +324,7 @@ _HARMLESS = word_set("""
 _LOCALE = LazyRegex(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
 _ZONE = LazyRegex(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
 _PLAIN_VALUE = LazyRegex(r"[\w.,:=+%-]*", re.ASCII)
-"""No variable of the environment, which programs would show, and no path."""
+"""Excludes paths and references to environment variables, whose value a program could print."""
 _ANY_WORD = "1"
 _ONLY_READ = word_set("""
     ls cat head tail stat df pwd echo printf true false : whoami id uname arch which type whereis basename dirname
@@ -331,16 +333,16 @@ _ONLY_READ = word_set("""
     cal locale getconf tty groups cd pushd popd dirs let wait jobs exit return break continue shift read mapfile
     readarray getopts unset eza exa tsort zcat gzcat
     """)
-"""Programs that read whatever their arguments are, so that an open one is a small risk."""
+"""Programs that only read, whatever their arguments are; an argument that is not known yet adds little risk."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
 _SOURCES = LazyRegex(rf"{_SOURCE}(?::{_SOURCE})*:?")
 
 
 def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
-    """The danger of one simple command as it is written, wrappers and pipes considered.
+    """Assess one simple command as written, including its wrappers and pipes.
 
     Args:
-        line: the line it is of; what xargs starts is known to be harmless only with it.
+        line: the line that contains the command. Without it, no command started by xargs is recognized as harmless.
     """
     for wrapper in command.wrappers:
         if wrapper in _AS_ANOTHER:
@@ -356,7 +358,7 @@ def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
 
 
 def _assess_wrappers(command: SimpleCommand) -> Risk:
-    """The danger of what starts a command: `uv run`, `bundle exec` and their like run a project's code first."""
+    """Assess the wrappers of a command: `uv run`, `bundle exec` and similar programs first run code of the project."""
     if WITHHOLDS in command.wrappers:
         return medium("it keeps variables from the command that clio sets for what runs unasked")
     other = next((each for each in command.wrappers if each not in PLAIN_STARTERS and not is_loader(each)), None)
@@ -364,7 +366,7 @@ def _assess_wrappers(command: SimpleCommand) -> Risk:
 
 
 def assess_env(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
-    """The danger of the variables a command sets, the worst of them: some choose which code runs."""
+    """Assess the variables a command sets, because some decide which code runs. The worst one counts."""
     settings = [_setting(command, name, value, line) for name, value in command.env]
     return pick_worst_risk([low("it sets nothing that matters"), *settings])
 
@@ -380,13 +382,13 @@ def _setting(command: SimpleCommand, name: str, value: str, line: CommandLine | 
 
 
 def is_harmless_variable(name: str, value: str) -> bool:
-    """Whether a variable cannot change what a command does, only how it looks or how much it says."""
+    """Whether a variable cannot change what a command does, only the form or amount of its output."""
     if name in ("PAGER", "GIT_PAGER"):
         return value in ("cat", "")
     if name in ("GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"):
         return value == "0"
     if name in ("LANG", "LANGUAGE") or name.startswith("LC_"):
-        # A path here would lead to translations in the project, whose formats can print all that is in memory.
+        # A path could select translation files in the project, whose format strings can print the memory of a program.
         return _LOCALE.fullmatch(value) is not None
     if name == "TZ":
         return _ZONE.fullmatch(value) is not None
@@ -394,13 +396,13 @@ def is_harmless_variable(name: str, value: str) -> bool:
 
 
 def names_own_code(command: SimpleCommand, name: str, value: str) -> bool:
-    """Whether a variable leads a run of the project's tests, which run its code as they are, to that very code."""
+    """Whether a variable only points a test run at the project's own code, which the tests run anyway."""
     tests = command.program in ("pytest", "export") or command.argv[1:3] in (("-m", "pytest"), ("-m", "unittest"))
     return name == "PYTHONPATH" and tests and _SOURCES.fullmatch(value) is not None
 
 
 def _its_own(command: SimpleCommand, name: str, line: CommandLine | None) -> bool:
-    """Whether a variable is nobody's but the line's: `count=0`, and how `read` parts what it reads."""
+    """Whether a variable is private to the line (`count=0`), or `IFS` set for `read`."""
     if name == "IFS":
         return command.program == "read" and not command.wrappers
     if command.words or not is_line_variable(name):
@@ -409,7 +411,7 @@ def _its_own(command: SimpleCommand, name: str, line: CommandLine | None) -> boo
 
 
 def _reads_variable(line: CommandLine, name: str) -> bool:
-    """Whether a word of a line is made of a variable, so that the line sets it for itself."""
+    """Whether a word of the line uses a variable, so that the line sets it for its own use."""
     words = [word.text for command in line.commands for word in command.words]
     words += [redirect.target.text for redirect in line.redirects]
     words += [value for command in line.commands for _, value in command.env]
@@ -418,15 +420,16 @@ def _reads_variable(line: CommandLine, name: str) -> bool:
 
 
 def is_known_program_name(text: str) -> bool:
-    """Whether a program is named plainly, or by a path in a system folder, so that its name says what it is."""
+    """Whether a program is given by its bare name or by a path in a system folder, so that the name identifies it."""
     return "/" not in text or text[: text.rindex("/") + 1] in STANDARD_FOLDERS
 
 
 def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
-    """What a call reads where its grammar says that it does nothing else; otherwise why that is not known.
+    """Return what a read-only call reads, or the reason why it is not known to be read-only.
 
-    A word that is only known when the command runs counts as any plain one here: whether that is so is judged by
-    `open_words`, and a call with a word that matters is asked about. What find or xargs starts is judged whole.
+    A word that is computed at run time is treated as a harmless word here. The caller decides whether that word
+    matters
+    and asks the user if it does. What find or xargs starts is judged as part of the call.
     """
     if not command.words:
         return Judgement()
@@ -444,6 +447,7 @@ def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
         return high(HIGH[program])
     if program.startswith("mkfs"):
         return high("it formats a disk")
+    # Homoglyphs: a Cyrillic "с" in a program's name looks like the Latin letter.
     if not program.isascii():
         return high("its name holds letters that may only look like others")
     if not is_known_program_name(command.words[0].text):
@@ -462,7 +466,7 @@ def _program(command: SimpleCommand, line: CommandLine | None) -> Risk:
 
 
 def _danger(command: SimpleCommand) -> Risk:
-    """How dangerous a program is that is not known only to read, and why."""
+    """Assess a program that is not known to be read-only."""
     program, rest = command.program, command.argv[1:]
     if program in SHELLS or program in INTERPRETERS:
         return _interpreter(command)
@@ -481,7 +485,7 @@ def _danger(command: SimpleCommand) -> Risk:
 
 
 def _special(command: SimpleCommand, program: str, rest: tuple[str, ...]) -> Risk | None:
-    """Programs whose danger hangs on their arguments in a way of their own."""
+    """Assess programs whose risk depends on their arguments in a special way; None for all others."""
     match program:
         case "git":
             return assess_git(command)

@@ -1,4 +1,4 @@
-"""Whether a `deny` rule forbids a command, by how its program would interpret the arguments."""
+"""Decide whether a `deny` rule forbids a command, interpreting the arguments as the command's program would."""
 
 import os
 import re
@@ -43,10 +43,10 @@ from clio.security.shell.wrappers import (
 from clio.text.lazy_regex import LazyRegex
 
 _RUNNING_FILES = word_set("tar rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs zip split")
-"""Programs for files that may also run a text they are given."""
+"""File programs that can also run code or commands given as an argument."""
 _COPIES = word_set("cp mv ln install")
 FILES_ONLY = (tables.FILES - _RUNNING_FILES) | PROGRAMS.keys()
-"""Programs that run nothing but what an option of theirs may name."""
+"""Programs that run nothing, except what one of their options names."""
 _PRINTS = word_set("echo printf : true false test [")
 _QUOTES = _PRINTS | {"gh", "man", "cd"}
 _OPTIONS_ONLY = word_set("man info apropos whatis help type")
@@ -56,17 +56,17 @@ _GIT_QUOTES = word_set(
     shortlog show stash status switch tag
     """
 )
-"""Sub-commands of git that run nothing their own words name."""
+"""Git sub-commands that run nothing named in their arguments."""
 _STARTS_CALLS = word_set("exec x dlx explore run tool -- -x -e --exec --command debug")
 _PARTS = LazyRegex(r"(?:\\[nrt]|[\s;&|()<>'\"`,\[\]{}=:!@$\\#^~+*?-](?<!\w-))+")
 _SUBSTITUTES = ("$(", "`")
 
 
 def has_program_name(text: str, is_program: Callable[[str], bool], lead: Sequence[str]) -> bool:
-    """Whether a text, parted at blanks and shell signs, holds a program and then the words of the lead in order."""
+    """Whether a text, split at blanks and operators, contains a program followed by the words of `lead` in order."""
     parts = [part for part in _PARTS.split(text) if part]
     for place, part in enumerate(parts):
-        # `-Orm` is the option `-O` with its value; the dash is taken off as a sign.
+        # `-Orm` is the option `-O` with the value `rm`; splitting removes the dash.
         if not (is_program(part) or (len(part) > 1 and f"-{part}" in text and is_program(part[1:]))):
             continue
         rest = iter(parts[place + 1 :])
@@ -76,7 +76,7 @@ def has_program_name(text: str, is_program: Callable[[str], bool], lead: Sequenc
 
 
 def iter_runnable_texts(command: SimpleCommand, line: CommandLine | None) -> Iterator[tuple[str, bool]]:
-    """Each text a command may run, and whether it is a single word that may be a program by itself."""
+    """Yield each text a command may run, and whether the text may be a program name if it is a single word."""
     yield from ((value, True) for value in _variables(command, line))
     if not command.words or command.words[0].dynamic or command.program in _PRINTS:
         return
@@ -105,7 +105,7 @@ def iter_runnable_texts(command: SimpleCommand, line: CommandLine | None) -> Ite
 
 
 def _variables(command: SimpleCommand, line: CommandLine | None) -> Iterator[str]:
-    """The values of variables that programs are told: not those that belong to the shell alone."""
+    """Yield the values of the variables that programs receive; variables of the shell alone are left out."""
     exported = {name for each in line.commands for name in each.declares} if line is not None else set[str]()
     for name, value in command.env:
         told = command.words or name in os.environ or name in exported or name.startswith("GIT_") or decides(name)
@@ -137,7 +137,7 @@ def _option_values(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
 
 
 def _own_words(program: str, words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
-    """The words behind a program; those that name a sub-command, a script or a target of it are no programs."""
+    """Yield the arguments of a program. Names of sub-commands, scripts and targets are marked as not being programs."""
     has_subcommands = program in GLOBAL_OPTIONS or program in tables.BUILDS or program in tables.INTERPRETERS
     starts = script = False
     for at, word in enumerate(words[1:], 1):
@@ -156,56 +156,60 @@ def _is_installed_path(text: str) -> bool:
 
 
 Match = Literal["no", "maybe", "yes"]
-"""maybe: an argument that is only known when it runs would decide."""
+""""maybe": the decision depends on an argument that is not known before the command runs."""
 Words = tuple[Word, ...]
 
 _ORDER: dict[Match, int] = {"no": 0, "maybe": 1, "yes": 2}
 _NO_OPTIONS = make_options()
 _LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
-"""Wrappers of whose own call the parser keeps only the name."""
+"""Wrappers of whose own call the parser keeps only the program name."""
 _ANYTHING = Word("$…", dynamic=True, glob=True)
 _MAX_DEPTH = 5
+"""Nested aliases and calls that are resolved. A rule counts as matching beyond that."""
 _MAX_OPTION_WORDS = 150
-"""So many options before a sub-command are not told apart."""
+"""With more words than this before a sub-command, options are no longer parsed and the answer is "maybe"."""
 _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
 _QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
 """Programs that do not run what their arguments name."""
 _INTERPRETERS = tables.INTERPRETERS | {"awk", "gawk", "mawk", "nawk", "ipython", "ts-node", "tsx", "jshell"}
 _VERSION = LazyRegex(r"[\d.]+t?$")
 _CODE = LazyRegex(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
-"""What gives an interpreter a program as text; awk's is an argument of its own."""
+"""Arguments that give an interpreter its program as text. awk takes it as an operand."""
 _DEFAULT = LazyRegex(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
 _LOCATED = LazyRegex(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
 
 
 class AliasSource(Protocol):
-    """Knows the sub-commands that configuration files add to a program, and the line they are written in."""
+    """Resolves the sub-commands that configuration files add to a program."""
 
     @property
     def line(self) -> CommandLine:
-        """All of the line a command is of."""
+        """The whole command line that contains the command."""
         ...
 
     def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
-        """What a name stands for, as configured; "" for a program of its own; None where that cannot be told."""
+        """Return the configured expansion of a name.
+
+        Returns "" if the name is a separate program, None if its meaning cannot be determined.
+        """
         ...
 
 
 def _gives_code(command: SimpleCommand) -> bool:
-    """Whether an interpreter, whose language clio does not read, is given its program as a text of the line."""
+    """Whether an interpreter, whose language clio does not parse, receives its program as text in the line."""
     name = _VERSION.sub("", command.program)
     return name in _INTERPRETERS and any(_CODE.fullmatch(text) for text in command.argv[1:])
 
 
 def match_deny(rule: Rule, command: SimpleCommand, aliases: AliasSource | None = None) -> Match:
-    """Whether a rule forbids a command, under any name and spelling."""
+    """Whether a rule forbids a command, whatever name or spelling the command uses."""
     if not is_about_commands(rule):
         return "no"
     return _Matcher(rule, aliases).match(command)
 
 
 class _Matcher:
-    """One rule, taken apart: its program, the words that must follow in order, and what may stand anywhere."""
+    """One parsed rule: its program, the words that must follow in order, and the options that may occur anywhere."""
 
     def __init__(self, rule: Rule, aliases: AliasSource | None, depth: int = 0) -> None:
         self.rule = rule
@@ -217,7 +221,7 @@ class _Matcher:
         self.lead, self.tail = tuple(rest[:place]), tuple(rest[place:])
 
     def match(self, command: SimpleCommand) -> Match:
-        """Whether the rule forbids a command; open words are read as what the line itself gives for them."""
+        """Whether the rule forbids a command. Computed words are replaced by the values that the line assigns."""
         found = self._match(command)
         if found == "yes" and command.dynamic and self.aliases is not None and self.depth == 0:
             calls = _find_plain_calls(command, self.aliases.line)
@@ -228,7 +232,7 @@ class _Matcher:
         return found
 
     def _is_in_text(self, command: SimpleCommand) -> bool:
-        """Whether a text that the command's program may run names the program of the rule."""
+        """Whether a text that the command's program may run contains the program of the rule."""
         line = self.aliases.line if self.aliases is not None else None
         literal = _program_name(self.program)
         plain = not any(mark in literal for mark in "*?[")
@@ -249,7 +253,7 @@ class _Matcher:
         return _worst(found)
 
     def _call(self, call: Words, command: SimpleCommand) -> Match:
-        """Whether the rule forbids one call, its wrappers taken off."""
+        """Whether the rule forbids one call, its wrappers removed."""
         if not call:
             return "no"
         first = call[0]
@@ -263,7 +267,7 @@ class _Matcher:
         return self._started(call, command)
 
     def _started_by_itself(self, call: Words, command: SimpleCommand) -> Iterator[Match]:
-        """`npm exec npm publish`: a program may start another call of itself."""
+        """Match calls that a program starts of itself, as in `npm exec npm publish`."""
         if not self.lead and not self.tail:
             return
         for place, word in enumerate(call[2:], 2):
@@ -291,7 +295,7 @@ class _Matcher:
         return _worst(found)
 
     def _leads(self) -> Iterator[tuple[str, ...]]:
-        """The words that must follow the program, in each way that means the same."""
+        """Yield the words that must follow the program, in each equivalent form."""
         yield self.lead
         program = _family(self.program)
         if self.lead and program in RUNS_SCRIPTS:
@@ -320,9 +324,13 @@ class _Matcher:
         seen: "dict[tuple[int, int, bool], Match]",
         options_end: bool = False,
     ) -> Match:
-        """Whether these words come in this order among the operands, under some reading of the options between.
+        """Whether these words occur in this order among the operands, for at least one way to parse the options in
+        between.
 
-        seen: what was found for so many words left; each option may be read in two ways, and both meet again later.
+        An unknown option may or may not take the next word as its value, so both cases are tried.
+
+        Args:
+            seen: results by number of words left. It keeps the search from growing exponentially with the options.
         """
         place = (len(args), len(lead), options_end)
         if place not in seen:
@@ -349,7 +357,7 @@ class _Matcher:
             if word.text == "--" and not word.dynamic:
                 return self._walk(rest, lead, known, call, command, seen, True)
             if word.dynamic and word.glob:
-                return "maybe"  # unquoted, it may turn into several words
+                return "maybe"  # without quotes it may expand to several words
             readings: list[Match] = [
                 self._walk(rest[taken:], lead, known, call, command, seen) for taken in _values(word.text, known)
             ]
@@ -368,11 +376,11 @@ class _Matcher:
         return "no"
 
     def _same(self, word: Word, pattern: str) -> bool:
-        """Whether an operand is what a word of the rule means."""
+        """Whether an operand matches a word of the rule."""
         program = _family(self.program)
         other = SYNONYMS.get(program, {})
         names = {word.text, other.get(word.text, word.text), _kebab(word.text)}
-        names.add(word.text.casefold())  # `git-PUSH` is found where a disk does not tell small letters from capitals
+        names.add(word.text.casefold())  # on a file system that ignores case, `git-PUSH` is found as `git-push`
         if any(fnmatchcase(name, pattern) or fnmatchcase(name, other.get(pattern, pattern)) for name in names):
             return True
         if word.glob and fnmatchcase(pattern, word.text):
@@ -383,7 +391,7 @@ class _Matcher:
         return program in ABBREVIATES and not exact and bool(word.text) and pattern.startswith(word.text)
 
     def _alias(self, word: Word, rest: Words, call: Words, command: SimpleCommand) -> Match:
-        """Whether a sub-command that is none of the program's own stands for what the rule forbids."""
+        """Whether an unknown sub-command is an alias for something the rule forbids."""
         program = _family(self.program)
         if program not in HAS_ALIASES or word.text in KNOWN_SUBCOMMANDS[program]:
             return "no"
@@ -394,7 +402,7 @@ class _Matcher:
             given = self.aliases.resolve_alias(program, word.text, call, command)
         if given is None or self.depth >= _MAX_DEPTH:
             return "yes"
-        if not given:  # a program of its own, or none: then git may take it for a misspelled sub-command
+        if not given:  # a separate program or no alias; git may still autocorrect a misspelled sub-command
             return "yes" if self.lead and _is_like(word.text, self.lead[0]) else "no"
         inner = _Matcher(self.rule, self.aliases, self.depth + 1)
         tail = " ".join("$X" if each.dynamic else shlex.quote(each.text) for each in rest)
@@ -406,7 +414,7 @@ class _Matcher:
         return _worst([inner.match(each) for each in line.commands])
 
     def _rest(self, call: Words) -> Match:
-        """Whether what the rule says of options, and what follows them, is among the arguments."""
+        """Whether the options of the rule, and the words after them, are among the arguments."""
         args = call[1:]
         return _least([self._has(word, args) for word in self.tail])
 
@@ -416,7 +424,7 @@ class _Matcher:
             return "yes"
         forces = program == "git" and self.lead[:1] == ("push",) and wanted in ("-f", "--force")
         if forces and any(each.text.startswith(("+", "--mirror")) for each in args):
-            return "yes"  # `git push origin +main` is forced as well
+            return "yes"  # a leading `+` in `git push origin +main` forces the push
         if not wanted.startswith("-") and any(fnmatchcase(each.text, wanted) for each in args):
             return "yes"
         letters = wanted[1:]
@@ -429,7 +437,7 @@ class _Matcher:
         return "maybe" if any(each.dynamic for each in args) else "no"
 
     def _started(self, call: Words, command: SimpleCommand) -> Match:
-        """Whether a program that is not the rule's own may start what the rule forbids."""
+        """Whether a program other than the rule's may start what the rule forbids."""
         name, args = _program_name(call[0].text), call[1:]
         found: list[Match] = []
         if name in STANDS_FOR:
@@ -457,7 +465,7 @@ class _Matcher:
         return _worst(found)
 
     def _named_inside(self, program: str, args: Words, command: SimpleCommand) -> Iterator[Match]:
-        """What a program clio does not know may start: a call, or a text with one, among its arguments."""
+        """Match what a program unknown to clio may start: a call among its arguments, or a text that contains one."""
         for place, word in enumerate(args):
             if word.dynamic:
                 continue
@@ -480,7 +488,7 @@ class _Matcher:
 
 
 def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[SimpleCommand, ...]:
-    """The calls with plain words that a call stands for, as far as the line gives them; none where it does not."""
+    """Return the calls with plain words that a call expands to; empty if the line does not determine them."""
     if any((SHELLS | SAME_SHELL) & set(each.wrappers) for each in line.commands):
         return ()
     if known := find_known_calls(command, line, line.text):
@@ -499,8 +507,8 @@ def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[Simple
 
 
 def _texts_in(program: str, text: str) -> list[str]:
-    """The texts a wrapper may take a word for: all of it, or the value attached to an option."""
-    text = text.replace("\\_", " ") if program == "env" else text  # what `env -S` reads as a blank
+    """Return the texts a wrapper may read a word as: the whole word, or the value attached to an option."""
+    text = text.replace("\\_", " ") if program == "env" else text  # `env -S` reads `\_` as a blank
     if not text.startswith("-"):
         return [text]
     letters = 1 + next((at for at, letter in enumerate(text[1:]) if letter == " "), 0)
@@ -508,19 +516,19 @@ def _texts_in(program: str, text: str) -> list[str]:
 
 
 def _names_script(program: str, word: Word) -> bool:
-    """Whether what follows a word is a script of the project, as behind `npm run`."""
+    """Whether the next word is the name of a project script, as after `npm run`."""
     return program in RUNS_SCRIPTS and SYNONYMS[program].get(word.text, word.text) == "run"
 
 
 def _is_like(name: str, wanted: str) -> bool:
-    """Whether git might take a sub-command it does not know for another one."""
+    """Whether git might autocorrect an unknown sub-command to another one."""
     from difflib import SequenceMatcher
 
     return SequenceMatcher(None, name, wanted).ratio() >= 0.7
 
 
 def _calls(command: SimpleCommand) -> Iterator[Words]:
-    """The call itself, and each beginning with one of the wrappers it is written with."""
+    """Yield the call itself, and each call that starts with one of its wrappers."""
     yield command.words
     if command.written != command.words:
         for place, word in enumerate(command.written):
@@ -529,26 +537,26 @@ def _calls(command: SimpleCommand) -> Iterator[Words]:
 
 
 def _respelled_rule(words: tuple[str, ...]) -> tuple[str, ...]:
-    """A rule's words, a program that is a sub-command of another written as that."""
+    """Return the words of a rule, with a program that equals another's sub-command replaced by that sub-command."""
     stands = STANDS_FOR.get(words[0])
     return (*stands, *words[1:]) if stands else words
 
 
 def _program_name(text: str) -> str:
-    """A program's name without its folder and version, in small letters: on some disks `GIT` is `git`."""
+    """Return a program's name without directory and version, in lower case, because some file systems ignore case."""
     name = text.rsplit("/", 1)[-1].rsplit("\\", 1)[-1].casefold().removesuffix(".exe").removesuffix(".cmd")
     return name.partition("@")[0] or name  # `npx npm@latest`
 
 
 def _family(program: str) -> str:
-    """The name the tables know a program by."""
+    """Return the name under which the option tables list a program."""
     name = _program_name(program)
     name = SAME_PROGRAM.get(name, name)
     return "pip" if name.startswith("pip") and name[3:].replace(".", "").isdecimal() else name
 
 
 def _values(text: str, known: Options) -> tuple[int, ...]:
-    """How many of the following words an option takes; both readings where the option is not known."""
+    """Return how many of the following words an option may take; (0, 1) if the option is not known."""
     name = text.split("=", 1)[0]
     if "=" in text and text.startswith("--"):
         return (0,)
@@ -562,7 +570,7 @@ def _values(text: str, known: Options) -> tuple[int, ...]:
 
 
 def _is_option(text: str, wanted: str, program: str) -> bool:
-    """Whether an argument is an option of the rule, in another spelling, shortened or among other letters."""
+    """Whether an argument is the option of a rule: another spelling, an abbreviation, or part of a cluster."""
     if not wanted.startswith("-") or not text.startswith("-"):
         return False
     if fnmatchcase(text, wanted):
@@ -586,7 +594,7 @@ def _is_option(text: str, wanted: str, program: str) -> bool:
 
 
 def _given_alias(program: str, call: Words, name: str) -> str | None:
-    """What the call itself says a sub-command stands for, as `git -c alias.p=push p` does; None for nothing."""
+    """Return the alias defined by the call itself, as in `git -c alias.p=push p`; None for none."""
     flag, prefix = {"git": ("-c", "alias."), "cargo": ("--config", "alias.")}.get(program, ("", ""))
     for place, word in enumerate(call[1:], 1):
         text = word.text.removeprefix(f"{flag}=") if flag else ""
@@ -600,18 +608,18 @@ def _given_alias(program: str, call: Words, name: str) -> str | None:
 
 
 def _settings(program: str, call: Words) -> list[tuple[str, str]]:
-    """The settings a call of git gives by `-c`, which hold for its aliases too."""
+    """Return the settings that a git call passes with `-c`. They also apply to the expansion of its aliases."""
     pairs = pairwise(call)
     return [(flag.text, word.text) for flag, word in pairs if flag.text == "-c" and program == "git"]
 
 
 def _module(args: Words) -> Words:
-    """`-m pip install` as `pip install`; nothing where no module runs."""
+    """Rewrite `-m pip install` to `pip install`; empty if no module is run."""
     for place, word in enumerate(args):
         if word.text.startswith("-m") and not word.dynamic:
             name, rest = (Word(word.text[2:]),), args[place + 1 :]
             name, rest = (name, rest) if word.text[2:] else (rest[:1], rest[1:])
-            # `python -m pip._internal` and `pip.__main__` are `pip`.
+            # `python -m pip._internal` and `python -m pip.__main__` also run pip.
             return (*(each if each.dynamic else Word(each.text.split("._", 1)[0]) for each in name), *rest)
         if not word.text.startswith("-") or word.text in ("-c", "-"):
             break
@@ -619,7 +627,7 @@ def _module(args: Words) -> Words:
 
 
 def _kebab(text: str) -> str:
-    """npm takes `installTest` for `install-test`."""
+    """Convert `installTest` to `install-test`; npm accepts both."""
     return "".join(f"-{letter.lower()}" if letter.isupper() else letter for letter in text).removeprefix("-")
 
 

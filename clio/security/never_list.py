@@ -1,4 +1,4 @@
-"""Commands refused in every approval mode: no session needs them, and their damage cannot be undone."""
+"""Commands refused in every approval mode, because no session needs them and their damage cannot be undone."""
 
 import posixpath
 import re
@@ -26,7 +26,9 @@ from clio.security.targets import (
 from clio.text.lazy_regex import LazyRegex
 
 _MAX_DEPTH = 2
+"""Nested scripts (`sh -c`, `eval`) that are parsed and checked."""
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
+# Searched in the raw text where the parser cannot look: code in other languages and scripts built at run time.
 _CRUDE = LazyRegex(
     r"\brm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*[\"']?(?:/|~|\$HOME|\$\{HOME\})/?[\"']?\*?(?=[\s;&|)\"']|$)"
     r"|\bmkfs(?:\.\w+)?\s+(?:-\S+\s+)*/dev/|\bdd\s[^\n;|&]{0,400}\bof=/dev/(?:sd|hd|vd|nvme|disk|mmcblk)"
@@ -52,9 +54,13 @@ _ITSELF = LazyRegex(
 
 
 def explain_forbidden_command(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str | None:
-    """Why a line must not run even in mode `all`; None where it may be judged.
+    """Why a line must not run even in mode "all"; None if the other rules may judge it.
 
-    text: the line as typed. start: the folder it starts in. home: the user's. depth: how many shells it is inside.
+    Args:
+        text: the line as typed.
+        start: the folder the line starts in.
+        home: the user's home folder.
+        depth: number of nested shells around the line.
     """
     if line.fork_bomb or _starts_itself(line, text):
         return "it starts itself without end"
@@ -77,6 +83,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
         for each in expansion.texts(script):
             if reason := explain_forbidden_command(parse_command_line(each), each, start, home, depth + 1):
                 return reason
+    # The crude pattern has false positives (quoted text), so it is used only for lines that were not fully parsed.
     unseen = line.unknown or any(map(_runs_text, line.commands))
     if unseen and _CRUDE.search(text):
         return "it holds a command that destroys a whole disk or home folder"
@@ -84,7 +91,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
 
 
 def _starts_itself(line: CommandLine, text: str) -> bool:
-    """Whether a line starts processes without end: a loop with `&` and no pause, a script that runs itself twice."""
+    """Whether a line starts processes without end: a loop with `&` and no pause, or a script that runs itself twice."""
     for loop in _SPAWNS_FOREVER.finditer(text):
         body = loop["body"] or loop["other"] or ""
         if _BACKGROUND.search(body) and not _PAUSES.search(body):
@@ -98,7 +105,9 @@ _LITTLE_LANGUAGES = word_set("awk gawk mawk nawk vim vi nvim ex ed emacs")
 
 
 def _runs_text(command: SimpleCommand) -> bool:
-    """Whether it runs a text the parser has not looked into: what a pipe brings to a shell, or an interpreter's own."""
+    """Whether a command runs code the parser has not seen: input piped to a shell, or a program given to an
+    interpreter.
+    """
     text = any(word.text.startswith(("-c", "-e", "-r", "-E", "--eval")) for word in command.words[1:])
     if command.program in SHELLS and command.upstream:
         return True
@@ -140,7 +149,7 @@ _LISTS_ONLY = {
     "losetup": ("-a", "-l", "-f", "-d", "--list", "--find", "--detach", "--show"),
     "mdadm": ("--detail", "-D", "--examine", "-E"),
 }
-"""Programs for disks, with the words that make them only look."""
+"""Disk programs, with the arguments that make them only display information."""
 _LAST_ONLY = frozenset({"cp", "mv", "install", "rsync", "ln", "qemu-img", "ddrescue", "scp"})
 _OUTPUT_OPTIONS = {
     "pv": ("-o", "--output"),
@@ -158,7 +167,7 @@ _NUMBERS = LazyRegex(r"\{(\d+)\.\.(\d+)\}")
 
 
 class _Judge:
-    """One simple command, its words expanded."""
+    """One simple command with its words expanded."""
 
     def __init__(self, command: SimpleCommand, expansion: Expansion, start: str, home: str) -> None:
         self.command = command
@@ -172,7 +181,7 @@ class _Judge:
         self.operands: tuple[Word, ...] = ()
 
     def reason(self) -> str | None:
-        """Why it must never run."""
+        """Why the command must never run; None if it may."""
         words = self.words
         while words:
             values = self.expansion.values(words[0])
@@ -186,7 +195,7 @@ class _Judge:
                 if why := self._named(values[place]):
                     return why
             if known and not any(values[place].text in _STARTERS for place in known):
-                break  # else the word may turn out empty, and the next one is the program
+                break  # otherwise the word may expand to nothing, and the next word is the program
             while known and words and words[0].text.startswith("-"):
                 words = words[1:]
         return None
@@ -194,7 +203,7 @@ class _Judge:
     def _named(self, first: Word) -> str | None:
         name = first.text.rsplit("/", 1)[-1]
         if name[:1] == "g" and name[1:] in _CHECKS:
-            name = name[1:]  # GNU's programs on other systems: `grm`
+            name = name[1:]  # GNU programs are installed with a `g` prefix on BSD and macOS: `grm`
         found = [each for each in _CHECKS if fnmatchcase(each, name)] if first.glob else [name]
         whys = (self._program("mkfs" if each.startswith(_FORMATS) else each) for each in found)
         return next(filter(None, whys), None)
@@ -203,7 +212,7 @@ class _Judge:
         check = _CHECKS.get(program)
         return (check(self, program) if check is not None else None) or self._devices(program)
 
-    # What removes, or changes the rights of, a whole folder.
+    # Checks for removing a whole folder, or changing its permissions.
 
     def removes(self, program: str) -> str | None:
         options = tuple(text for text in self.argv if text.startswith("-"))
@@ -254,7 +263,7 @@ class _Judge:
         return f"find would delete the whole of {found.text!r}" if found else None
 
     def searches(self, program: str) -> str | None:
-        """`fd pattern folder -X rm`: what it finds in a folder is removed."""
+        """Reject `fd pattern folder -X rm` if it removes the contents of a whole folder."""
         place = next((at for at, text in enumerate(self.argv) if text in _FD_EXEC), len(self.argv))
         if not any(text.rsplit("/", 1)[-1] in _REMOVES | _PERMITS for text in self.argv[place + 1 :]):
             return None
@@ -265,14 +274,14 @@ class _Judge:
         return f"{program} would take the whole of {found.text!r}" if found else None
 
     def packs(self, program: str) -> str | None:
-        """`zip -m`, `7z a -sdel`: what went into the archive is removed."""
+        """Reject `zip -m` and `7z a -sdel`, which delete files after adding them to the archive."""
         options = tuple(text for text in self.argv if text.startswith("-"))
         removes = has_option(options, "m", ("move",)) if program == "zip" else "-sdel" in options
         found = next((word for word in self.operands if removes and self._takes_whole(word)), None)
         return f"{program} would remove the whole of {found.text!r}" if found else None
 
     def compresses(self, program: str) -> str | None:
-        """`gzip -r /`: each file is replaced by a compressed one."""
+        """Reject `gzip -r /`, which replaces each file by a compressed one."""
         keeps = has_option(self.argv, "ckltd", ("stdout", "keep", "list", "test", "decompress"))
         recursive = has_option(self.argv, "r", ("recursive",))
         for word in () if keeps else self.operands:
@@ -281,14 +290,14 @@ class _Judge:
         return None
 
     def edits(self, program: str) -> str | None:
-        """`sed -i d /etc/*`: all files of a folder are changed where they are."""
+        """Reject `sed -i d /etc/*`, which edits all files of a folder in place."""
         options = tuple(text for text in self.argv if text.startswith("-"))
         in_place = has_option(options, "i", ("in-place",))
         found = next((word for word in self.operands if in_place and self.whole.is_everything_in(word)), None)
         return f"{program} would change all of {found.text!r}" if found else None
 
     def trashes(self, program: str) -> str | None:
-        """`gio trash`, `gio remove` and their like take a folder with all that is in it."""
+        """Reject `gio trash`, `gio remove` and similar programs, which remove a folder with its contents."""
         if program in ("gio", "kioclient", "kioclient5") and self.argv[:1] not in (("trash",), ("remove",), ("move",)):
             return None
         found = next((word for word in self.operands if self._takes_whole(word)), None)
@@ -298,7 +307,7 @@ class _Judge:
         return self.whole.is_whole(word) or self.whole.is_everything_in(word)
 
     def replaces(self, program: str) -> str | None:
-        """Writing nothing, or something else, over a file that no machine can be used without."""
+        """Reject overwriting a file that the system cannot run without."""
         if program == "tee":
             over = () if has_option(self.argv, "a", ("append",)) else self.operands
         elif program == "dd":
@@ -309,7 +318,7 @@ class _Judge:
         return f"{program} would destroy the system's file {found.text!r}" if found else None
 
     def contains(self, program: str) -> str | None:
-        """`docker run -v /:/host image rm -rf /host`: what a container does to a folder of the machine."""
+        """Reject damage by a container to mounted host folders: `docker run -v /:/host image rm -rf /host`."""
         mounts = list(list_mounts(self.argv))
         if not mounts:
             return None
@@ -358,7 +367,7 @@ class _Judge:
         found = next((word for word in where if self.whole.is_whole(word, follows=True)), None)
         return f"git clean would empty {found.text!r}" if found else None
 
-    # What ends processes, or the machine.
+    # Checks for ending processes or stopping the machine.
 
     def stops(self, program: str) -> str | None:
         asks = program not in _STOPS and not any(
@@ -385,7 +394,7 @@ class _Judge:
         return f"{program} would end every process" if matches_many_processes(program, self.rest) else None
 
     def ends_users(self, program: str) -> str | None:
-        """`fuser -k /`: every process that has a file there open, or runs from there."""
+        """Reject `fuser -k /`, which kills every process that has a file there open or runs from there."""
         ends = has_option(tuple(text for text in self.argv if text.startswith("-")), "k", ("kill",))
         found = next((word for word in self.operands if ends and self._takes_whole(word)), None)
         return f"{program} would end every process that uses {found.text!r}" if found else None
@@ -393,10 +402,10 @@ class _Judge:
     def ends_all(self, program: str) -> str | None:
         return f"{program} would end every process"
 
-    # What writes to a disk past its file system.
+    # Checks for writing to a disk below its file system.
 
     def formats(self, program: str) -> str | None:
-        """A plain file may be formatted, which is how images of disks are made; nothing else may."""
+        """Reject formatting anything but an ordinary file; formatting a file is how disk images are made."""
         if self.argv in (("--help",), ("-V",), ("--version",)):
             return None
         open_words = any(word.dynamic or "=" in word.text[1:] for word in self.operands)
@@ -412,7 +421,7 @@ class _Judge:
         return f"{program} destroys a volume" if destroys else None
 
     def no_reason(self, program: str) -> None:
-        """It is judged by the devices it names alone."""
+        """Return None: these programs are judged only by the devices they name."""
 
     def _devices(self, program: str) -> str | None:
         if program == "find":

@@ -1,4 +1,4 @@
-"""Files that decide what clio or other programs run later, and so need the user's approval before a write."""
+"""Identify files that decide what clio or other programs run later, so that writing them needs the user's approval."""
 
 import os
 import unicodedata
@@ -36,7 +36,7 @@ _FOLDERS: dict[str, str] = {
     ".mise": "is run when a shell enters the folder",
     ".bundle": "is obeyed by Bundler",
 }
-"""Folders by their names, and why all that is in them counts."""
+"""Folders by name, and why every file in them is protected."""
 _BELOW: dict[str, str] = {
     ".github/workflows": "is run by continuous integration",
     ".github/actions": "is run by continuous integration",
@@ -127,7 +127,7 @@ _FILES: dict[str, str] = {
     ".tmuxinator.yml": "is run by a terminal that opens the folder",
     ".tmux.conf": "is run by a terminal that opens the folder",
 }
-"""Files by their names in small letters."""
+"""Files by lower-case name."""
 _PATTERNS: dict[str, str] = {
     "*.code-workspace": "is obeyed by an editor that opens the folder",
     "*.sublime-project": "is obeyed by an editor that opens the folder",
@@ -147,15 +147,17 @@ _HARMLESS = frozenset(
             .gitmessage
             """.split()
 )
-"""What begins with `.git` and has git run nothing. `.github` counts by what is in it."""
+"""Names that begin with `.git` but make git run nothing. In `.github`, only some files are protected."""
 _HOLDERS = frozenset(".github".split())
 _HARMLESS_BELOW = ((".vscode", "extensions.json"), (".yarn", "versions"))
 
 
 def explain_automatic_file(parts: Sequence[str]) -> str:
-    """Why other programs run or obey a file by themselves, as the end of a sentence; "" where they do not.
+    """Why other programs run or obey a file without being asked, as the end of a sentence; "" if they do not.
 
-    parts: of its path below a project, in small letters; the project may be in any folder of another one.
+    Args:
+        parts: components of the path below a project, in lower case. Projects may be nested, so each level is
+        tested.
     """
     for place, part in enumerate(parts):
         if tuple(parts[place : place + 2]) in _HARMLESS_BELOW:
@@ -189,28 +191,31 @@ _IGNORABLE = frozenset(
         *range(0xE0000, 0xE1000),
     )
 )
-"""Unicode's Default_Ignorable_Code_Point and the interlinear signs. HFS+ passes over those of its time in names."""
+"""Unicode's Default_Ignorable_Code_Point and the interlinear annotation characters. HFS+ ignores many of them in names.
+"""
 _SHORT_NAME = LazyRegex(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
-"""A name of at most 8 and 3 characters as NTFS and FAT give one to each longer name: `git~1` is `.git` there."""
+"""A short 8.3 name, as NTFS and FAT generate for each long name: `git~1` is `.git` there."""
 
 
 def is_protected(path: Path, root: Path, clio_home: Path | None) -> str:
-    """Why a file is protected, as the end of a sentence; "" where it is not.
+    """Why a file is protected, as the end of a sentence; "" if it is not.
 
-    path: absolute with links resolved, inside `root`.
+    Args:
+        path: absolute with links resolved, inside `root`.
     """
     if why := explain_clio_file(path, root, clio_home):
         return why
     parts = _below(path, root)
     if ".git" in parts:
         return "belongs to git, which may run what it holds"
+    # The long name cannot be determined without the Windows disk, so every short name is protected.
     if any(_SHORT_NAME.fullmatch(part) for part in parts):
         return "has the form of the short name that a Windows disk gives to another file"
     return explain_automatic_file(parts) or _why_linked(path, root)
 
 
 def _why_linked(path: Path, root: Path) -> str:
-    """Why a file counts that a link beside it, or in the project's own folder, gives the name of one that does."""
+    """Why a file is protected through a link beside it or in the project root that has a protected name."""
     for folder in dict.fromkeys((root, *(place for place in path.parents if place.is_relative_to(root)))):
         try:
             links = [entry for entry in os.scandir(folder) if entry.is_symlink()]
@@ -225,10 +230,13 @@ def _why_linked(path: Path, root: Path) -> str:
 
 
 def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
-    """Why a file decides what clio itself does, so that no mode lets it be written unasked; "" where it does not.
+    """Why a file decides what clio itself does, so that every mode asks before it is written; "" if it does not.
 
-    path: absolute with links resolved, anywhere: the person's own files of these kinds need no trust to take effect.
-    Names are compared as the most tolerant file systems do, see `fold_disk_name`.
+    Names are compared as the most permissive file systems do, see `fold_disk_name`.
+
+    Args:
+        path: absolute with links resolved, anywhere. Files in the user's home folder take effect without being
+        trusted.
     """
     if clio_home is not None and (path == clio_home or clio_home in path.parents):
         return "belongs to clio's own settings"
@@ -236,14 +244,15 @@ def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
 
 
 def fold_disk_name(name: str) -> str:
-    """The one spelling for all names that some file system takes for the same; "." where nothing is left.
+    """Return one spelling for all names that some file system treats as equal; "." if nothing remains.
 
-    Upper and lower case and Unicode's normal and compatibility forms are one name (APFS, HFS+, NTFS, ext4 with
-    casefold). Characters without a shape (HFS+), dots and blanks at the end, and what follows a colon (streams of NTFS,
-    such as `.git::$INDEX_ALLOCATION`) do not count.
+    Upper and lower case and Unicode's normal and compatibility forms are equal (APFS, HFS+, NTFS, ext4 with
+    casefold).
+    Invisible characters (HFS+), trailing dots and blanks, and everything after a colon (NTFS streams such as
+    `.git::$INDEX_ALLOCATION`) are ignored.
     """
     if not name.isascii():
-        for _ in range(2):  # folding can make characters that normalize further, and normalizing ones that fold
+        for _ in range(2):  # twice, because folding can produce characters that normalize further, and vice versa
             name = "".join(char for char in name if ord(char) not in _IGNORABLE)
             name = unicodedata.normalize("NFKC", name).casefold()
     stem = "".join(char for char in name.casefold().partition(":")[0] if char.isprintable())
@@ -252,5 +261,5 @@ def fold_disk_name(name: str) -> str:
 
 def _below(path: Path, root: Path) -> tuple[str, ...]:
     parts = path.relative_to(root).parts if path.is_relative_to(root) else path.parts
-    # A backslash is part of a name here and divides names where the project is checked out on Windows.
+    # A backslash is part of a name on Linux but separates folders when the project is checked out on Windows.
     return tuple(fold_disk_name(name) for part in parts for name in part.split("\\") if name)

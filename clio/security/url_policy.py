@@ -1,4 +1,4 @@
-"""Which addresses a page may be fetched from; the fetch connects to the address that was checked."""
+"""Decide which addresses a page may be fetched from. The fetch connects to exactly the address that was checked."""
 
 import ipaddress
 import socket
@@ -13,17 +13,20 @@ Lookup = Callable[[str, int], Iterable[str]]
 _METADATA = frozenset({"metadata", "metadata.google.internal", "metadata.goog", "instance-data"})
 _LOCAL_NAMES = (".localhost", ".local", ".internal", ".lan", ".home.arpa", ".intranet")
 _CARRIER = ipaddress.ip_network("100.64.0.0/10")
+"""Carrier-grade NAT (RFC 6598). `ipaddress` calls it neither private nor global."""
 _NAT64 = (ipaddress.ip_network("64:ff9b::/96"), ipaddress.ip_network("64:ff9b:1::/48"))
+"""NAT64 prefixes (RFC 6052, RFC 8215), whose last 32 bits are an IPv4 address."""
 _CLOUD = frozenset(map(ipaddress.ip_address, ("169.254.169.254", "fd00:ec2::254", "168.63.129.16", "100.100.100.200")))
+"""Addresses of cloud metadata services (AWS, Azure, Alibaba). They give credentials to any process that asks."""
 _MAX_URL_CHARS = 4096
 
 
 class UrlRefused(ValueError):
-    """A URL that is not fetched; the message says why, for the model."""
+    """The URL must not be fetched. The message gives the model the reason."""
 
 
 class UrlParts(Struct, frozen=True, kw_only=True):
-    """What a URL says before any look-up. `host` is lower case, ASCII, without brackets."""
+    """The parts of a URL, before any DNS lookup. `host` is lower-case ASCII without brackets."""
 
     url: str
     scheme: str
@@ -32,14 +35,18 @@ class UrlParts(Struct, frozen=True, kw_only=True):
 
 
 class Target(Struct, frozen=True, kw_only=True):
-    """A checked URL and the address to connect to; TLS and the Host header still use `parts.host`."""
+    """A checked URL and the address to connect to. TLS and the Host header still use `parts.host`."""
 
     parts: UrlParts
     address: str
 
 
 def read_url(url: str, *, allow_private: bool) -> UrlParts:
-    """The parts of a URL, refused where the text alone says so. Pure. Raises UrlRefused."""
+    """Parse a URL and reject it if its text alone shows that it must not be fetched. Pure.
+
+    Raises:
+        UrlRefused: if the URL is malformed, not http(s), or names a private host and `allow_private` is false.
+    """
     if len(url) > _MAX_URL_CHARS or any(ord(char) <= 32 or ord(char) == 127 for char in url.strip()):
         raise UrlRefused("the URL holds spaces or control characters or is too long; give one plain http(s) URL")
     try:
@@ -64,7 +71,7 @@ def read_url(url: str, *, allow_private: bool) -> UrlParts:
 
 
 def _host(name: str) -> str:
-    """A host name in ASCII, lower case, without a final dot."""
+    """Return a host name in lower-case ASCII (IDNA) without a trailing dot."""
     name = name.rstrip(".").lower()
     if not name:
         raise UrlRefused("the URL names no host; give one plain http(s) URL")
@@ -77,7 +84,7 @@ def _host(name: str) -> str:
 
 
 def read_address(host: str) -> Address | None:
-    """The address a host stands for, in every spelling resolvers accept (`127.1`, `0x7f000001`); None for a name."""
+    """Parse a numeric host in every spelling that resolvers accept (`127.1`, `0x7f000001`); None for a name."""
     bare = host.split("%", 1)[0]
     try:
         return ipaddress.ip_address(bare)
@@ -92,7 +99,7 @@ def read_address(host: str) -> Address | None:
 
 
 def why_private(address: Address) -> str:
-    """Why an address is not on the open internet, as the end of a sentence; "" where it is. Pure."""
+    """Why an address is not on the public internet, as the end of a sentence; "" if it is. Pure."""
     if isinstance(address, ipaddress.IPv6Address):
         inner = address.ipv4_mapped or address.sixtofour or (address.teredo[1] if address.teredo else None)
         if inner is None and any(address in network for network in _NAT64):
@@ -119,7 +126,13 @@ def why_private(address: Address) -> str:
 
 
 def choose_target(parts: UrlParts, addresses: Iterable[str], *, allow_private: bool) -> Target:
-    """The address to connect to. Every address of the host must be a public one. Pure. Raises UrlRefused."""
+    """Return the address to connect to. Pure.
+
+    Every address must be public, not only the chosen one: a host that also resolves to a private one is refused.
+
+    Raises:
+        UrlRefused: if the host has no address, or one that is private while `allow_private` is false.
+    """
     found = list(addresses)
     if not found:
         raise UrlRefused(f"{parts.host!r} has no address; check the name")
@@ -133,7 +146,11 @@ def choose_target(parts: UrlParts, addresses: Iterable[str], *, allow_private: b
 
 
 def resolve_host(host: str, port: int) -> list[str]:
-    """The addresses of a host, in the system's order. Blocks. Raises UrlRefused where it has none."""
+    """Return the addresses of a host in the system's order. Blocks.
+
+    Raises:
+        UrlRefused: if the host has none.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -142,9 +159,13 @@ def resolve_host(host: str, port: int) -> list[str]:
 
 
 def check_url(url: str, allow_private: bool, lookup: Lookup = resolve_host) -> Target:
-    """A URL with the one address to connect to. Blocks for the look-up. Raises UrlRefused, a ValueError.
+    """Return a URL with the one address to connect to. Blocks for the DNS lookup.
 
-    Check every redirect again; connect to `address` itself, so that a name that changes its mind gains nothing.
+    Check every redirect again, and connect to `address` itself: a second lookup could return another address
+    (DNS rebinding).
+
+    Raises:
+        UrlRefused: if the URL must not be fetched.
     """
     parts = read_url(url, allow_private=allow_private)
     literal = read_address(parts.host)

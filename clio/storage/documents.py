@@ -1,4 +1,4 @@
-"""Versioned JSON documents that several clios share, and small files of what was learned."""
+"""Versioned JSON documents shared by several clio processes, and small files of learned values."""
 
 import errno
 import os
@@ -22,11 +22,15 @@ Migration = Callable[[Json], Json]
 
 
 class Format(Struct, Generic[T], frozen=True, kw_only=True):
-    """What a kind of document is: its name, its newest version, the Struct of its fields, the way from older versions.
+    """The format of a kind of document.
 
-    type: its fields without `schema` and `version`; each needs a default, so that an empty document is one.
-    migrations: `{1: v1_to_v2, …}`, pure functions of the whole JSON object.
-    unversioned: the version a document has that names none.
+    Attributes:
+        name: the value of its `schema` field.
+        version: the newest version.
+        type: the Struct of its fields without `schema` and `version`. Each field needs a default, so that an empty
+            document is valid.
+        migrations: `{1: v1_to_v2, …}`, pure functions of the whole JSON object.
+        unversioned: the version assumed for a document that names none.
     """
 
     schema: str
@@ -37,7 +41,7 @@ class Format(Struct, Generic[T], frozen=True, kw_only=True):
 
 
 class Document(Struct, Generic[T], frozen=True, kw_only=True):
-    """A document's value, and the top-level fields this clio does not know, which a rewrite keeps."""
+    """The value of a document, and the top-level fields this clio does not know, which a rewrite keeps."""
 
     value: T
     unknown: dict[str, Raw] = {}
@@ -48,18 +52,21 @@ class _Stamp(Struct):
 
 
 _LARGEST_VERSION = 9_999
-"""Every larger number counts as a version that this clio does not know."""
+"""Any larger number is treated as one version that this clio does not know."""
 
 
 def load(path: Path, kind: Format[T]) -> Document[T] | None:
-    """The document at `path`; None where there is none. Older versions are migrated in memory.
+    """Read the document at `path`; None if there is none. Older versions are migrated in memory.
 
-    Raises NewerDocument; CorruptDocument after moving the file aside; OSError.
+    Raises:
+        NewerDocument: if a newer clio wrote it.
+        CorruptDocument: if it does not parse; the file has been moved aside.
+        OSError: if it cannot be read.
     """
     try:
         data = read_regular(path)
     except FileNotFoundError as error:
-        if path.is_symlink():  # what it is to lead to may be on a disk that is not mounted
+        if path.is_symlink():  # its target may be on a disk that is not mounted
             raise OSError(errno.ENOLINK, "it is a link that leads nowhere", str(path)) from error
         return None
     try:
@@ -70,7 +77,12 @@ def load(path: Path, kind: Format[T]) -> Document[T] | None:
 
 
 def decode(data: bytes, kind: Format[T], path: Path) -> Document[T]:
-    """The document in `data`. `path` is for messages. Raises NewerDocument, or msgspec.DecodeError for damage."""
+    """Decode the document in `data`. `path` is used in messages only.
+
+    Raises:
+        NewerDocument: if a newer clio wrote it.
+        msgspec.DecodeError: if it is damaged.
+    """
     version = stated_version(data, kind.unversioned)
     refuse_newer(path, version, kind.version)
     if version < kind.version:
@@ -83,20 +95,22 @@ def decode(data: bytes, kind: Format[T], path: Path) -> Document[T]:
 
 
 def stated_version(data: bytes, unversioned: int = 1) -> int:
-    """The version a JSON object says it has, or `unversioned` where it says nothing.
+    """Return the version that a JSON object states, or `unversioned` if it states none.
 
-    Raises msgspec.DecodeError where it says anything but a whole number that can be a version: the file is damaged.
+    Raises:
+        msgspec.DecodeError: if the version is not a positive whole number, so the file is damaged.
     """
     said = decode_json(data, type=_Stamp).version
     return unversioned if said is UNSET else check_version(decode_json(bytes(said)))
 
 
 def check_version(version: object) -> int:
-    """The version, or one more than the largest that is told apart.
+    """Return a version, with every number above `_LARGEST_VERSION` reduced to one more than it.
 
-    Raises msgspec.DecodeError for anything that no clio writes as one.
+    Raises:
+        msgspec.DecodeError: if the value is nothing that clio writes as a version.
     """
-    # JSON numbers beyond 64 bits may be floats; what no float can hold is no version.
+    # JSON numbers beyond 64 bits may be decoded as floats; infinity is no version.
     if isinstance(version, int | float) and _LARGEST_VERSION < version <= sys.float_info.max:
         return _LARGEST_VERSION + 1
     if type(version) is int and 0 <= version <= _LARGEST_VERSION:
@@ -105,7 +119,7 @@ def check_version(version: object) -> int:
 
 
 def _migrated(old: Json, version: int, kind: Format[T]) -> bytes:
-    """The document in its newest version. Raises msgspec.DecodeError where an older one is not what it should be."""
+    """Return the document in its newest version. Raises msgspec.DecodeError if an older one is malformed."""
     try:
         return msgspec.json.encode(migrate(old, version, kind.version, kind.migrations))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -113,7 +127,7 @@ def _migrated(old: Json, version: int, kind: Format[T]) -> bytes:
 
 
 def encode(document: Document[T], kind: Format[T]) -> bytes:
-    """The bytes of a document: indented, in UTF-8, with its schema and version first and unknown fields last."""
+    """Encode a document as indented UTF-8 JSON: schema and version first, unknown fields last."""
     fields: dict[str, Any] = {"schema": kind.schema, "version": kind.version}
     for name, encoded in zip(document.value.__struct_fields__, document.value.__struct_encode_fields__, strict=True):
         fields[encoded] = getattr(document.value, name)
@@ -121,17 +135,22 @@ def encode(document: Document[T], kind: Format[T]) -> bytes:
 
 
 def save(path: Path, kind: Format[T], document: Document[T]) -> None:
-    """Write a document whole. Where others may write it too, `update` is the way. Raises OSError."""
+    """Write a whole document. Use `update` if other processes may write it as well. Raises OSError."""
     make_folder(path.parent)
     write_atomic(path, encode(document, kind))
 
 
 def update(path: Path, kind: Format[T], change: Callable[[T], T]) -> T:
-    """Lock, read, change, write: two processes updating one document lose nothing. Returns the new value.
+    """Read, change and write a document under a lock, so that no concurrent update is lost. Returns the new value.
 
-    change: gets what is on disk now (an empty document where there is none) and must not remember an older value.
-        Returning the same object writes nothing.
-    Raises what `load` raises; OSError where the document cannot be written; TimeoutError where the lock is not let go.
+    Args:
+        change: receives the value on disk (an empty document if there is none) and must not use an older value.
+            If it returns the same object, nothing is written.
+
+    Raises:
+        OSError: if the document cannot be written.
+        TimeoutError: if the lock is not released in time.
+        Exception: whatever `load` raises.
     """
     make_folder(path.parent)
     with FileLock(path.with_name(path.name + ".lock")):
@@ -143,16 +162,17 @@ def update(path: Path, kind: Format[T], change: Callable[[T], T]) -> T:
 
 
 def migrate(document: Json, version: int, newest: int, migrations: Mapping[int, Migration]) -> Json:
-    """Bring a JSON object from `version` to `newest`, one step at a time. Raises KeyError where a step is missing."""
+    """Migrate a JSON object from `version` to `newest`, one step at a time. Raises KeyError if a step is missing."""
     for step in range(version, newest):
         document = migrations[step](document) | {"version": step + 1}
     return document
 
 
 def refuse_newer(path: Path, version: int, newest: int) -> None:
-    """Raise NewerDocument if `version` is one this clio does not know.
+    """Raise NewerDocument if this clio does not know `version`.
 
-    Raises msgspec.DecodeError for a number that no clio writes as a version: the file is damaged.
+    Raises:
+        msgspec.DecodeError: if the number is nothing that clio writes as a version, so the file is damaged.
     """
     if check_version(version) > newest:
         raise NewerDocument(
@@ -162,9 +182,10 @@ def refuse_newer(path: Path, version: int, newest: int) -> None:
 
 
 def set_aside(path: Path, *, keep: bool = False) -> Path | None:
-    """Move a file to `<name>.corrupt-<time>` beside it; None where that cannot be done.
+    """Move a file to `<name>.corrupt-<time>` beside it; None if that fails.
 
-    keep: leave the file under its old name as well, for a writer that will replace it at once.
+    Args:
+        keep: leave the file under its old name as well, for a writer that replaces it immediately.
     """
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     for number in range(100):
@@ -180,7 +201,7 @@ def set_aside(path: Path, *, keep: bool = False) -> Path | None:
 
 
 def keep_twin(path: Path, target: Path) -> None:
-    """Give a file a second name, or a copy where the file system has no hard links. Raises OSError."""
+    """Hard-link a file to a second name; copy it if the file system has no hard links. Raises OSError."""
     try:
         os.link(path, target)
     except FileExistsError:
@@ -192,16 +213,16 @@ def keep_twin(path: Path, target: Path) -> None:
 
 
 def describe_damage(cause: str) -> str:
-    """What a decoder found wrong, in the words of a user: only what clio says itself stays as it is."""
+    """Describe for the user what a decoder found wrong. Causes phrased by clio are returned unchanged."""
     return cause if cause.startswith(_OWN_CAUSES) or cause[:1].isdigit() else "not valid JSON of this kind"
 
 
 _OWN_CAUSES = ("it", "no ", "nothing ")
-"""How the causes begin that clio states, in lower case; those of the decoder begin with a capital letter."""
+"""Lower-case beginnings of causes phrased by clio; those of the decoder begin with a capital letter."""
 
 
 def corrupt(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
-    """The error that says what became of a document that does not parse."""
+    """Create the error that tells the user where a file that does not parse has been moved."""
     fate = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
     return CorruptDocument(
         f"{str(path)!r} cannot be read ({describe_damage(cause)}); {fate}.", path=path, moved_to=moved_to
@@ -209,10 +230,12 @@ def corrupt(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
 
 
 class LearnedFile(Generic[T]):
-    """One document. Several clios may use it; each changes only what it learned itself.
+    """One document of learned values. Several processes may use it; each changes only what it learned itself.
 
-    path: None reads and writes nothing. what: the words for what it holds, such as "what models were found to bill".
-    notice: told, once in a run, what is wrong with the file.
+    Args:
+        path: None disables reading and writing.
+        what: description of the content for messages, such as "what models were found to bill".
+        notice: called at most once per run with a description of a problem with the file.
     """
 
     def __init__(self, path: Path | None, kind: Format[T], what: str, notice: Callable[[str], None]) -> None:
@@ -223,7 +246,7 @@ class LearnedFile(Generic[T]):
         self._told = False
 
     def read(self) -> T | None:
-        """What it holds; None where there is none, or it cannot be read."""
+        """Return the content; None if there is none or it cannot be read."""
         if self._path is None:
             return None
         try:
@@ -234,7 +257,7 @@ class LearnedFile(Generic[T]):
         return document.value if document else None
 
     def change(self, change: Callable[[T], T]) -> None:
-        """Lock, read, merge, write. A change that gives back what it was given writes nothing."""
+        """Read, change and write the content under a lock. Writes nothing if `change` returns its argument."""
         if self._path is None:
             return
         try:

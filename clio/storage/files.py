@@ -1,4 +1,4 @@
-"""Reading and writing whole files safely: atomic writes, bounded reads, private folders, and no waiting."""
+"""Read and write whole files safely: atomic writes, bounded reads, private folders, and no blocking on pipes."""
 
 import errno
 import os
@@ -14,16 +14,20 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-# A link planted where clio writes must not lead the write elsewhere. Windows has no such flag.
+# A symbolic link planted where clio writes must not redirect the write. Windows has no such flag.
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
-    """Replace `path` by `data`: unique temporary file beside it, flush, fsync, replace, fsync of the folder.
+    """Replace `path` by `data`: write a unique temporary file beside it, fsync, rename, fsync the folder.
 
     The folder must exist. A symbolic link at `path` is replaced, not followed.
-    durable: False leaves out both fsyncs; then the power failing may lose the file, a killed process still cannot.
-    Raises OSError, after which `path` is as it was and the temporary file is gone.
+
+    Args:
+        durable: False skips both fsyncs. A power failure may then lose the file; killing the process still cannot.
+
+    Raises:
+        OSError: `path` is unchanged then, and the temporary file has been removed.
     """
     write_pieces(path, (data,), mode, durable=durable)
 
@@ -31,10 +35,10 @@ def write_atomic(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = 
 def write_pieces(
     path: Path, pieces: Iterable[bytes], mode: int = 0o600, *, durable: bool = True, modified: float | None = None
 ) -> None:
-    """The same for what is too large to be held at once.
+    """Write like `write_atomic`, for content too large to be held in memory. Errors of `pieces` are raised as well.
 
-    modified: the time the file is to bear, in seconds since the epoch; None for now.
-    Raises what taking the pieces raises, too.
+    Args:
+        modified: modification time of the file, in seconds since the epoch; None for now.
     """
     temp = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
     fd = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | NO_FOLLOW, mode)
@@ -48,32 +52,34 @@ def write_pieces(
             if modified is not None:
                 os.utime(temp, (modified, modified))
             if sys.platform != "win32":
-                temp.replace(path)  # while the lock is held
+                # rename while the lock is held, so that no other process takes the temporary file for abandoned
+                temp.replace(path)
         finally:
             os.close(fd)
         if sys.platform == "win32":
-            temp.replace(path)  # an open file cannot be replaced there, nor deleted by anybody
+            temp.replace(path)  # Windows cannot replace or delete an open file
     except BaseException as error:
-        with suppress(OSError):  # the first error is the one to tell
+        with suppress(OSError):  # report the first error
             temp.unlink()
         if isinstance(error, OSError):
-            error.filename = str(path)  # a full disk names no file, and nobody knows the temporary one
+            error.filename = str(path)  # ENOSPC names no file, and the temporary name means nothing to the user
         raise
     if durable:
         sync_folder(path.parent)
 
 
 def _lock(fd: int) -> None:
-    """Tell whoever finds the temporary file that its writer lives, however long it takes: see `storage.leftovers`."""
+    """Mark a temporary file as in use until its writer exits; see `clio.storage.locks.is_abandoned`."""
     if sys.platform != "win32":
-        with suppress(OSError):  # the file system has no locks: then only its age tells
+        with suppress(OSError):  # the file system has no locks, so only the age of the file is evidence
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def write_all(fd: int, data: bytes, path: Path | None = None) -> None:
-    """Write every byte; `os.write` alone may stop after some of them.
+    """Write every byte; a single `os.write` may write only some of them.
 
-    path: what an OSError is to name, which the operating system does not where it only has a descriptor.
+    Args:
+        path: the file name for an OSError; the operating system provides none for a descriptor.
     """
     view = memoryview(data)
     try:
@@ -85,7 +91,7 @@ def write_all(fd: int, data: bytes, path: Path | None = None) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable. Does nothing on Windows, which cannot open folders."""
+    """Make the names in a folder durable. Does nothing on Windows, where folders cannot be opened."""
     if sys.platform == "win32":
         return
     fd = os.open(folder, os.O_RDONLY)
@@ -108,10 +114,11 @@ def make_folder(folder: Path) -> None:
 
 
 def make_ignored_folder(folder: Path, root: Path) -> None:
-    """Create `folder`, which lies in `root`, so that git does not see what clio puts there.
+    """Create `folder` inside `root`, hidden from git.
 
-    The topmost folder that had to be made, from `root` down, gets a `.gitignore` containing `*`. Where `root` was there
-    already and has a `.gitignore`, its owner has decided what git sees, and none is written.
+    The topmost folder created, from `root` down, gets a `.gitignore` containing `*`. If `root` already existed with
+    a
+    `.gitignore`, the user has decided what git sees, and none is written.
     """
     if folder.is_dir():
         return
@@ -126,7 +133,11 @@ def make_ignored_folder(folder: Path, root: Path) -> None:
 
 
 def _make_ignored(folder: Path) -> None:
-    """Made aside and then named: killed between a folder and its `.gitignore`, git would see all that comes later."""
+    """Create a folder with a `.gitignore` in it, atomically.
+
+    It is created under a temporary name and renamed. Otherwise a process killed between the two steps would leave a
+    folder whose later contents git would see.
+    """
     make_folder(folder.parent)
     aside = folder.with_name(f"{folder.name}.{os.urandom(4).hex()}.tmp")
     try:
@@ -135,18 +146,18 @@ def _make_ignored(folder: Path) -> None:
         aside.rename(folder)
     except OSError as error:
         _take_away(aside)
-        if not folder.is_dir():  # another clio has made it meanwhile
+        if not folder.is_dir():  # another clio process has created it in the meantime
             raise OSError(error.errno, error.strerror, str(folder)) from error
-    # What a clio that was killed in the midst has left. One that is in the midst now finds the folder made, as above.
+    # Remove what a killed process has left. A process still at work finds the folder created, as handled above.
     pattern = re.compile(re.escape(folder.name) + r"\.[0-9a-f]{8}\.tmp")
     with suppress(OSError):
         for left in [each for each in folder.parent.iterdir() if pattern.fullmatch(each.name)]:
-            if not left.is_symlink():  # a repository may bring one, to any folder
+            if not left.is_symlink():  # a cloned repository may contain such a link, to any folder
                 _take_away(left)
 
 
 def _take_away(aside: Path) -> None:
-    """A folder made aside, where nothing but its `.gitignore` is in it, or what was to become one."""
+    """Remove a temporary folder if it contains nothing but its `.gitignore` or the temporary file of one."""
     with suppress(OSError):
         inside = list(aside.iterdir())
         if all(path.name.startswith(".gitignore") for path in inside):
@@ -156,7 +167,7 @@ def _take_away(aside: Path) -> None:
 
 
 MAX_DOCUMENT_BYTES = 256_000_000
-"""The largest document of clio's own that is read whole; the largest known in use has some megabytes."""
+"""Size limit of clio's own documents that are read whole; the largest one known has a few megabytes."""
 _OPEN = (
     os.O_RDONLY
     | getattr(os, "O_NONBLOCK", 0)
@@ -168,24 +179,27 @@ _BLOCK = 1 << 20
 
 
 class NotAFile(OSError):
-    """What has the name is a folder, a pipe, a socket or a device."""
+    """The path is a folder, a pipe, a socket or a device."""
 
 
 class TooLarge(OSError):
-    """The file is larger than anything that is read under this name. Sizes in bytes."""
+    """The file exceeds the size limit for its kind. Sizes are in bytes."""
 
     size: int = 0
     max_bytes: int = 0
 
 
 class LeavesProject(OSError):
-    """The name is a link, or lies behind one, that leads out of the folder it belongs to."""
+    """The path is, or passes through, a link that leads out of the folder it belongs to."""
 
 
 def read_regular(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
-    """The bytes of an ordinary file, which a link may lead to.
+    """Return the bytes of a regular file, following links. Never blocks on a pipe without a writer.
 
-    Raises FileNotFoundError, NotAFile, TooLarge, and other OSErrors. Never waits for a writer of a pipe.
+    Raises:
+        NotAFile: for a folder, pipe, socket or device.
+        TooLarge: if it is larger than `max_bytes`.
+        OSError: for other errors, such as FileNotFoundError.
     """
     fd = _open_regular(path)
     try:
@@ -195,9 +209,11 @@ def read_regular(path: Path, max_bytes: int = MAX_DOCUMENT_BYTES) -> bytes:
 
 
 def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, follow: bool = True) -> BufferedReader:
-    """An ordinary file opened for reading bytes. Raises as `read_regular`.
+    """Open a regular file for reading bytes. Raises the same errors as `read_regular`.
 
-    max_bytes: None for what is read in pieces, whatever its size. follow: whether a link may lead to it.
+    Args:
+        max_bytes: size limit; None for files that are read in pieces.
+        follow: whether links are followed.
     """
     fd = _open_regular(path, follow=follow)
     size = os.fstat(fd).st_size
@@ -210,15 +226,19 @@ def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, foll
 def read_project_file(
     path: Path, root: Path, max_bytes: int, *, trusted: Iterable[Path] = (), cut: bool = False
 ) -> bytes:
-    """The bytes of an ordinary file whose real place is in `root` or in one of the trusted places.
+    """Return the bytes of a regular file that is really inside `root` or one of the trusted paths.
 
-    trusted: files and folders with links resolved, which the user agreed to reach through the project's links.
-    cut: give the first `max_bytes` of a larger file, instead of raising TooLarge.
-    Raises FileNotFoundError, NotAFile, TooLarge, LeavesProject, and other OSErrors.
+    Args:
+        trusted: files and folders, links resolved, that the user has agreed to reach through links in the project.
+        cut: return the first `max_bytes` of a larger file instead of raising TooLarge.
+
+    Raises:
+        LeavesProject: if a link leads out of the project.
+        OSError: the errors of `read_regular`.
     """
     fd = _open_regular(path)
     try:
-        # Asked after opening: whatever became of the links meanwhile, it is the opened file whose place is judged.
+        # Resolved after opening, so that replacing a link in between cannot pass off another file as this one.
         real = Path(os.path.realpath(path))
         if not any(real.is_relative_to(place) for place in (root, Path(os.path.realpath(root)), *trusted)):
             raise LeavesProject(errno.ELOOP, "it is a link out of the project", str(path))
@@ -230,16 +250,16 @@ def read_project_file(
 
 
 def read_project_text(path: Path, root: Path, max_bytes: int, *, trusted: Iterable[Path] = ()) -> str:
-    """The same as text; bytes that are no UTF-8 are replaced. Raises as `read_project_file`."""
+    """Read a file like `read_project_file`, as text. Invalid UTF-8 is replaced."""
     return read_project_file(path, root, max_bytes, trusted=trusted).decode("utf-8-sig", "replace")
 
 
 def _open_regular(path: Path, *, follow: bool = True) -> int:
-    # Looked at before it is opened as well: opening a device can already do something.
+    # Checked before opening as well: opening a device can have side effects, such as rewinding a tape.
     require_regular(path, (path.stat() if follow else path.lstat()).st_mode)
     try:
         fd = os.open(path, _OPEN if follow else _OPEN | getattr(os, "O_NOFOLLOW", 0))
-    except ValueError as error:  # a name no disk can hold
+    except ValueError as error:  # a name that no file system allows
         raise NotAFile(errno.EINVAL, "it is not a file", str(path)) from error
     try:
         require_regular(path, os.fstat(fd).st_mode)
@@ -250,7 +270,7 @@ def _open_regular(path: Path, *, follow: bool = True) -> int:
 
 
 def require_regular(path: Path, mode: int) -> None:
-    """Raise NotAFile, which says what `path` is instead, unless `mode` is that of an ordinary file."""
+    """Raise NotAFile, naming what `path` is instead, unless `mode` is that of a regular file."""
     if stat.S_ISREG(mode):
         return
     kind = "it is a named pipe, not a file" if stat.S_ISFIFO(mode) else "it is not a file"
@@ -258,7 +278,7 @@ def require_regular(path: Path, mode: int) -> None:
 
 
 def _read_all(fd: int, path: Path, max_bytes: int) -> bytes:
-    """Up to the end, also of a file that grows meanwhile or tells no size, as those in /proc."""
+    """Read to the end, including files that grow meanwhile or report no size, such as those in /proc."""
     size = os.fstat(fd).st_size
     if size > max_bytes:
         raise _too_large(path, size, max_bytes)

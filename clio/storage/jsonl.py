@@ -1,4 +1,4 @@
-"""Files of one JSON value per line that only grow, survive a cut in a line, and keep a copy of what is damaged."""
+"""Append-only files with one JSON value per line, which recover from truncated lines and back up damaged content."""
 
 import errno
 import os
@@ -22,18 +22,18 @@ from clio.storage.files import (
 from clio.text.json_data import TooDeep, decode_json
 
 _notes: list[str] = []
-"""Sentences about copies that were made and that the user has not been told of."""
+"""Messages about backup copies that the user has not seen yet."""
 
 
 def is_torn_line(rest: bytes) -> bool:
-    """Whether a last line without a line end is what a killed writer leaves: the beginning of one JSON object."""
+    """Whether an unterminated last line is the start of one JSON object, as a killed writer leaves it."""
     return rest.startswith(b"{") and b"\0" not in rest
 
 
 def copy_damaged(path: Path, data: bytes) -> Path | None:
-    """Keep `data`, the content of `path`, as `<name>.corrupt-<time>`; None where that cannot be done.
+    """Save `data`, the content of `path`, as `<name>.corrupt-<time>`; None if that fails.
 
-    The time is that of the file's last change, so that one damage is copied once, however often it is read.
+    The time is that of the file's last change, so that the same damage is copied once, however often it is read.
     """
     try:
         stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(path.stat().st_mtime))
@@ -51,7 +51,7 @@ def copy_damaged(path: Path, data: bytes) -> Path | None:
 
 
 def find_copy(path: Path, data: bytes) -> Path | None:
-    """The copy that `copy_damaged` made of this content before, if any."""
+    """Return the copy that `copy_damaged` has already made of this content, if any."""
     for target in path.parent.glob(f"{path.name}.corrupt-*"):
         try:
             if read_regular(target) == data:
@@ -62,14 +62,14 @@ def find_copy(path: Path, data: bytes) -> Path | None:
 
 
 def note_damage(path: Path, copy: Path) -> None:
-    """Have the user told, once, that a damaged file was copied."""
+    """Queue a message to the user that a damaged file was copied; each is shown once."""
     sentence = f"{str(path)!r} was damaged; a copy was set aside as {copy.name!r}, and its sound lines are still used"
     if sentence not in _notes:
         _notes.append(sentence)
 
 
 def take_damage_notes() -> list[str]:
-    """What was noted since this was last called."""
+    """Return the messages queued since the last call."""
     taken = _notes[:]
     _notes.clear()
     return taken
@@ -77,19 +77,19 @@ def take_damage_notes() -> list[str]:
 
 BLOCK_BYTES = 65_536
 MAX_LINE_BYTES = 64_000_000
-"""The longest torn line that is looked for; what is longer was not written by clio."""
+"""Length limit when searching for a truncated line. clio writes no longer ones."""
 _APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
 
 
 class Lines(Struct, frozen=True, kw_only=True):
-    """The whole lines of a file without their line ends, and the torn rest of a last one that was never finished."""
+    """The complete lines of a file without line ends, and the truncated rest of an unfinished last line."""
 
     lines: tuple[bytes, ...]
     torn: bytes = b""
 
 
 def split_lines(data: bytes) -> Lines:
-    """Lines of `data`. A last line without its line end counts as whole if it is a whole JSON value. Empty lines go."""
+    """Split `data` into lines. A last line without line end is complete if it is valid JSON. Drops empty lines."""
     *whole, last = data.split(b"\n")
     if last and is_json(last):
         whole.append(last)
@@ -98,7 +98,7 @@ def split_lines(data: bytes) -> Lines:
 
 
 def read_lines(path: Path) -> Lines:
-    """Lines of a file; none where there is no file. Raises other OSErrors, NotAFile and TooLarge among them."""
+    """Read the lines of a file; none if it does not exist. Raises other OSErrors, including NotAFile and TooLarge."""
     try:
         return split_lines(read_regular(path))
     except FileNotFoundError:
@@ -106,7 +106,7 @@ def read_lines(path: Path) -> Lines:
 
 
 def read_last_lines(path: Path, max_bytes: int) -> tuple[bytes, ...]:
-    """The whole lines among the last `max_bytes` of a file; none where there is no file. Raises other OSErrors."""
+    """Return the complete lines in the last `max_bytes` of a file; none if it does not exist. Raises other OSErrors."""
     try:
         with open_regular(path, None) as file:
             size = os.fstat(file.fileno()).st_size
@@ -119,7 +119,10 @@ def read_last_lines(path: Path, max_bytes: int) -> tuple[bytes, ...]:
 
 
 def is_json(data: bytes) -> bool:
-    """Whether `data` is one whole JSON value, or nested too deep to tell: what is not surely torn is not cut off."""
+    """Whether `data` is one complete JSON value.
+
+    True also for a value nested too deeply to decode: a line is dropped only if it is certainly truncated.
+    """
     try:
         decode_json(data)
     except TooDeep:
@@ -130,10 +133,12 @@ def is_json(data: bytes) -> bool:
 
 
 class LineWriter:
-    """Appends lines to a file, one write each; lines that could not be written wait for the next try.
+    """Appends lines to a file with one write per flush. Lines that could not be written are retried by the next flush.
 
-    opening: a line written first where the file is new or empty, without its line end.
-    Nothing is opened or created before the first `flush`. There must be one writer at a time.
+    The file is opened or created by the first `flush`. There must be only one writer at a time.
+
+    Args:
+        opening: a line, without its line end, that is written first if the file is new or empty.
     """
 
     def __init__(self, path: Path, opening: bytes = b"") -> None:
@@ -150,30 +155,31 @@ class LineWriter:
 
     @property
     def is_open(self) -> bool:
-        """Whether the file was opened, by the first flush."""
+        """Whether the first flush has opened the file."""
         return self._fd is not None
 
     @property
     def waiting(self) -> bool:
-        """Whether lines are queued that are not yet in the file."""
+        """Whether queued lines have not been written yet."""
         return bool(self._queue)
 
     def flush(self) -> None:
-        """Hand the queue to the operating system: from here on a killed process loses nothing of it.
+        """Write the queue to the operating system. From then on, killing the process loses none of it.
 
-        Raises OSError; what was not written stays queued, and a half-written line is completed by the next flush.
+        Raises:
+            OSError: what was not written stays queued, and the next flush completes a line written in part.
         """
         fd = self._open() if self._fd is None else self._fd
         while self._queue:
             try:
                 written = os.write(fd, self._queue)
             except OSError as error:
-                error.filename = str(self.path)  # a full disk names no file
+                error.filename = str(self.path)  # ENOSPC names no file
                 raise
             del self._queue[:written]
 
     def sync(self) -> None:
-        """Make what was flushed survive a power failure. Raises OSError."""
+        """Make flushed lines survive a power failure. Raises OSError."""
         if self._fd is None:
             return
         try:
@@ -186,11 +192,11 @@ class LineWriter:
             self._name_is_durable = True
 
     def vanished(self) -> bool:
-        """Whether somebody deleted the file under the writer, so that its lines go nowhere."""
+        """Whether the open file has been deleted, so that further lines would be lost."""
         return self._fd is not None and os.fstat(self._fd).st_nlink == 0
 
     def close(self) -> None:
-        """Let go of the file. Queued lines stay queued."""
+        """Close the file. Queued lines stay queued."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -212,10 +218,10 @@ class LineWriter:
 
 
 def append_lines(path: Path, lines: Iterable[bytes]) -> int:
-    """Add lines, given without their line ends, on disk when this returns; gives the size of the file then.
+    """Append lines, given without line ends, durably. Returns the new size of the file in bytes.
 
-    All of them or none, unless the process dies on the way. The file is made where there is none; where several may
-    write, its lock must be held. Raises OSError.
+    Writes all of them or none, unless the process is killed meanwhile. The file is created if it does not exist. If
+    several processes may write, the caller must hold the lock of the file. Raises OSError.
     """
     data = b"".join(line + b"\n" for line in lines)
     fd = _open_for_appending(path)
@@ -226,7 +232,7 @@ def append_lines(path: Path, lines: Iterable[bytes]) -> int:
             os.fsync(fd)
         except OSError as error:
             error.filename = str(path)
-            os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
+            os.ftruncate(fd, end)  # remove a partial line, which the next line would be appended to
             raise
     finally:
         os.close(fd)
@@ -236,17 +242,18 @@ def append_lines(path: Path, lines: Iterable[bytes]) -> int:
 
 
 def _open_for_appending(path: Path) -> int:
-    """Raises NotAFile for a pipe, a socket or a device, and other OSErrors."""
-    with suppress(FileNotFoundError):  # then it is made
-        if not path.is_dir():  # `open` says that itself
+    """Open for appending. Raises NotAFile for a pipe, a socket or a device, and other OSErrors."""
+    with suppress(FileNotFoundError):  # the file will be created
+        if not path.is_dir():  # `open` reports a folder itself
             require_regular(path, path.stat().st_mode)
     return os.open(path, _APPENDING, 0o600)
 
 
 def keep_damaged_lines(path: Path) -> None:
-    """Copy a file that has lines which are not JSON before it is rewritten without them.
+    """Back up a file that contains invalid lines before it is rewritten without them.
 
-    One torn last line is what a killed writer leaves, and no damage. Raises OSError where the copy cannot be made.
+    One truncated last line is normal after a killed writer and does not count as damage. Raises OSError if the copy
+    cannot be made.
     """
     try:
         data = read_regular(path)
@@ -268,10 +275,10 @@ def _keep_copy(path: Path, data: bytes) -> None:
 
 
 def mend_tail(fd: int, path: Path) -> int:
-    """Make an open file end with a line end, so that the next line is not glued to a torn one. Returns its new size.
+    """Terminate the last line of an open file, so that the next line does not continue a truncated one. Returns its size.
 
-    A last line that is whole but lacks its line end gets it; a torn one is cut off. Anything else that is not JSON
-    there, as the NULs a power failure leaves, is cut off after the file was copied: see `keep_damaged_lines`.
+    A complete last line without line end gets one; a truncated one is cut off. Anything else that is not JSON
+    there, such as NULs after a power failure, is cut off after the file was copied: see `keep_damaged_lines`.
     path: of the file. Raises OSError.
     """
     size = os.fstat(fd).st_size
@@ -286,7 +293,7 @@ def mend_tail(fd: int, path: Path) -> int:
     last = tail[tail.rfind(b"\n") + 1 :]
     if not last:
         return size
-    is_too_long = start > 0 and b"\n" not in tail  # no line of clio's: it stays, on a line of its own
+    is_too_long = start > 0 and b"\n" not in tail  # not written by clio: kept as a line of its own
     if is_too_long or is_json(last):
         os.write(fd, b"\n")
         return size + 1

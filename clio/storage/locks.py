@@ -1,4 +1,4 @@
-"""Locks between processes that the operating system releases when their owner dies, and its errors in plain words."""
+"""Locks between processes, released by the operating system when their owner exits; OSErrors described for the user."""
 
 import errno
 import os
@@ -23,16 +23,16 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-# `holder` takes a shared lock for a moment; an `acquire` that meets it must not take that for an owner.
+# `holder` takes a shared lock for a moment; an `acquire` that meets it must not mistake it for an owner.
 GRACE_S = 0.02
 LONGEST_PAUSE_S = 0.02
-# Windows locks are mandatory: a byte far behind the owner's name keeps the name readable.
+# Locks are mandatory on Windows. Locking a byte far behind the owner's name keeps the name readable.
 WINDOWS_BYTE = 1 << 30
 NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 
 
 class Owner(Struct, frozen=True, kw_only=True):
-    """Who holds a lock, since when (seconds since the epoch). `pid` is 0 where the file does not say."""
+    """Which process holds a lock, since when (seconds since the epoch). `pid` is 0 if the file does not name it."""
 
     pid: int = 0
     hostname: str = ""
@@ -41,7 +41,7 @@ class Owner(Struct, frozen=True, kw_only=True):
 
 
 class NoLocks(OSError):
-    """The file system of `filename` knows no locks, as some that lie on another machine."""
+    """The file system of `filename` does not support locks, as some network file systems do not."""
 
     def __str__(self) -> str:
         return (
@@ -51,10 +51,11 @@ class NoLocks(OSError):
 
 
 class FileLock:
-    """One lock file, held by at most one `FileLock` on this machine; the file names its owner.
+    """One lock file, held by at most one `FileLock` on this machine. The file names its owner.
 
-    The file is deleted on release. One left behind by a dead process locks nothing.
-    As a context manager it waits up to 10 seconds, then raises TimeoutError naming the owner.
+    The file is deleted on release. A file left behind by a process that has exited locks nothing. The context
+    manager
+    waits up to 10 seconds, then raises a TimeoutError that names the owner.
     """
 
     def __init__(self, path: Path, session_id: str = "") -> None:
@@ -68,9 +69,11 @@ class FileLock:
         return self._fd is not None
 
     def acquire(self, timeout_s: float = 0.0) -> bool:
-        """Take the lock, waiting up to `timeout_s`; False means somebody else has it.
+        """Acquire the lock, waiting up to `timeout_s` seconds; False if another process holds it.
 
-        Raises OSError where the folder cannot be written, NoLocks where its file system knows none.
+        Raises:
+            NoLocks: if the file system does not support locks.
+            OSError: if the folder cannot be written.
         """
         deadline = time.monotonic() + max(timeout_s, GRACE_S)
         pause = 0.001
@@ -82,11 +85,11 @@ class FileLock:
         return True
 
     def release(self) -> None:
-        """Let go, and delete the file. Does nothing where the lock is not held."""
+        """Release the lock and delete the file. Does nothing if the lock is not held."""
         if self._fd is None:
             return
         fd, self._fd = self._fd, None
-        with suppress(OSError):  # a folder gone or read-only: the lock itself ends with the descriptor
+        with suppress(OSError):  # the folder was removed or is read-only; closing the descriptor releases the lock
             if sys.platform != "win32" and _is_file_at(fd, self.path):
                 self.path.unlink()
         os.close(fd)
@@ -107,7 +110,7 @@ class FileLock:
             return True
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT | NO_FOLLOW, 0o600)
         try:
-            # The former owner may have deleted the file between our opening and our locking it.
+            # The previous owner may have deleted the file between the open and the lock.
             taken = _lock(fd, shared=False) and _is_file_at(fd, self.path)
         except OSError as error:
             os.close(fd)
@@ -128,34 +131,35 @@ class FileLock:
         owner = Owner(
             pid=os.getpid(), hostname=socket.gethostname(), timestamp=time.time(), session_id=self._session_id
         )
-        with suppress(OSError):  # a full disk: the lock holds without its label
+        with suppress(OSError):  # disk full; the lock is held even without the name of its owner
             os.ftruncate(fd, 0)
             os.lseek(fd, 0, os.SEEK_SET)
             os.write(fd, msgspec.json.encode(owner))
 
 
 def holder(path: Path) -> Owner | None:
-    """The living owner of a lock file; None where nobody holds it or there is none."""
+    """Return the running owner of a lock file; None if it is not locked or does not exist."""
     try:
-        fd = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))  # it may be a pipe
+        # without O_NONBLOCK, opening a pipe would block
+        fd = os.open(path, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return None
     try:
         return None if _lock(fd, shared=True) else read_owner(path)
     except OSError:
-        return None  # no locks on this file system: nobody can be said to hold one
+        return None  # the file system has no locks, so no owner can be known
     finally:
         os.close(fd)
 
 
 def knows_locks(folder: Path) -> bool:
-    """Whether files in a folder that is there can be locked. Nothing is created, and nobody kept from a lock."""
+    """Whether files in an existing folder can be locked. Creates nothing and delays no other process."""
     if sys.platform == "win32":
-        return True  # where folders cannot be opened
+        return True  # Windows cannot open folders
     try:
         fd = os.open(folder, os.O_RDONLY)
     except OSError:
-        return True  # another matter
+        return True  # not a question of locks
     try:
         _lock(fd, shared=True)
     except OSError as error:
@@ -166,12 +170,12 @@ def knows_locks(folder: Path) -> bool:
 
 
 def read_owner(path: Path) -> Owner:
-    """What a lock file says of its owner, who may be dead."""
+    """Return the owner named in a lock file, which may have exited."""
     for _ in range(5):
         try:
             return decode_json(read_regular(path), type=Owner)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-            time.sleep(0.001)  # the owner has the lock and is just writing its name
+            time.sleep(0.001)  # the owner holds the lock and is just writing its name
     return Owner()
 
 
@@ -198,23 +202,26 @@ def _lock(fd: int, *, shared: bool) -> bool:
 
 
 NAME = LazyRegex(r"(.+)\.[0-9a-f]{12}\.tmp")
-"""The file that was to be replaced, and what makes the temporary one unique."""
+"""Name of a temporary file: the file to be replaced, then the unique part."""
 SETTLED_S = 1.0
-"""A writer that lives has locked its file long before it is so old."""
+"""Age in seconds after which a running writer has certainly locked its file."""
 
 
 def is_abandoned(path: Path) -> bool:
-    """Whether nobody is writing it any more: its writer holds a lock on it while it lives.
+    """Whether the writer of a temporary file has exited. Writers hold a lock on it until then.
 
-    Where the file system has no locks this is true of every file; then only its age tells.
+    On file systems without locks this is true of every file; callers must also check its age.
     """
     return holder(path) is None
 
 
 def drop_unfinished(paths: Iterable[Path], now: float) -> None:
-    """Delete what killed processes left beside these files, where clio did not make everything that is there.
+    """Delete the temporary files that killed processes left beside these files. Other files in the folder are kept.
 
-    now: seconds since the epoch. What cannot be deleted stays.
+    Files that cannot be deleted are skipped.
+
+    Args:
+        now: seconds since the epoch.
     """
     wanted: dict[Path, set[str]] = {}
     for path in paths:
@@ -231,7 +238,7 @@ def drop_unfinished(paths: Iterable[Path], now: float) -> None:
 
 
 NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
-"""What only who writes is told."""
+"""Errors that only a writer receives."""
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
@@ -253,8 +260,8 @@ _STEP = "look there, then try again"
 
 
 def reason(error: OSError) -> str:
-    """Why it failed, as a clause in lower case."""
-    if isinstance(error, TooLarge):  # its number is that of a file that may not grow, which is about writing
+    """Return why an operation failed, as a clause in lower case."""
+    if isinstance(error, TooLarge):  # its errno, EFBIG, would give the reason of a failed write
         return f"it {_describe_size(error)}"
     return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
@@ -271,21 +278,21 @@ def _size_text(size: int) -> str:
 
 
 def cause(error: Exception) -> str:
-    """Why it failed and which file it is about, as a clause of a longer sentence; else the error's own words."""
+    """Return why an operation failed and on which file, as a clause; the error's own text if it is no OSError."""
     if not isinstance(error, OSError) or isinstance(error, NoLocks) or error.errno is None:
         return str(error)
     return reason(error) if error.filename is None else f"{reason(error)} ({str(error.filename)!r})"
 
 
 def next_step(error: Exception) -> str:
-    """What to do about it, as a clause in the imperative."""
+    """Return what the user can do about an error, as a clause in the imperative."""
     if isinstance(error, TooLarge | NotAFile):
         return "move it away"
     return _STEPS.get(error.errno or 0, _STEP) if isinstance(error, OSError) else _STEP
 
 
 def sentence(error: OSError) -> str:
-    """The thing, the cause and the next step; the error's own words where the operating system did not raise it."""
+    """Return file, cause and next step as a sentence; the error's own text if the operating system did not raise it."""
     if isinstance(error, NoLocks) or error.errno is None:
         return str(error)
     if isinstance(error, TooLarge):

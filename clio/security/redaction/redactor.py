@@ -35,20 +35,25 @@ from clio.security.redaction.token_patterns import MARGIN, MARKER, MAX_BLOCK_CHA
 from clio.text.lazy_regex import LazyRegex
 
 _MAX_TRIES = 64
+"""How many of the last possible cuts of a unit that is too long are tried; each try scans up to 8 KB."""
 SLICE_CHARS = 1_024
-"""A longer piece is taken in parts, for a sign in one of them says nothing of the others."""
+"""Size of the slices in which a longer piece is processed, so that a sign of a secret slows only the slice it is in."""
 _REACH_CHARS = 200
+"""How many of the last characters of a remembered line are tested for signs that concern the following words."""
 _WAIT_CHARS = 8
-"""Of a line that stays open, the second look is taken so much later, and each further one after twice as much."""
+"""Characters to wait before the second full scan of a line that stays undecided; the wait doubles with each scan."""
 _LINE_WAIT_CHARS = 256
-"""Until then, each end of a line is looked at as well."""
+"""While the wait is at most this many characters, each end of a line triggers a full scan as well."""
 _LINE_CHARS = 700
+"""How much of the current line is remembered for the scan of the following words."""
 _CREDIT_PER_CHAR = 2
-"""For each character that comes, so many may be looked at: what makes the work linear for any text."""
+"""Characters that full scans may examine for each character received. Keeps the total work linear for any text."""
 _MOST_CREDIT = 8_192
+"""Limit of the accumulated allowance, in characters."""
 LOOK_COST = 128
-"""What a look costs as a number of characters, besides those it looks at."""
+"""Fixed cost of one full scan, in characters, in addition to the characters it examines."""
 _PASSED = 128
+"""Pieces kept unjoined; joining them only when needed keeps the common case at one append."""
 _QUIET_PIECES = 4
 _SPLITS = LazyRegex(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LazyRegex(r"[A-Za-z0-9_+/=.~%-]*")
@@ -56,18 +61,19 @@ _IN_A_BLOCK = LazyRegex(r"[A-Za-z0-9+/=,:.\s]*")
 
 
 def _end_of_line(text: str) -> str:
-    """The last line of a text that has any words, and not too much of it."""
+    """Return the last non-blank line of a text, at most `_LINE_CHARS` characters of it."""
     return text[max(0, text.rstrip().rfind("\n"), len(text) - _LINE_CHARS) :]
 
 
 class StreamRedactor:
-    """Redacts one text that comes in pieces: what `feed` and `finish` give, put together, is the redacted whole.
+    """Redacts one text that arrives in pieces. The outputs of `feed` and `finish`, joined, are the redacted text.
 
-    Only what may still become part of a secret is held back: the last word (the last line where there are a person's
-    patterns), a name waiting for its value, an open private key block (at most 8 KB of it).
+    Only text that may still become part of a secret is held back: the last word (the last line if the user has
+    configured patterns), a name whose value has not arrived, an open private key block (at most 8 KB of it).
 
-    Most words show no sign of a secret; they pass after one cheap test, once, when they are whole. Only where there is
-    a sign, what is held is looked at, with the last words let go before it, until nothing in it is open.
+    Most words show no sign of a secret. They pass after one cheap test, made once when the word is complete. Only a
+    sign causes a full scan of the held text together with the end of the text already emitted; scans repeat until
+    nothing in the held text is undecided.
     """
 
     def __init__(self, finder: Finder, count: Callable[[dict[str, int]], None], *, enabled: bool = True) -> None:
@@ -78,32 +84,35 @@ class StreamRedactor:
         self._signs = finder.signs
         self._are_plain = finder.signs.are_plain
         self._held = ""
-        self._given = 0  # so much at the beginning of what is held is out already; it may be the name of what follows
-        self._before = ""  # what was let go last of the line that goes on, or at least the last word of it
-        self._passed: deque[str] = deque(maxlen=_PASSED)  # what was let go since
+        # length of the start of `_held` that has been emitted already and stays because it may be the name of what
+        # follows
+        self._given = 0
+        self._before = ""  # emitted start of the current line, or at least its last word
+        self._passed: deque[str] = deque(maxlen=_PASSED)  # pieces emitted since `_before` was computed
         self._pass = self._passed.append
-        self._armed = 0  # what a word of it tells of: see `signs`
-        self._cells = False  # the line may be a row of cells one of which is a name, and no more than that
-        self._quiet = 0  # so many further pieces without any sign leave a name without a value
-        self._full = _LINE_CHARS  # what is remembered is looked at again when it is so long
-        self._open = not enabled  # needs a closer look: something was seen in what is held that may go on
+        self._armed = 0  # bits of the signs seen on this line; see `finder.NAMES` and the constants below it
+        # the line may be a table row with a secret's name in one cell, and nothing else is suspicious
+        self._cells = False
+        self._quiet = 0  # how many more pieces without a sign end the wait for the value of a name
+        self._full = _LINE_CHARS  # length at which `_before` is trimmed and tested again
+        self._open = not enabled  # the held text contains something undecided and needs a full scan
         self._closely = self._open or bool(self._patterns)
-        self._credit = _MOST_CREDIT  # so many characters may be looked at
-        self._block = False  # and it is a private key block
+        self._credit = _MOST_CREDIT  # characters that full scans may still examine
+        self._block = False  # the undecided text is a private key block
         self._swallow = False
-        self._by_line = False  # nothing can be let go before a line ends
-        self._wait = 0  # the next look at a line that is open comes so much later
-        self._next_look = 0  # which is when so much is held
-        self._head = ""  # the titles of columns whose rows come; out already
+        self._by_line = False  # nothing can be emitted before the line ends
+        self._wait = 0  # characters to wait before the next full scan of an undecided line
+        self._next_look = 0  # length of the held text at which the next scan is due
+        self._head = ""  # column titles of the table whose rows are arriving; already emitted
         self.counts: dict[str, int] = {}
 
     @property
     def held(self) -> int:
-        """How many characters are held back."""
+        """Number of characters held back."""
         return len(self._held) - self._given
 
     def feed(self, text: str) -> str:
-        """The next piece of the text; gives what is ready of it. About a microsecond where there is no sign."""
+        """Process the next piece and return the text that is ready. Takes about a microsecond if there is no sign."""
         if self._closely or len(text) > SLICE_CHARS:
             if self._open:
                 return self._look(text)
@@ -111,7 +120,7 @@ class StreamRedactor:
         ended, blank, begun = text.rpartition(" ")
         if not blank or "\n" in begun:
             ended, blank, begun = text.rpartition("\n")
-            if not blank:  # no word has ended
+            if not blank:  # no word is complete
                 if len(self._held) + len(text) > MAX_BLOCK_CHARS:
                     return self._look(text)
                 self._held += text
@@ -125,10 +134,10 @@ class StreamRedactor:
         return words
 
     def _feed_telling(self, words: str, parted: list[str], begun: str, text: str) -> str:
-        """Words that tell of something, or follow such on their line."""
+        """Process words that carry a sign, or follow a word with one on the same line."""
         said = self._signs.describe(words, parted)
         told = self._armed | said
-        if not told & ~(VALUES | KEYS):  # a value that no name has told of, or half a name
+        if not told & ~(VALUES | KEYS):  # a value without a name before it, or half of a two-word name
             if said & VALUES and (start := self._signs.find_told_value(words)) is not None:
                 words, begun = words[:start], words[start:] + begun
             if not said & KEYS or not (told := self._find_half_named(words, parted)):
@@ -177,12 +186,12 @@ class StreamRedactor:
         return words
 
     def _find_half_named(self, words: str, parted: list[str]) -> int:
-        """As `SignTest.find_half_named`; what was let go before matters for the first of some words only."""
+        """Call `SignTest.find_half_named`. Only the first word can be the second half of a name emitted before."""
         before = self._recollect() if "key" in parted[0].lower() else ""
         return self._signs.find_half_named(before, words)
 
     def _recollect(self) -> str:
-        """What was let go last: the last line that has any words, and not too much of it."""
+        """Return the last non-blank line emitted, at most `_LINE_CHARS` characters of it."""
         if self._passed:
             passed = "".join(self._passed)
             self._passed.clear()
@@ -191,7 +200,7 @@ class StreamRedactor:
         return self._before
 
     def _remember(self, words: str) -> None:
-        """Keep the end of what is let go: it may say what comes next."""
+        """Remember the end of the emitted text: it may contain the name of the next value."""
         self._before = _end_of_line(self._recollect() + words)
         if self._armed:
             near = self._before[-_REACH_CHARS:]
@@ -202,7 +211,7 @@ class StreamRedactor:
         self._full = min(_LINE_CHARS, len(self._before) + _REACH_CHARS)
 
     def _feed_much(self, text: str) -> str:
-        """A long piece, in slices."""
+        """Process a long piece in slices."""
         ready: list[str] = []
         for at in range(0, len(text), SLICE_CHARS):
             ready.append(self.feed(text[at : at + SLICE_CHARS]))
@@ -229,13 +238,13 @@ class StreamRedactor:
         return lines
 
     def finish(self) -> str:
-        """The rest of the text; to be called once, at its end."""
+        """Return the rest of the text. Call this once, at its end."""
         if self._held:
             self._recall()
         return self._emit(len(self._held))
 
     def _recall(self) -> None:
-        """Put what was let go last before what is held: it may be the name of it."""
+        """Put the emitted end of the line in front of the held text, because it may contain the name of a secret."""
         before = self._recollect()
         if self._head:
             before = self._head + before.lstrip("\n")
@@ -251,7 +260,7 @@ class StreamRedactor:
         return False
 
     def _look(self, text: str) -> str:
-        """A piece that needs a closer look, or comes while something is open."""
+        """Scan a piece in full, because it carries a sign or something before it is undecided."""
         if not text or not self._enabled:
             return text
         if len(text) > SLICE_CHARS:
@@ -304,7 +313,10 @@ class StreamRedactor:
         return "".join(ready)
 
     def _find_end_of_cells(self, held: str) -> int | None:
-        """Where the lines of cells end of which none may be a secret; 0 if that is not known yet; None for nowhere."""
+        """Return where the complete table rows end, if none of them can contain a secret.
+
+        Returns 0 if that is not known yet, None if the text is not such a table.
+        """
         before = self._recollect()
         above = before[before.rfind("\n") + 1 :]
         *lines, last = (above + held).split("\n")
@@ -319,7 +331,13 @@ class StreamRedactor:
         return len(whole)
 
     def _emit(self, cut: int, spans: list[Span] | None = None, *, broken: bool = False) -> str:
-        """Redact and let go the held text up to a cut; `broken`: a key may go on behind it."""
+        """Redact and emit the held text up to a position.
+
+        Args:
+            cut: the position in the held text.
+            spans: the secrets in that text; None to search for them.
+            broken: a key may continue behind the position, so the rest of it must be dropped as well.
+        """
         text, self._held = self._held[:cut], self._held[cut:]
         given, self._given = self._given, max(0, self._given - cut)
         if self._swallow:
@@ -329,7 +347,8 @@ class StreamRedactor:
             self._swallow = True
         result, counts = self._finder.cleaned(text, spans)
         self._before = ""
-        if not result.startswith(text[:given]):  # what is out stays out
+        # A longer context may redact a text that was emitted as harmless.
+        if not result.startswith(text[:given]):  # text already emitted cannot be changed
             result, counts = self._finder.cleaned(text[given:])
             given = 0
         add_counts(self.counts, counts)
@@ -340,14 +359,18 @@ class StreamRedactor:
         return result[given:]
 
     def _long_unit(self) -> int | None:
-        """Where the first unit begins that is too long to be waited for."""
+        """Return the start of the first unit longer than `MAX_BLOCK_CHARS`, too long to be held back; None if there is
+        none.
+        """
         if len(self._held) <= MAX_BLOCK_CHARS:
             return None
         units = self._finder.unit.finditer(self._held)
         return next((unit.start() for unit in units if unit.end() - unit.start() > MAX_BLOCK_CHARS), None)
 
     def _forced(self, start: int) -> str:
-        """Cut a unit that is too long, at the last place where no key goes on; where there is none, in mid-key."""
+        """Emit a unit that is too long, up to the last place where no key continues; in the middle of a key if there is
+        none.
+        """
         limit = start + MAX_BLOCK_CHARS
         head = self._held[:limit]
         marks = [match.end() for match in _SPLITS.finditer(head, start)]
@@ -357,14 +380,22 @@ class StreamRedactor:
         return self._emit(limit, broken=True)
 
 
-_EDGE_LINES = 3  # above and below a tool's text stand a line or two of clio's own
-_ENDS = 12  # calls of one step run side by side, and other results stand between two pages
+_EDGE_LINES = 3  # lines of clio's own (such as a header) around the text of a tool result
+_ENDS = 12  # messages remembered: the calls of one step run in parallel, so other results separate two pages of a file
 _END_CHARS = 256
+"""Length of the remembered end of a message, and the longest half of a secret searched for."""
 _MOST_KNOWN = 512
+"""Most values remembered of each sort; the oldest is dropped first."""
 _HALF = 8
-_RANKS_OF_CONTEXTS = range(200, 400)  # below are keys known by their own form, above what settings and others say
+"""Shortest half of a known secret that is recognized; shorter runs of characters occur by chance."""
+# ranks of spans found by their context; lower ranks are token formats, higher ones settings and others
+_RANKS_OF_CONTEXTS = range(200, 400)
 _FIRST_HALF = 16
+"""Shortest first half at the end of a message. It is longer than `_HALF` because known prefixes (`sk-proj-`) are no
+secret.
+"""
 _BEGUN_CHARS = 4
+"""Characters of a secret that the earlier message must contain at least."""
 _LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{40,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _SHORT_LINE = rf"{MARGIN}(?P<key>[A-Za-z0-9+/]{{1,160}}={{0,2}})[ \t|│]{{0,8}}\r?"
 _KEY_LINE = r"(?<![A-Za-z0-9+/=])[A-Za-z0-9+/]{40,160}={0,2}(?![A-Za-z0-9+/=])"
@@ -374,36 +405,42 @@ _RUN = r"[A-Za-z0-9_+/=.:~%@^*!?$-][A-Za-z0-9_+/=.:~%@^*!?$#-]*"
 
 @cache
 def _shape(expression: str) -> re.Pattern[str]:
-    """Compiled when it is first needed: all of them cost every start a millisecond."""
+    """Compile a regular expression on first use; compiling all of them would add a millisecond to each start."""
     return re.compile(expression)
 
 
 class Seams:
-    """What the last messages ended with, and which secrets were seen: by them a second half is known as one.
+    """Finds secrets that a page break splits between two messages.
 
-    Holds at most 512 values and the ends of a dozen messages, in memory only.
+    Keeps the secrets seen and the ends of recent messages, so that the other half of a secret is recognized. Holds
+    at
+    most 512 values and the ends of a dozen messages, in memory only.
     """
 
     def __init__(self, finder: Finder) -> None:
         self._finder = finder
         self._ends: deque[tuple[str, ...]] = deque(maxlen=_ENDS)
-        self._open = 0  # for so many messages more, key lines may be the rest of a private key
+        self._open = 0  # number of further messages whose key lines may continue a private key
         self._known = dict.fromkeys(finder.values)
         self._lines: dict[str, None] = {}
         self._repeated: dict[str, None] = {}
 
     def add_value(self, value: str) -> None:
-        """Know the halves of one more value."""
+        """Recognize the halves of one more value."""
         self._known[value] = None
 
     def spans(self, text: str) -> list[Span]:
-        """The halves in a message, and lines of private keys whose first or last line another message holds."""
+        """Find halves of secrets in a message, and lines of private keys that began or end in another message."""
         first, last = _first(text), _last(text)
         blocks = self._blocks(text) if self._lines or self._open or "-----END" in text else ()
         return [*self._heads(first), *self._tails(last), *blocks]
 
     def learn(self, text: str, spans: Sequence[Span]) -> None:
-        """Remember the secrets of a message as it came, and how it ended. spans: all that were found in it."""
+        """Remember the secrets of an unredacted message, and how it ended.
+
+        Args:
+            spans: all secrets found in the message.
+        """
         self._open = max(0, self._open - 1)
         for span in spans:
             value = text[span.start : span.end]
@@ -421,7 +458,7 @@ class Seams:
         self._ends.append(tuple(_ends(text)))
 
     def repeats(self, text: str) -> Iterator[Span]:
-        """Where values are repeated that were secrets by their name or context, here or in an earlier message."""
+        """Find repetitions of values that had the name or context of a secret in this or an earlier message."""
         for value in self._repeated:
             place = text.find(value)
             while place >= 0:
@@ -431,10 +468,10 @@ class Seams:
                 place = text.find(value, end)
 
     def _heads(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
-        """Second halves, at the beginning of the first lines."""
+        """Find second halves at the start of the first lines."""
         for number, (start, line) in enumerate(lines):
             if number and not lines[number - 1][1].startswith("["):
-                return  # only what clio says itself, in brackets, stands above the words of a tool
+                return  # only clio's own lines, which begin with a bracket, may precede the text of a tool
             margin = _shape(MARGIN).match(line)
             for skip in {0, margin.end() if margin else 0}:
                 size = max((self._second_half(line[skip:]), self._goes_on(line[skip:])))
@@ -442,7 +479,7 @@ class Seams:
                     yield Span(start + skip, start + skip + size, "half", 450)
 
     def _second_half(self, line: str) -> int:
-        """How much at the beginning of a line ends a value that was seen; 0 for nothing."""
+        """Return how many characters at the start of a line complete a known secret; 0 for none."""
         begin = line[:_HALF]
         for value in self._known if len(begin) == _HALF else ():
             place = value.find(begin, 1)
@@ -451,7 +488,9 @@ class Seams:
         return 0
 
     def _goes_on(self, line: str) -> int:
-        """How much at the beginning of a line makes a secret of what an earlier message ended with; 0 for nothing."""
+        """Return how many characters at the start of a line form a secret with the end of an earlier message; 0 for
+        none.
+        """
         run = _shape(_RUN).match(line)
         if run is None or len(run[0]) < _HALF:
             return 0
@@ -460,7 +499,7 @@ class Seams:
             crossing = [span for span in self._finder.spans(end + line[:_END_CHARS]) if span.start < seam < span.end]
             if not crossing:
                 continue
-            # A key that was whole may be followed by any word; half of one is followed by its other half.
+            # A complete key may be followed by any word; only an incomplete key is followed by its other half.
             whole = any(span.end == seam for span in self._finder.spans(end))
             begun = min(span.start for span in crossing) <= seam - _BEGUN_CHARS
             size = max(span.end for span in crossing) - seam
@@ -477,7 +516,7 @@ class Seams:
         return 0
 
     def _tails(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
-        """First halves of what was seen, at the end of the last lines."""
+        """Find first halves of known secrets at the end of the last lines."""
         for start, line in lines:
             line = line.rstrip()
             last = line[-_HALF:]
@@ -487,7 +526,9 @@ class Seams:
                     yield Span(start + len(line) - size, start + len(line), "half", 450)
 
     def _blocks(self, text: str) -> Iterator[Span]:
-        """Lines of a private key: such as were seen, above a last line, and below one that began it."""
+        """Find lines of a private key: known ones, those above an END line, and those below a block begun in another
+        message.
+        """
         lines = _lines(text)
         if self._lines:
             for match in _shape(_KEY_LINE).finditer(text):
@@ -509,9 +550,10 @@ class Seams:
 
 
 def _run(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
-    """The lines of a key from the first on, to one that is none; a short one may stand at the end of the key.
+    """Yield the lines of a key from the first line on, up to one that is not part of it. The last may be a short line.
 
-    up: the lines are in reverse order; what is left of a line above them may be short as well if it looks like a key.
+    Args:
+        up: the lines are in reverse order, above an END line; a fragment at the top may be short if it looks random.
     """
     for number, (start, line) in enumerate(lines):
         match = _shape(_LINE).fullmatch(line)
@@ -525,17 +567,17 @@ def _run(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
 
 
 def _is_repeatable(value: str) -> bool:
-    """Whether a value is so unlike a word that it is the same secret wherever it stands."""
+    """Whether a value differs so much from a word that each occurrence of it is the same secret."""
     return 8 <= len(value) <= _END_CHARS and not any(map(str.isspace, value)) and not is_wordlike(value, digits=True)
 
 
 def _closes(before: str, behind: str) -> bool:
-    """Whether what stands behind a half closes the quotation, or the tag, that was opened before its key."""
+    """Whether the text behind a second half closes the quote or tag that was opened before its first half."""
     return (before[-1:], behind.lstrip("\\")[:1]) in (('"', '"'), ("'", "'"), ("`", "`"), (">", "<"))
 
 
 def _hex_goes_on(end: str, half: str) -> bool:
-    """Whether hexadecimal digits follow such, where dashes may part them as in a UUID."""
+    """Whether hexadecimal digits continue the hexadecimal end of a message; dashes may separate them, as in a UUID."""
     begun = _shape(r"[0-9a-f-]*\Z").search(end)
     digits = half.replace("-", "")
     return (
@@ -552,7 +594,7 @@ def _key(start: int, end: int) -> Span:
 
 
 def _lines(text: str) -> list[tuple[int, str]]:
-    """The lines of a text with the places they begin at."""
+    """Split a text into (offset, line) pairs."""
     found: list[tuple[int, str]] = []
     start = 0
     for line in text.split("\n"):
@@ -562,7 +604,7 @@ def _lines(text: str) -> list[tuple[int, str]]:
 
 
 def _first(text: str) -> list[tuple[int, str]]:
-    """The first lines of a text, with their places."""
+    """Return the first lines of a text with their offsets."""
     place = -1
     for _ in range(_EDGE_LINES):
         if (place := text.find("\n", place + 1)) < 0:
@@ -571,7 +613,10 @@ def _first(text: str) -> list[tuple[int, str]]:
 
 
 def _ends(text: str) -> Iterator[str]:
-    """How a text ends, and how it ended before clio's own last lines; with the line above, which may hold the name."""
+    """Yield the ends of a text: its last line, and each line that clio's own closing lines may follow.
+
+    Each end includes the line above, which may contain the name of the secret.
+    """
     above = ""
     for _, line in _last(text):
         line = line.rstrip()
@@ -581,7 +626,7 @@ def _ends(text: str) -> Iterator[str]:
 
 
 def _last(text: str) -> list[tuple[int, str]]:
-    """The last lines of a text, with their places."""
+    """Return the last lines of a text with their offsets."""
     place = len(text)
     for _ in range(_EDGE_LINES):
         if (place := text.rfind("\n", 0, place)) < 0:
@@ -590,18 +635,22 @@ def _last(text: str) -> list[tuple[int, str]]:
 
 
 class Redacted(Struct, frozen=True):
-    """A text without its secrets, and how many of each kind were taken out."""
+    """A text without its secrets, and the number of secrets removed by kind."""
 
     text: str
     counts: dict[str, int]
 
 
 class Redactor:
-    """Replaces secrets by `[REDACTED:kind]`; whatever follows a secret's first letter goes with it.
+    """Replaces secrets with `[REDACTED:kind]`. Redacting a text twice gives the same result as once.
 
-    patterns: further regular expressions; each is applied line by line. env_secrets: values redacted wherever they
-    stand, at least 12 characters long (see `names.env_secrets`). enabled: False hands all text through.
-    Redacting twice gives the same as once. Raises ConfigError for a pattern that is no regular expression.
+    Args:
+        patterns: additional regular expressions, applied line by line.
+        env_secrets: values to redact wherever they occur, at least 12 characters long (see `list_env_secrets`).
+        enabled: False returns every text unchanged.
+
+    Raises:
+        ConfigError: if a pattern is not a valid regular expression.
     """
 
     def __init__(self, patterns: tuple[str, ...] = (), env_secrets: Iterable[str] = (), enabled: bool = True) -> None:
@@ -611,22 +660,22 @@ class Redactor:
         self._counts: dict[str, int] = {}
 
     def learn_secret(self, value: str) -> None:
-        """Redact a value wherever it stands from now on, as those of the environment. Safe from any thread."""
+        """Redact a value wherever it occurs from now on, like those from the environment. Thread-safe."""
         if self._finder.add_value(value):
             self._seams.add_value(value.strip())
 
     @property
     def total(self) -> int:
-        """Secrets taken out since the start."""
+        """Number of secrets removed since the start."""
         return sum(self._counts.values())
 
     @property
     def counts(self) -> dict[str, int]:
-        """Secrets taken out since the start, by kind."""
+        """Number of secrets removed since the start, by kind."""
         return dict(self._counts)
 
     def redact(self, text: str) -> Redacted:
-        """A text without its secrets. Costs about a second for 15 MB of ordinary source code."""
+        """Return a text without its secrets. Takes about a second for 15 MB of ordinary source code."""
         if not self.enabled or not text:
             return Redacted(text, {})
         if self._finder.has_long_unit(text):
@@ -637,10 +686,11 @@ class Redactor:
         return Redacted(result, counts)
 
     def message(self, text: str) -> Redacted:
-        """As `redact`, for a text that follows others: what a cut between them has halved goes as well, and so does a
-        value without its name where it was a secret by name before.
+        """Redact a user message or a tool result; call it in the order of the messages.
 
-        For a person's words and the results of tools, in their order. See `Seams`.
+        Unlike `redact`, it also removes halves of secrets that a page break has split between two messages, and
+        repetitions
+        of values that had the name of a secret in an earlier message. See `Seams`.
         """
         if not self.enabled or not text:
             return Redacted(text, {})
@@ -660,11 +710,11 @@ class Redactor:
         return Redacted(rest.text, counts)
 
     def stream(self) -> StreamRedactor:
-        """A redactor for one text that comes in pieces."""
+        """Create a redactor for one text that arrives in pieces."""
         return StreamRedactor(self._finder, self._count, enabled=self.enabled)
 
     def spans(self, text: str) -> Iterator[Span]:
-        """All places that hold a secret, in no order; they may overlap."""
+        """Find all secrets in a text. The spans are in no particular order and may overlap."""
         return self._finder.spans(text)
 
     def _count(self, counts: dict[str, int]) -> None:
@@ -672,9 +722,10 @@ class Redactor:
 
 
 def build_redactor(config: Config, env: Mapping[str, str]) -> Redactor:
-    """A redactor that knows the patterns and the key of the settings, and the secrets of the environment.
+    """Create a redactor for the configured patterns and API key and the secrets in the environment.
 
-    Raises ConfigError for a pattern that is no regular expression.
+    Raises:
+        ConfigError: if a pattern is not a valid regular expression.
     """
     keys = [*([config.api_key] if config.api_key else ()), *(env.get(name, "") for name in SERVER_KEYS)]
     return Redactor(config.redact_patterns, [*list_env_secrets(dict(env)), *keys], enabled=config.redact)
