@@ -1,4 +1,4 @@
-"""Tell the checkpoints what a turn does to files, and say in sentences what changed in the files of a session."""
+"""Tells the checkpoints what a turn does to files, and describes changes to the files of a session in sentences."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -23,11 +23,17 @@ if TYPE_CHECKING:
 
 
 _MAX_BYTES = 2_000_000
+"""Files larger than this are shown as a size, not as a diff."""
 _NOTHING = "/dev/null"
 
 
 class ShownChange(Struct, frozen=True, kw_only=True):
-    """A change of one file. text: a unified diff, or a line in its place. what: "new", "deleted" or "changed"."""
+    """A change of one file.
+
+    Attributes:
+        text: a unified diff, or a line that replaces it.
+        what: "new", "deleted" or "changed".
+    """
 
     path: str
     what: str
@@ -37,7 +43,7 @@ class ShownChange(Struct, frozen=True, kw_only=True):
 
 
 def show_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str], str]) -> ShownChange:
-    """The change with secrets replaced by `clean`. Raises ClioError, OSError."""
+    """Return the change with secrets replaced by `clean`. Raises ClioError and OSError."""
     before, after = change.before, change.after
     what = "new" if before is None else "deleted" if after is None else "changed"
     head = "".join(_modes(before, after))
@@ -47,7 +53,8 @@ def show_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str],
     names = (change.path if before else _NOTHING, change.path if after else _NOTHING)
     diff = diff_texts(old, new, *names)
     text = diff.text
-    if not text or not (diff.added or diff.removed):  # an empty file came or went, or the bits alone are different
+    # an empty file was created or deleted, or only its permissions changed
+    if not text or not (diff.added or diff.removed):
         text = f"--- {names[0]}\n+++ {names[1]}\n"
     return ShownChange(
         path=change.path, what=what, text=clean(shown(_placed(text, head))), added=diff.added, removed=diff.removed
@@ -55,7 +62,7 @@ def show_change(change: Change, checkpoints: Checkpoints, clean: Callable[[str],
 
 
 def _placed(text: str, head: str) -> str:
-    """The line about permissions below the names of the files."""
+    """Put the lines about permissions below the file names."""
     lines = text.split("\n", 2)
     return "\n".join([*lines[:2], head + lines[2]]) if head else text
 
@@ -71,7 +78,7 @@ def _mode(state: FileState) -> str:
 
 
 def _text(state: FileState | None, checkpoints: Checkpoints) -> str | None:
-    """None where it is no text that could be shown."""
+    """Return the text; None if it is not text, or too large to show."""
     data = checkpoints.content(state) if state is None or state.size <= _MAX_BYTES else None
     if data is None:
         return None
@@ -92,15 +99,21 @@ def _size(state: FileState | None) -> str:
 
 
 _MAX_PATHS = 30
+"""Files named in one sentence to the model."""
 _CAP_TOKENS = 400
 _ADVICE = "What you remember of these files may be out of date; read them before you edit them."
 
 
 class TurnFiles:
-    """Between the turns of a running clio and its checkpoints. What fails is said once and costs no turn.
+    """Connects the turns of a clio process to its checkpoints. Each problem is reported once and never ends a turn.
 
-    only_reads: whether a command provably changes nothing. clean: replaces secrets. enabled: False watches nothing.
-    before_change: awaited before files are looked at that are about to change; it may raise ToolFailed.
+    Args:
+        only_reads: whether a command provably changes nothing.
+        clean: replaces secrets.
+        enabled: False to record nothing.
+
+    Attributes:
+        before_change: awaited before files that are about to change are read; it may raise ToolFailed.
     """
 
     def __init__(
@@ -124,13 +137,14 @@ class TurnFiles:
         self._said: set[str] = set()
 
     def begin_session(self, session: Session) -> None:
-        """What is done to files from now on belongs to the turns of another session."""
+        """Assign file changes from now on to the turns of another session."""
         self._session = session
 
     async def before(self, action: Action, *, may_change: bool = False) -> None:
-        """A call that was allowed is about to run; returns when what it may change is known.
+        """Record the state before an approved call; returns when the files it may change are known.
 
-        may_change: it may, although the policy judged that it only reads.
+        Args:
+            may_change: whether it may change files although the policy judged that it only reads.
         """
         if isinstance(action, ChangeFiles) and self.before_change is not None:
             await self.before_change(action)
@@ -154,26 +168,26 @@ class TurnFiles:
         self._tell()
 
     def after(self) -> None:
-        """The call has ended, well or not. Returns at once: the next call waits for what is done here."""
+        """Record the end of a call, successful or not. Returns at once; the next call waits for the work."""
         if self._watched:
             self._watched = False
             self.checkpoints.after()
 
     async def end_turn(self) -> None:
-        """The turn has ended; returns when all it did is written down, for what comes then is the person's work."""
+        """End the turn; returns when all its changes are recorded, because later ones are the user's own."""
         turn = turn_of(self._session)
         if self.enabled and turn is not None:
             await asyncio.wrap_future(self.checkpoints.end_turn(turn))
             self._tell()
 
     def cut_off(self) -> None:
-        """The turn was stopped, and nothing may be waited for."""
+        """End a turn that was cancelled, without waiting."""
         turn = turn_of(self._session)
         if self.enabled and turn is not None:
             self.checkpoints.end_turn(turn)
 
     def recover(self) -> None:
-        """What a killed clio left is finished; to be called once, before anything else."""
+        """Complete what a killed process left unfinished. Call it once, before anything else."""
         if self.enabled:
             try:
                 self.checkpoints.recover()
@@ -182,14 +196,14 @@ class TurnFiles:
             self._tell()
 
     def fragments(self) -> list[Fragment]:
-        """What the model is to know of files that were put back since it was last asked."""
+        """Return what the model is told about files restored since the last message."""
         session = self._session
         if not session.messages:
             return []
         try:
             records = self.checkpoints.restored_since(session.messages[-1].created)
         except (ClioError, OSError):
-            return []  # /undo has said it
+            return []  # /undo has reported the error
         known = {message.id for message in session.messages} if records else set[str]()
         lines = [line for record in records if (line := _line(record, known))]
         if not lines:
@@ -199,16 +213,16 @@ class TurnFiles:
         return [Fragment(name="files", text=text, source="undo", reason=reason, cap_tokens=_CAP_TOKENS)]
 
     def show(self, change: Change) -> "ShownChange":
-        """A change as a diff, secrets replaced. Raises ClioError, OSError."""
+        """Return a change as a diff with secrets replaced. Raises ClioError and OSError."""
 
         return show_change(change, self.checkpoints, self._clean)
 
     def way(self, step: "Step") -> "ShownChange":
-        """What taking this step would do to its file."""
+        """Return what taking this step would do to its file."""
         return self._shown_step(step, step.wanted.target)
 
     def lost_edits(self, step: "Step") -> "ShownChange":
-        """What somebody else did to the file, which taking this step would lose; all of it where that is not known."""
+        """Return the later changes by others that this step would discard; the whole change if they are not known."""
         expected = step.wanted.expected
         return self._shown_step(step, step.wanted.target) if step.current == expected else self._edits(step)
 
@@ -231,7 +245,7 @@ class TurnFiles:
 
 
 def turn_of(session: Session) -> TurnRef | None:
-    """The running turn, or the last one; None before the first."""
+    """Return the running turn, or the last one; None before the first."""
     for message in reversed(session.messages):
         if begins_turn(message):
             return TurnRef(session=session.id, message=message.id)
@@ -244,7 +258,7 @@ def _paths(action: ChangeFiles) -> list[Path]:
 
 
 def _line(record: Record, known: set[str]) -> str:
-    """One restoring, where it is about turns the model knows of."""
+    """Describe one restore, if it concerns turns the model knows about."""
     paths = [change.path for change in record.changes]
     if not paths or not (record.kind == "redo" or known & set(record.of)):
         return ""
