@@ -1,4 +1,4 @@
-"""One session with one model: its tools, its window, its requests, its progress page, and its turns."""
+"""One session with one model: its tools, context window, requests, progress page and turns."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -54,14 +54,17 @@ if TYPE_CHECKING:
 
 
 MOST_TOKENS = 12_000
-"""Of one mention, on any window; all of a message together take at most a quarter of the window."""
+"""Limit for one mention on any window; all mentions of a message together take at most a quarter of the window."""
 _LEAST_TOKENS = 100
+"""A mention that would get less is refused: a shorter excerpt is not useful to the model."""
 
 
 class Mentioned(Struct, kw_only=True, frozen=True):
-    """What messages name, for one loop. look_up: makes what looks it up, which is given the most tokens of a mention.
+    """Loads what messages mention with `@`, for one loop.
 
-    window_tokens: of the model.
+    Args:
+        look_up: makes the `MentionLookup`; takes the limit of one mention in tokens.
+        window_tokens: size of the model's window.
     """
 
     look_up: "Callable[[int], MentionLookup]"
@@ -71,10 +74,12 @@ class Mentioned(Struct, kw_only=True, frozen=True):
     images: list[ImagePart] = field(default_factory=list[ImagePart])
 
     async def fragments(self, text: str, of: int = 1) -> list[Fragment]:
-        """What stands before the words of a message because they name it; tells what was put in, and what was not.
+        """Return the text that goes before a message because the message mentions it, and report each mention.
 
-        of: among how many messages the quarter of the window is divided. Pictures are not text: `take_images` gives
-        those of these words.
+        Pictures are not text: `take_images` returns those of the same message.
+
+        Args:
+            of: number of messages that share the quarter of the window.
         """
         self.images.clear()
         if not (mentions := find_mentions(text)[:MAX_MENTIONS]):
@@ -102,14 +107,19 @@ class Mentioned(Struct, kw_only=True, frozen=True):
         return found
 
     def take_images(self) -> tuple[ImagePart, ...]:
-        """The pictures named in the words `fragments` looked at last; they are then forgotten here."""
+        """Return and clear the pictures mentioned in the text passed last to `fragments`."""
         taken = tuple(self.images)
         self.images.clear()
         return taken
 
 
 class ProgressPage:
-    """Of one session. project: whose git tells what was done. warn: says a sentence to the person."""
+    """Writes and reads the progress page of one session.
+
+    Args:
+        project: directory whose git history shows what was done.
+        warn: shows a sentence to the user.
+    """
 
     def __init__(
         self,
@@ -129,7 +139,7 @@ class ProgressPage:
         self._warn = warn
 
     def write(self, summary: ThreadSummary, task: str) -> None:
-        """Note how the work stands; where that fails, the trim goes on all the same."""
+        """Save the state of the work. A failure is reported and does not stop the trim."""
         from clio.context.summary_text import checkpoint_text, git_activity
 
         self._memory.window_trimmed()
@@ -148,14 +158,14 @@ class ProgressPage:
             self._warn(f"the progress note was not written: {cause(error)}")
 
     async def recovery(self, estimator: TokenEstimator, budget_tokens: int) -> str:
-        """What the model is told of it and of git, in at most so many tokens; secrets replaced."""
+        """Return what the model is told about progress and git, within `budget_tokens`, with secrets replaced."""
         from clio.context.summary_text import git_activity, recovery_note
 
         git = await asyncio.to_thread(git_activity, self._project)
         try:
             progress = self._memory.read_progress()
         except (StorageError, OSError):
-            progress = ""  # the summary says most of it
+            progress = ""  # the summary contains most of it
         note = recovery_note(
             estimator=estimator,
             budget_tokens=budget_tokens,
@@ -171,29 +181,31 @@ COMPACT_TOOLS = frozenset(
     "read_file edit_file write_file search_text find_files run_command git todo_operations memory_operations ask_user "
     "read_output use_skill".split()
 )
-"""The tools that a small window has space for."""
+"""Tools that are offered on a small window."""
 COMPACT_RESULT_CHARS = 6_000  # about a tenth of a 16K window
 FRAGMENT_SHARE = 12
-"""On small windows no piece of instructions or memory takes more than this part of the window."""
+"""On small windows no fragment of instructions or memory takes more than one part in so many of the window."""
 PROMPT_OUTPUT_CHARS = 8_000
-"""Of one command in a text that the user calls."""
+"""Limit for the output of one command in a prompt template that the user runs."""
 
 
 class DelegateMaker(Protocol):
-    """Sends sub-agents."""
+    """Makes the tool that starts sub-agents."""
 
     def make_tool(self, sender: "Conversation", limits: Limits) -> Tool:
-        """The tool with which a conversation sends them. limits: of its model."""
+        """Return the tool with which `sender` starts sub-agents. limits: those of its model."""
         ...
 
 
 class Conversation:
-    """Runs turns of one session with one model. A switch of either makes a new conversation.
+    """Runs turns of one session with one model. Switching session or model creates another conversation.
 
-    Tools, window and requests are made with the first turn: the server is asked for the model's limits then.
+    Tools, window and requests are made before the first turn, because the server is asked for the model's limits
+    then.
 
-    read_log: what this session's model was shown of files; given where another model goes on with the session.
-    subagents: sends sub-agents for its model; None for a conversation that can't.
+    Args:
+        read_log: which file contents the model has seen in this session; passed on when another model continues it.
+        subagents: makes the tool that starts sub-agents; None for a conversation that cannot start any.
     """
 
     def __init__(
@@ -213,7 +225,7 @@ class Conversation:
         self.read_log = read_log or ReadLog()
         self.ui: UserInterface = runtime.ui
         self.mailbox: Mailbox = runtime.mailbox
-        self.estimator = TokenEstimator()  # that of the session and model, once the window is made
+        self.estimator = TokenEstimator()  # replaced by that of the session and model in `_ready`
         self.page = PageSize(MAX_RESULT_CHARS)
         self._subagents = subagents
         self._loop: Loop | None = None
@@ -223,22 +235,25 @@ class Conversation:
     # Turns
 
     async def run_turn(self, text: str) -> TurnFinished:
-        """One turn; see `Loop.run_turn`. What the text says plainly about how work is to be done is remembered first.
+        """Run one turn; see `Loop.run_turn`. Preferences stated plainly in the text are remembered first.
 
-        Raises ConfigError where there is a limit to what may be spent and the model's price is not known.
+        Raises:
+            ConfigError: spending is limited and the price of the model is unknown.
         """
         runtime, session = self.runtime, self.session
         runtime.spending.check_start(self.provider)
         for sentence in await asyncio.to_thread(runtime.sandbox.trouble):
             runtime.warn(sentence)
+        # Hooks of the last turn may still run in the background; their notes belong to this one.
         await runtime.hooks.finish()
         loop, billed = await self._ready(), len(session.bills)
+        # Before the request is built, so that what the text states is already in its prompt.
         runtime.lessons.begin(session, text)
         try:
             finished = await loop.run_turn(text)
         except asyncio.CancelledError:
             runtime.turn_files.cut_off()
-            runtime.lessons.end(session, "interrupted")  # in this thread: a cancelled task waits for no other
+            runtime.lessons.end(session, "interrupted")  # in this thread: a cancelled task must not wait for another
             runtime.note_spending(session, session.bills[billed:])
             raise
         runtime.planning.end_turn(done=finished.status == "done")
@@ -250,15 +265,15 @@ class Conversation:
 
     @property
     def window(self) -> ContextWindow | None:
-        """What its requests are built from; None before the first turn or `open_window`."""
+        """What requests are built from; None before the first turn or `open_window`."""
         return self._loop.context if self._loop else None
 
     async def open_window(self) -> ContextWindow:
-        """The window, to be looked at or trimmed; the server may be asked for the model's limits first."""
+        """Return the window, to inspect or trim it. The server may be asked for the model's limits first."""
         return (await self._ready()).context
 
     def leave(self) -> None:
-        """Another conversation goes on. What the model was found to bill is kept for later ones."""
+        """Stop using this conversation because another one continues. The measured token ratio is saved."""
         if self._calibration is not None:
             self._calibration.stop()
         if self.estimator.has_news:
@@ -267,13 +282,13 @@ class Conversation:
         self._calibration = self._loop = None
 
     async def close(self) -> None:
-        """Leave it for good, and wait for a count that still runs."""
+        """Leave the conversation and wait for a calibration that is still running."""
         calibration = self._calibration
         self.leave()
         if calibration is not None:
             await calibration.close()
 
-    # Parts, made with the first turn
+    # Parts that are made before the first turn
 
     async def _ready(self) -> Loop:
         if self._loop is None:
@@ -332,7 +347,10 @@ class Conversation:
         max_steps: int | None = None,
         alone: asyncio.Lock | None = None,
     ) -> Loop:
-        """The loop over a window and its tools; also a sub-agent's. max_steps, alone: see `Loop`, `CallSupport`."""
+        """Return the loop over a window and its tools; also used by sub-agents.
+
+        max_steps, alone: see `Loop` and `CallSupport`.
+        """
         runtime, session = self.runtime, self.session
         hooks = TurnHooks(runtime.hooks, session, self.estimator)
         checks = self._edit_checks()
@@ -361,12 +379,13 @@ class Conversation:
         return Loop(runtime, session, self.provider, window, runner, support, emit=self.hear, max_steps=steps)
 
     def hear(self, event: Event) -> None:
-        """Show an event of the loop. An answer shows how large the window is, and lets the prompt be counted."""
+        """Show an event of the loop, save the window size that an answer reveals, and start the token calibration."""
         self.ui.emit(event)
         if isinstance(event, StepFinished | TurnFinished) and (window := self.window) is not None:
-            self.runtime.windows.keep(self.provider, window.limits)  # a refusal may have told its size
+            # an overflow error may have contained the window size
+            self.runtime.windows.keep(self.provider, window.limits)
         if isinstance(event, StepFinished) and self._calibration is not None:
-            self._calibration.begin()  # the server has answered; if it has billed, nothing happens
+            self._calibration.begin()  # the server has answered; this does nothing if it also sent a bill
 
     @property
     def _is_shown_images(self) -> bool:
@@ -374,7 +393,7 @@ class Conversation:
         return self.provider.name != OFFLINE and takes_images(self.config, self.provider.model)
 
     def _edit_checks(self) -> EditChecks:
-        """What the loop checks after its edits."""
+        """Return the checks that the loop runs after edits."""
         runtime, config = self.runtime, self.config
 
         def open_surroundings() -> "Surroundings":
@@ -393,7 +412,10 @@ class Conversation:
         return EditChecks(wanted, clean=runtime.clean, tell=runtime.tell)
 
     def command_runner(self) -> ToolRunner:
-        """Runs the commands of a text that the user calls: approved like any, their changes count as the user's own."""
+        """Return a runner for the commands inside a prompt template that the user runs.
+
+        Commands are approved as usual; the changes they make count as the user's own.
+        """
         runtime = self.runtime
         command = run_command_tool(runtime.workspace, runtime.jobs, self.config.command_timeout_s)
         tools = ToolSet(tools={"run_command": command}, page=PageSize(PROMPT_OUTPUT_CHARS))
@@ -402,7 +424,7 @@ class Conversation:
     # Tools
 
     def _offer(self, limits: Limits, skills: Sequence[Skill], *, compact: bool) -> tuple[list[Tool], LeftOut]:
-        """The tools the model is offered, and what the window has no space for."""
+        """Return the tools offered to the model, and those left out because the window is too small."""
         own = self.own_tools(skills)
         if self._subagents is not None:
             own.append(self._subagents.make_tool(self, limits))
@@ -418,7 +440,7 @@ class Conversation:
         return [*(tool for tool in own if tool.name not in left.own), *servers], left
 
     def own_tools(self, skills: Sequence[Skill] = ()) -> list[Tool]:
-        """All tools but those of MCP servers and the one that sends sub-agents."""
+        """Return all tools except those of MCP servers and the one that starts sub-agents."""
         runtime, config = self.runtime, self.config
         tools = [
             *file_tools(runtime.workspace, self.read_log, max_read_chars=self.page, session=self.session),
@@ -437,7 +459,7 @@ class Conversation:
         return [*tools, use_skill_tool(runtime.skills, skills)] if skills else tools
 
     def _usable_skills(self) -> tuple[Skill, ...]:
-        """The skills of the whole session; the files of the user's own may be read."""
+        """Return the skills of the session, and allow the model to read the files of the user's own skills."""
         runtime = self.runtime
         found = runtime.skills.find()
         if news := runtime.skills.take_news(found):
@@ -446,7 +468,7 @@ class Conversation:
         runtime.policy.allow_reading(runtime.skills.readable(skills))
         return skills
 
-    # What requests say before the conversation
+    # Parts of a request before the messages
 
     def _make_builder(self, limits: Limits, skills: Sequence[Skill], mentioned: Mentioned) -> ContextBuilder:
         runtime, estimator = self.runtime, self.estimator
@@ -468,6 +490,7 @@ class Conversation:
                 runtime.workspace.root, parts, specs, estimator, compact=compact, cap_tokens=cap, problems=problems
             )
 
+        # Prefixes from complete to minimal; the builder takes the first that fits. share=0 keeps only whole fragments.
         small = [lambda: make(compact=True, share=FRAGMENT_SHARE), lambda: make(compact=True, share=0)]
         return ContextBuilder(
             project=runtime.project,
@@ -484,7 +507,7 @@ class Conversation:
         return [structs.replace(listed, text=self.runtime.clean(listed.text))] if listed else []
 
     def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:
-        """What the project's memory says, in pieces of at most `cap_tokens`, where that is given."""
+        """Return what project memory contributes to the prompt, in fragments of at most `cap_tokens` if given."""
         most = min(cap_tokens or KNOWLEDGE_TOKENS, KNOWLEDGE_TOKENS)
         remembered = self.runtime.memory.prefix_fragments(most, min(CHARS_PER_TOKEN, self.estimator.ratio))
         self._tell_of_memory()
@@ -530,16 +553,16 @@ class Conversation:
         )
 
     def _read_image(self, handle: str) -> bytes | None:
-        """The bytes of a picture of the session; None where they are gone, which its message then says."""
+        """Return the bytes of a picture of the session; None if they are missing, which the message then states."""
         try:
             return self.session.read_data(handle)
         except (BlobNotFound, OSError):
             return None
 
     def _calibrate(self, builder: ContextBuilder) -> Calibration | BackgroundFetch | None:
-        """A count of the prompt by a tokeniser, for a model whose ratio no bill has taught.
+        """Return a calibration that counts the prompt with a tokenizer, for a model whose token ratio is not yet known.
 
-        Where the tokeniser's file is not on disk: the download of it, as far as that is allowed.
+        Where the encoding file is not on disk, return its download instead, as far as the settings allow that.
         """
         runtime, provider = self.runtime, self.provider
         if self.estimator.is_taught or provider.name == OFFLINE:

@@ -1,4 +1,4 @@
-"""One user turn: ask the model, run what it calls, ask again, until it is done."""
+"""One user turn: ask the model, run its tool calls, ask again, until it is done."""
 
 import asyncio
 import itertools
@@ -50,11 +50,11 @@ from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
 _RECENT = 200
-"""Messages that hold the calls of the newest step."""
+"""Number of newest messages that are searched for the calls of the newest step."""
 
 
 class SessionWriter:
-    """Of one session and one model. What the session has to say of its own storage is said once."""
+    """Adds messages to one session of one model, and reports each storage problem of the session once."""
 
     def __init__(
         self, session: Session, redactor: Redactor, emit: Emit, *, model: str, now: Callable[[], float]
@@ -74,14 +74,14 @@ class SessionWriter:
         self._warnings_told = len(session.warnings)
 
     def add(self, message: Message) -> None:
-        """A message that is whole."""
+        """Add a complete message."""
         self._session.append(message)
         self._emit(MessageAdded(message=message))
 
     def answer(self, answer: Answer) -> tuple[AssistantMessage, tuple[ToolCall, ...]]:
-        """What the model said, as it was kept, and its calls as they are to be run: with the secrets they may name.
+        """Add the model's answer; return the stored message, and the calls to run.
 
-        No two calls of a session have the same id.
+        Secrets are replaced in the stored message but not in the calls. No two calls of a session get the same id.
         """
         calls = answer.calls(f"call_{len(self._session.messages)}", self._call_ids)
         model = answer.model or self._model
@@ -91,7 +91,7 @@ class SessionWriter:
         return message, calls
 
     def broken_off(self, partial: Answer | None) -> None:
-        """The words of an answer that broke off, without its unfinished calls; calls left open are answered."""
+        """Add the text of an answer that broke off, without its unfinished calls, and answer the open calls."""
         if partial is not None and partial.text.strip():
             model = partial.model or self._model
             self.add(
@@ -100,7 +100,7 @@ class SessionWriter:
         self.close_calls("interrupted")
 
     def interrupted(self, partial: Answer | None) -> None:
-        """As `broken_off` by the user, and a note that tells the model so in the next request."""
+        """Like `broken_off` for an interrupt by the user; adds a note that tells the model in the next request."""
         running = {message.tool_call_id for message in answer_open_calls(self._session.messages, "", 0.0)}
         calls = [call for one in self._session.messages[-_RECENT:] for call in _calls_of(one)]
         names = list(dict.fromkeys(call.name for call in calls if call.id in running))
@@ -115,12 +115,12 @@ class SessionWriter:
         self.add(UserMessage(content=text, origin="interrupt", created=self._now()))
 
     def close_calls(self, reason: str) -> None:
-        """Answer the calls that will not be run any more."""
+        """Add a result for each call that will not be run."""
         for message in answer_open_calls(self._session.messages, reason, self._now()):
             self.add(message)
 
     def sync(self) -> None:
-        """Returns when all of it is on disk; says so where it cannot be."""
+        """Wait until all messages are on disk, and emit a warning if they cannot be saved."""
         self._session.sync()
         reason = self._session.unsaved or ""
         if reason and reason != self._warned:
@@ -141,14 +141,15 @@ STOP_AT = 4
 """Identical failures that end the turn."""
 UNCHANGED_HINT_AT = 3
 UNCHANGED_STOP_AT = 12
-"""Identical successful calls with an unchanged result: told, and ended."""
+"""Identical successful calls with an unchanged result: after 3 the model is told, after 12 the turn ends."""
 
 _TIMING = LazyRegex(r"\b(?:in|Time:|after)\s+\d+\.\d+ ?m?s\b|\b\d+\.\d{2,}s\b")
-"""How long a command, a compiler or a test run took, as they print it: not a different result."""
+"""Durations as commands, compilers and test runners print them: a different duration is not a different result."""
 _WAITS = LazyRegex(
     r"(?:^|[;&|({\n`]|\b(?:do|then|else|kubectl|docker|podman|run)\b)\s*"
     r"(?:sleep|usleep|wait|watch|until|Start-Sleep)\b|\.sleep\(|--(?:wait|watch|follow)\b"
 )
+"""Shell commands that wait for something; polling with them is not repetition."""
 _ADVICE = {
     "edit_file": "Copy the lines shown above as old_string, or read that part of the file again and quote fewer lines.",
     "apply_patch": "Copy the lines shown above into the hunk, or read that part of the file again; send fewer lines.",
@@ -158,18 +159,24 @@ _ADVICE = {
     "search_text": "Change the pattern, the path or the glob.",
     "job_output": "Use wait_s to wait for the job.",
 }
+"""What to change after a repeated failure, by tool."""
 _GENERAL = "Change the arguments, or go another way."
 
 
 class Judged(Struct, frozen=True, kw_only=True):
-    """What to do about one result. hint: to be put below it, "" for nothing. stop: why the turn is to end, or ""."""
+    """What to do about one result.
+
+    Attributes:
+        hint: text to put below the result, or "".
+        stop: reason to end the turn, or "".
+    """
 
     hint: str = ""
     stop: str = ""
 
 
 class _Seen(Struct):
-    """One call: its newest result, and how often in a row of its own it was the same."""
+    """The newest result of one call, and how often in a row it was the same."""
 
     result: str
     ok: bool
@@ -180,20 +187,25 @@ class _Seen(Struct):
 class RepetitionGuard:
     """Counts identical calls with identical results over the steps of one turn.
 
-    A call that may have changed something, or a wait, lies between: the count begins again. Calls of one step count
-    once, as the model has not seen their results.
+    The count starts again after a call that may have changed something and after a wait. Several identical calls in
+    one
+    step count once, because the model has not seen their results yet.
     """
 
     def __init__(self) -> None:
         self._seen: dict[tuple[str, str], _Seen] = {}
 
     def judge(self, call: ToolCall, result: ToolMessage, *, step: int, changes: bool) -> Judged:
-        """Take note of a result. changes: whether the call may have changed anything, as far as its tool says."""
+        """Record a result and return what to do about it.
+
+        Args:
+            changes: whether the call may have changed anything, according to its tool.
+        """
         arguments = _decode(call.arguments)
         key = (call.name, repr(sorted(arguments.items())) if arguments else call.arguments)
         text = _TIMING.sub("", result.content)
         if _waits(call.name, arguments):
-            self._seen.clear()  # things may stand otherwise after a wait
+            self._seen.clear()  # after a wait the same call may have another result
             return Judged()
         seen = self._seen.get(key)
         if changes and result.ok:
@@ -243,8 +255,9 @@ def _advice(call: ToolCall) -> str:
 
 
 MAX_CONTINUATIONS = 3
+"""Requests per turn that continue an answer cut off at the output limit."""
 _CUT_OFF = frozenset({"length", "model_context_window_exceeded"})
-"""Finish reasons of an answer that ended before it was whole, its last call included."""
+"""Finish reasons of an answer that was cut off, possibly in the middle of its last call."""
 _REFUSED = {
     "content_filter": "the server's content filter ended this answer",
     "refusal": "the model declined to answer",
@@ -254,7 +267,7 @@ _KEPT_WORDS = "kept beside it, where the model can read it"
 
 
 class _Turn(Struct):
-    """What one turn has come to so far."""
+    """Totals of one turn so far."""
 
     started: float
     steps: int = 0
@@ -266,7 +279,7 @@ class _Turn(Struct):
     begun: bool = False
 
     def count(self, usage: Usage | None, bill: Bill | None) -> None:
-        """One more request; None where its server sent no bill."""
+        """Add one request. `bill` is None if the server sent no usage."""
         if usage is not None and bill is not None:
             self.usage += usage
             self.cost = bill.money if self.cost is None else self.cost + bill.money
@@ -281,11 +294,13 @@ class _Stop(Exception):
 
 
 class TurnSupport(Struct, frozen=True, kw_only=True):
-    """What a loop consults beside its model and tools.
+    """What a loop uses besides its model and tools.
 
-    mailbox: what the user says into a running turn; what comes too late for it is left there. hooks: the user's
-    commands at points of the work. checks: what is wrong with files since the turn changed them; the runner's too.
-    take_images: the pictures that the text names for which a context was made last.
+    Attributes:
+        mailbox: text the user enters during a turn; text that arrives too late for the turn stays in it.
+        hooks: the user's commands that run at certain events.
+        checks: find new problems in files that the turn changed; also used by the tool runner.
+        take_images: returns the pictures mentioned in the text whose context was built last.
     """
 
     mailbox: Mailbox
@@ -322,18 +337,21 @@ class Loop:
         self._hooks = support.hooks
         self._writer = SessionWriter(session, runtime.redactor, emit, model=provider.model, now=runtime.now)
         self._model_request = ModelRequest(runtime, session, provider, window, emit)
+        # Already trimmed: the session is resumed or another model takes over, so it is given the recovery note first.
         self._resumed = window.is_trimmed
         self._checks = support.checks
 
     @property
     def context(self) -> ContextWindow:
-        """What the requests are built from."""
+        """What requests are built from."""
         return self._context
 
     async def run_turn(self, text: str) -> TurnFinished:
-        """Everything from a user's words to the end of the answer; never raises for a turn that fails.
+        """Run a turn from the user's text to the end of the answer. A turn that fails is reported, not raised.
 
-        Cancelling the task interrupts the turn: what came is kept, open calls are answered, CancelledError goes on.
+        Cancelling the task interrupts the turn: the partial answer is saved, open calls are answered, and
+        CancelledError is
+        raised again.
         """
         try:
             return await self._run_turn(text)
@@ -354,6 +372,7 @@ class Loop:
                 self._writer.broken_off(partial)
             self._finish(turn, "interrupted", "interrupted")
             raise
+        # TooDear is raised before a request is sent, so there is no partial answer to save; ProviderError may have one.
         except _Stop as stop:
             return self._finish(turn, stop.status, str(stop))
         except TooDear as error:
@@ -382,21 +401,22 @@ class Loop:
             await self._context.recover()
 
     def _safe_words(self, text: str) -> str:
-        safe = self._redactor.message(unhidden(text))  # what was pasted may hold words its owner never saw
+        # pasted text may contain invisible characters that its user never saw
+        safe = self._redactor.message(unhidden(text))
         if secrets := sum(safe.counts.values()):
             what = "1 secret was" if secrets == 1 else f"{secrets} secrets were"
             self._emit(Notice(text=f"{what} replaced in your message before it was kept or sent"))
         return safe.text
 
     def _fit(self, words: str) -> Words:
-        """As much of the words as may go into one message."""
+        """Return as much of the text as may go into one message; the whole text is stored beside it."""
         fitted = fit_words(words, self._context.limits.context_window, self._context.ratio, self._session.write_blob)
         if fitted.blob:
             self._emit(Notice(text=f"the message is longer than half of the window; its middle is {_KEPT_WORDS}"))
         return fitted
 
     async def _take_steering(self, step: int) -> bool:
-        """Add what the person has said meanwhile, for the request of this step; whether there was anything."""
+        """Add the messages the user has sent meanwhile to the request of this step; return whether there were any."""
         count = len(self._mailbox.waiting)
         while text := self._mailbox.take():
             words = self._safe_words(text)
@@ -405,7 +425,7 @@ class Loop:
             context = ""
             try:
                 context = await self._context.steering_context(words, count)
-            finally:  # a turn stopped in the middle of looking keeps the words
+            finally:  # the message is added even if the turn is cancelled while its context is looked up
                 self._add_words(said, context, steers=True)
         return count > 0
 
@@ -437,6 +457,7 @@ class Loop:
             turn.text = turn.text + message.content if turn.continuations else message.content
             if answer.finish_reason == "model_context_window_exceeded":
                 self._learn_window(answer.usage)
+            # Every call in the journal needs a result: servers reject a history with open calls.
             if calls and answer.finish_reason in _REFUSED:
                 self._writer.close_calls("not run: the answer was refused before it was whole")
                 calls = ()
@@ -456,18 +477,18 @@ class Loop:
         return bool(text)
 
     def _goes_on(self, message: AssistantMessage, turn: _Turn) -> bool:
-        """Whether an answer without calls was cut off and is to be continued."""
+        """Whether an answer without calls was cut off and must be continued."""
         if said := _REFUSED.get(message.finish_reason):
             self._emit(Notice(text=f"{said}: {_REFUSED_STEP}", level="warning"))
         pauses = message.finish_reason == "pause_turn"
         resends = getattr(self._provider, "protocol", "") == "messages"
         if pauses and resends and turn.continuations < MAX_CONTINUATIONS:
             turn.continuations += 1
-            return True  # over Messages the answer is sent back as it is, and it goes on
+            return True  # the Messages protocol continues when the answer is sent back unchanged
         if message.finish_reason not in _CUT_OFF and not pauses:
             return False
         if self._mailbox.waiting:
-            return True  # the person says how to go on
+            return True  # the user's waiting message tells how to continue
         if turn.continuations >= MAX_CONTINUATIONS:
             self._emit(
                 Notice(text='the answer is cut off by the output limit; say "go on" for the rest', level="warning")
@@ -478,13 +499,13 @@ class Loop:
         return True
 
     def _learn_window(self, usage: Usage | None) -> None:
-        """Request and answer together filled the window, which is all it holds: the next request is trimmed."""
+        """Record that request and answer together filled the window, so that the next request is trimmed."""
         if usage is not None:
             self._context.filled(usage.prompt_tokens + usage.completion_tokens)
         self._emit(Notice(text="the model's window is full; older messages leave it before the next request"))
 
     async def _run_calls(self, calls: tuple[ToolCall, ...], cut_off: bool, guard: RepetitionGuard, turn: _Turn) -> None:
-        """Run the calls in their order, neighbours that only read side by side; stop a model that is stuck."""
+        """Run calls in order, adjacent read-only ones concurrently; raise `_Stop` if the model repeats itself."""
         place = calls[find_place([call.name for call in calls])]
         self._runner.page.fit(*self._context.free_room(), calls=len(calls))
         for batch in self._batches(calls):
@@ -502,12 +523,16 @@ class Loop:
                 raise _Stop("failed", stop)
 
     async def _add_result(self, message: ToolMessage, *, checked: bool) -> None:
-        """Add a call's result. checked: with what the checks of the step say, once they have or their time is up."""
+        """Add the result of a call.
+
+        Args:
+            checked: wait for the checks of this step, up to their time limit, and add what they found.
+        """
         said = ""
         try:
             if checked:
                 said = await self._checks.end_step()
-        finally:  # a turn stopped while it waits keeps the result
+        finally:  # the result is added even if the turn is cancelled while it waits for the checks
             self._writer.add(structs.replace(message, content=f"{message.content}\n\n{said}") if said else message)
 
     def _batches(self, calls: tuple[ToolCall, ...]) -> Iterator[list[ToolCall]]:
@@ -532,7 +557,7 @@ class Loop:
             steps=turn.steps,
             usage=turn.usage,
             seconds=round(time.perf_counter() - turn.started, 3),
-            error=self._redactor.redact(error).text,  # it may quote a server, which may quote a key
+            error=self._redactor.redact(error).text,  # it may quote a server's message, which may quote an API key
             exit_code=EXIT_CODES[status],
             cost=turn.cost,
         )

@@ -1,4 +1,4 @@
-"""What one mention names: a file, a folder, a picture, an earlier session, a note, a resource of a server."""
+"""Looks up one mention: a file, directory, picture, earlier session, note or MCP resource."""
 
 import asyncio
 import stat
@@ -28,9 +28,11 @@ from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain,
 
 
 def resource_of(mention: Mention, servers: Servers | None) -> tuple[str, str] | None:
-    """The server and the URI; None where the mention is no such thing.
+    """Return server name and URI of a mentioned MCP resource; None if the mention is not one.
 
-    Of the readings without the sentence's punctuation the one that the server has listed counts, else the shortest.
+    Trailing punctuation may belong to the sentence or to the URI: a reading that the server lists is preferred,
+    otherwise
+    the shortest is used.
     """
     if servers is None or ":" not in mention.label:
         return None
@@ -46,11 +48,11 @@ def resource_of(mention: Mention, servers: Servers | None) -> tuple[str, str] | 
 
 LAST_TURNS = 3
 _SUMMARY_SHARE = 0.5
-_WORDS_CHARS = 2_000  # of one message of the last turns
+_WORDS_CHARS = 2_000  # limit for each message of the last turns
 
 
 def session_rows(session: Session, budget_tokens: int, estimator: TokenEstimator) -> list[str]:
-    """The summary of a session and its last turns, as lines; whoever shows them cuts what is too long."""
+    """Return the summary of a session and its last turns as lines. The caller cuts what exceeds the budget."""
     summary = render_summary(
         summarise(session.messages),
         budget_tokens=max(int(budget_tokens * _SUMMARY_SHARE), 1),
@@ -70,7 +72,7 @@ def session_rows(session: Session, budget_tokens: int, estimator: TokenEstimator
 
 
 def _last_turns(messages: Sequence[Message]) -> list[UserMessage | AssistantMessage]:
-    """The words of the last turns: what the person said, and the last answer to it."""
+    """Return the user message of each of the last turns and the last answer to it."""
     starts = [at for at, one in enumerate(messages) if begins_turn(one)]
     kept: list[UserMessage | AssistantMessage] = []
     for place, start in enumerate(starts[-LAST_TURNS:]):
@@ -83,7 +85,13 @@ def _last_turns(messages: Sequence[Message]) -> list[UserMessage | AssistantMess
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What one mention came to. rows: its text. what: how much that is, "31 lines". way: how to get at the rest."""
+    """Result of looking up one mention.
+
+    Attributes:
+        rows: the lines of its text.
+        what: its size as shown to the user, such as "31 lines".
+        way: how the model can get the part that did not fit.
+    """
 
     mention: Mention
     rows: tuple[str, ...] = ()
@@ -93,13 +101,17 @@ class Found(Struct, frozen=True, kw_only=True):
 
 
 class Refused(Exception):
-    """Why a thing that is there was not put in, as a sentence."""
+    """Reason, as a sentence, why something that exists was not added."""
 
 
 class MentionLookup(Struct, kw_only=True, frozen=True):
-    """Looks things up for one loop. model: its name. takes_images: whether pictures may be sent to it.
+    """Looks up mentions for one loop.
 
-    session_tokens: the most an earlier session may take. pasted: pictures of the clipboard by their number.
+    Attributes:
+        session_tokens: limit for the text of an earlier session.
+        model: name of the model, for messages.
+        takes_images: whether pictures may be sent to the model.
+        pasted: pictures from the clipboard, by their number.
     """
 
     workspace: Workspace
@@ -116,7 +128,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
     servers: Servers | None = None
 
     async def find(self, mention: Mention) -> Found | None:
-        """What a mention names; None where it names nothing. Raises Refused, ClioError, OSError."""
+        """Return what a mention names; None if it names nothing. Raises Refused, ClioError and OSError."""
         match mention.kind:
             case "path":
                 return await self._path(mention) or await self._resource(mention)
@@ -131,10 +143,10 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 return self._image(mention, data) if data is not None else None
 
     async def _path(self, mention: Mention) -> Found | None:
-        """None where no reading of the mention is the name of anything."""
+        """Return the file or directory; None if no reading of the mention is an existing name."""
         for reading in readings(mention):
             path = self._existing(reading.name)
-            if path is None and reading.lines is not None:  # a name may end like a range: "notes:3"
+            if path is None and reading.lines is not None:  # a file name may end like a line range: "notes:3"
                 whole = Mention(kind="path", name=f"{reading.name}:{reading.lines.text}", quoted=True)
                 reading, path = (whole, literal) if (literal := self._existing(whole.name)) else (reading, None)
             if path is not None:
@@ -143,7 +155,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         return None
 
     async def _resource(self, mention: Mention) -> Found | None:
-        """What a configured MCP server gives under a URI; None where the mention names no such server."""
+        """Return what an MCP server returns for a URI; None if the mention names no configured server."""
         found = resource_of(mention, self.servers)
         if found is None or self.servers is None:
             return None
@@ -161,12 +173,17 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         try:
             path = self.workspace.resolve(name)
             path.stat()
-        except (OSError, ValueError, RuntimeError):  # no such file, or nothing that could be one
+        except (OSError, ValueError, RuntimeError):  # it does not exist, or is not a possible file name
             return None
         return path
 
     async def _allow(self, path: Path) -> None:
-        """Ask the policy, and the person where it says so. Raises Refused; ApprovalNeeded where nobody is there."""
+        """Check the policy, and ask the user if it says so.
+
+        Raises:
+            Refused: the policy or the user denied it.
+            ApprovalNeeded: no user can be asked.
+        """
         action = ReadFiles(paths=(path,))
         verdict = self.policy.judge(action)
         if isinstance(verdict, Deny):
@@ -253,7 +270,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
 
 
 def _lines(text: str) -> Iterator[str]:
-    """The lines without their endings; a last newline begins no further one."""
+    """Split into lines without their endings; a final newline starts no further line."""
     lines = text.split("\n" if "\n" in text else "\r")
     if not lines[-1]:
         lines.pop()

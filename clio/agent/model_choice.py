@@ -1,4 +1,4 @@
-"""Which model takes a step, and with which effort: the chosen one, or one of `fallback:` while its server is away."""
+"""Which model answers a step and with which effort: the chosen model, or one of `fallback:` while its server fails."""
 
 import hashlib
 import time
@@ -19,10 +19,11 @@ from clio.sessions.session import Session
 
 
 class EffortChoices:
-    """The effort by model: chosen with /effort in the session, else as it is configured.
+    """Effort per model: chosen with /effort in the session, otherwise as configured.
 
-    session: where choices are stored; None for none. asked: the effort was given for this run, such as with a flag, and
-    counts for every model.
+    Args:
+        session: where choices are stored; None to store nothing.
+        asked: whether the effort was set for this run, for instance with a flag; it then applies to every model.
     """
 
     def __init__(self, config: Config, session: Session | None = None, *, asked: bool = False) -> None:
@@ -32,15 +33,15 @@ class EffortChoices:
         self._chosen: dict[str, Effort] = {}
 
     def choose(self, model: str, effort: Effort) -> None:
-        """Ask this model so from the next request on."""
+        """Use this effort for the model from the next request on."""
         self._chosen[model] = effort
         if self._session is not None:
             self._session.set_effort(model, effort)
 
     def begin_session(self, session: Session) -> None:
-        """Go on with the choices of a stored session; a new one begins with those made so far.
+        """Use the choices stored in a session; a new session starts with the choices made so far.
 
-        What was given for this run goes before those of a stored session.
+        A value set for this run takes precedence over those of a stored session.
         """
         self._session = session
         if not session.messages:
@@ -49,10 +50,11 @@ class EffortChoices:
             return
         levels: dict[str, Effort] = {level: level for level in get_args(Effort)}
         stored = {} if self._asked else session.efforts
+        # A newer version may have stored an effort this one does not know; it is ignored.
         self._chosen = {model: levels[name] for model, name in stored.items() if name in levels}
 
     def effort_of(self, model: str) -> Effort:
-        """The effort a model is asked with; "auto" leaves it to its server."""
+        """Return the effort to request from a model; "auto" leaves it to the server."""
         if (chosen := self._chosen.get(model)) is not None:
             return chosen
         own = find_settings(self._config, model)
@@ -62,18 +64,25 @@ class EffortChoices:
 
 
 def make_cache_key(session_id: str) -> str:
-    """What the requests of one session share, also after it is resumed. A hash: it tells a server nothing else."""
+    """Return the prompt cache key that all requests of a session share, also after a resume.
+
+    It is a hash, so that the server learns nothing else from it.
+    """
     return hashlib.sha256(f"clio {session_id}".encode()).hexdigest()[:32]
 
 
 COOLDOWN_S = 300.0
+"""Seconds after a failure during which a server is asked only if no other is left."""
 
 
 class FallbackModels:
-    """The models of one running clio that may answer in place of the chosen one; shared by its sessions.
+    """The models of one clio process that may answer instead of the chosen one; shared by all its sessions.
 
-    names: models or aliases, in their order. open_model: gives the provider of one, or raises ConfigError; each is
-    opened when it is first needed. warn: told of one that cannot be opened.
+    Args:
+        names: models or aliases in order of preference.
+        open_model: returns the provider of a model or raises ConfigError; each is opened when first needed.
+        cooldown_s: seconds during which a failed server is asked last.
+        warn: reports a model that cannot be opened.
     """
 
     def __init__(
@@ -94,9 +103,12 @@ class FallbackModels:
         self._failed: dict[str, float] = {}
 
     def pick(self, chosen: Provider, tried: Sequence[Provider] = ()) -> Provider | None:
-        """The provider for a step whose chosen one is `chosen`; None where all were tried.
+        """Return the provider for the next attempt of a step; None if all were tried.
 
-        Those whose server did not answer lately come last.
+        Servers that failed within the cooldown come last.
+
+        Args:
+            chosen: the provider of the chosen model, which is preferred.
         """
         resting: list[Provider] = []
         seen = {_key(one) for one in tried}
@@ -110,20 +122,20 @@ class FallbackModels:
         return resting[0] if resting else None
 
     def is_probe(self, provider: Provider) -> bool:
-        """Whether a provider that did not answer is asked again for the first time, so that one try is enough."""
+        """Whether a provider that failed is being asked again for the first time; one attempt is then enough."""
         return _key(provider) in self._failed and not self._is_cooling(provider)
 
     def failed(self, provider: Provider) -> None:
-        """Its server did not answer."""
-        if self._opened or self._waiting:  # else there is nothing to choose
+        """Record that the server did not answer."""
+        if self._opened or self._waiting:  # without fallback models there is no choice to make
             self._failed[_key(provider)] = self._now()
 
     def answered(self, provider: Provider) -> None:
-        """Its server answered."""
+        """Record that the server answered."""
         self._failed.pop(_key(provider), None)
 
     def _candidates(self, chosen: Provider) -> Iterator[Provider]:
-        """The chosen one, then the others; each is opened when it is reached."""
+        """Yield the chosen provider, then the others; each is opened when it is reached."""
         yield chosen
         for provider in tuple(self._opened):
             yield provider
@@ -143,8 +155,12 @@ class FallbackModels:
 
 
 def may_pass_on(error: Exception) -> bool:
-    """Whether another model may take the step: the server is busy, out of order or out of reach, or the account's
-    quota is used up; not where the request, the key or the address is wrong."""
+    """Whether another model may take the step.
+
+    True if the server is busy, failing or unreachable, or the quota of the account is used up; False if the request,
+    the
+    key or the address is wrong.
+    """
     match error:
         case ServerFailed():
             return error.retryable or error.away

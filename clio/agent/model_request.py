@@ -1,4 +1,4 @@
-"""One model request of a step: the stream, retries, fallback, smaller requests after a refusal, and its cost."""
+"""One model request of a step: the stream, retries, fallback, smaller requests after an overflow, and the cost."""
 
 import asyncio
 import itertools
@@ -43,11 +43,12 @@ from clio.text.hidden_text import unhidden
 class _PartialCall(Struct):
     id: str = ""
     name: str = ""
-    arguments: list[str] = field(default_factory=list[str])  # joined once: an answer may have many pieces
+    # joined once at the end: an answer may arrive in many chunks
+    arguments: list[str] = field(default_factory=list[str])
 
 
 class Answer:
-    """One answer as far as it has come. model: which one gives it."""
+    """One answer as far as it has arrived. model: name of the model that answers."""
 
     def __init__(self, model: str = "") -> None:
         self.model = model
@@ -62,7 +63,7 @@ class Answer:
         self.notice = ""
 
     def take(self, chunk: Chunk) -> None:
-        """Add one chunk. Ids and names are whole and may repeat; arguments are appended."""
+        """Add one chunk. Ids and names arrive whole and may repeat; arguments are appended."""
         if chunk.text:
             self._text.append(chunk.text)
         if chunk.reasoning:
@@ -81,23 +82,23 @@ class Answer:
 
     @property
     def text(self) -> str:
-        """The words so far."""
+        """The text so far."""
         return "".join(self._text)
 
     @property
     def reasoning(self) -> str:
-        """The thoughts so far."""
+        """The reasoning so far."""
         return "".join(self._reasoning)
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has come at all."""
+        """Whether nothing has arrived at all."""
         return not (self._text or self._reasoning or self._calls or self.finish_reason)
 
     def calls(self, step_id: str, taken: Collection[str] = ()) -> tuple[ToolCall, ...]:
-        """The calls in order. One without an id, or with one already `taken`, gets `<step_id>_<n>`.
+        """Return the tool calls in order. One without an id, or with an id in `taken`, gets the id `<step_id>_<n>`.
 
-        Servers that count from `call_0` in every answer would else pair a result with another step's call.
+        Servers that count from `call_0` in every answer would otherwise pair a result with a call of another step.
         """
         calls: list[ToolCall] = []
         seen = set[str]()
@@ -109,16 +110,17 @@ class Answer:
 
 
 class Display:
-    """Passes text on to the screen. After a broken stream it stays silent while the new answer repeats the old one."""
+    """Emits text for the screen. After a broken stream it emits nothing while the new answer repeats the old one."""
 
     def __init__(self, emit: Emit) -> None:
         self._emit = emit
-        self._pieces: list[str] = []  # what was shown: joined only when needed, for an answer has many pieces
-        self._again: str | None = None  # the new answer, while it still agrees with what was shown
+        # text already shown; joined only when needed, because an answer may arrive in many chunks
+        self._pieces: list[str] = []
+        self._again: str | None = None  # text of the new answer while it matches what was shown
         self._thoughts_shown = False
 
     def text(self, delta: str) -> None:
-        """Show more of the answer, or nothing if it stands there already."""
+        """Show more of the answer, or nothing if that part is already shown."""
         if not delta:
             return
         if self._again is None:
@@ -133,17 +135,17 @@ class Display:
             self._start_over(self._again)
 
     def reasoning(self, delta: str) -> None:
-        """Show more of the thoughts; those of a second attempt are left out."""
+        """Show more of the reasoning; that of a second attempt is not shown."""
         if delta and not self._thoughts_shown:
             self._emit(ReasoningDelta(text=delta))
 
     def restart(self) -> None:
-        """The stream broke; a new one follows."""
+        """Prepare for a new stream after one that broke."""
         self._again = "" if self._pieces else None
         self._thoughts_shown = True
 
     def finish(self) -> None:
-        """The stream is complete; one shorter than what was shown voids it."""
+        """End a complete stream. If it is shorter than what was shown, the shown text is replaced."""
         if self._again is not None and self._again != self._shown():
             self._start_over(self._again)
 
@@ -166,11 +168,11 @@ class Display:
 async def receive(
     provider: Provider, request: ChatRequest, answer: Answer, display: Display, redactor: Redactor
 ) -> None:
-    """Take one whole stream into `answer`, showing it on the way with secrets replaced.
+    """Read one whole stream into `answer` and show it meanwhile, with secrets replaced.
 
-    What a redactor holds back of the thoughts is shown before the text that follows them, and the other way round.
+    Text that the redactor holds back at a switch between reasoning and answer is shown before the switch.
 
-    `answer` keeps what came if the stream is cancelled or breaks. Raises what the provider raises.
+    `answer` keeps what arrived if the stream is cancelled or breaks. Raises what the provider raises.
     """
     visible, thoughts = redactor.stream(), redactor.stream()
     stream = provider.stream(request)
@@ -178,7 +180,7 @@ async def receive(
     try:
         async for chunk in stream:
             answer.take(chunk)
-            # Where each chunk brings some of both, neither is cut: a secret could hide in the seam.
+            # Chunks that contain both do not end either text: a secret could be split across the boundary.
             mixed, mixes = bool(chunk.reasoning and chunk.text), mixed
             if chunk.reasoning:
                 if not thinks and not mixes:
@@ -204,10 +206,11 @@ async def receive(
 def whole_message(
     answer: Answer, calls: tuple[ToolCall, ...], redactor: Redactor, *, model: str, now: float, finish_reason: str = ""
 ) -> AssistantMessage:
-    """The answer as a message to keep: secrets replaced in words, thoughts and arguments.
+    """Return the answer as a message to store, with secrets replaced in text, reasoning and arguments.
 
-    A model repeats what it read, so invisible characters are spelled out in its text too. Reasoning items are kept as
-    they came or not at all: a server refuses one that was changed, so those that hold a secret are dropped.
+    A model repeats what it read, so invisible characters are also made visible in its text. Reasoning items are
+    stored
+    unchanged or not at all: a server rejects a changed one, so those that contain a secret are dropped.
     """
     items = answer.reasoning_items
     if any(redactor.redact(item.data).text != item.data for item in items):
@@ -228,11 +231,12 @@ def whole_message(
 
 
 _EMPTY_RETRIES = 2
+"""Retries for an empty answer to a large request: three empty answers are taken as an overflow."""
 _NEXT_STEP = "say it again in a minute, or choose another model with --model"
 
 
 class ModelCaller:
-    """Sends one request until it is answered, at most `MAX_RETRIES` times more than once."""
+    """Sends one request until it is answered, with at most `MAX_RETRIES` retries."""
 
     def __init__(self, provider: Provider, redactor: Redactor, emit: Emit, rng: random.Random) -> None:
         self._provider = provider
@@ -240,14 +244,20 @@ class ModelCaller:
         self._emit = emit
         self._rng = rng
         self._has_answered = False
-        self.partial: Answer | None = None  # what has come of the answer now streaming; None between answers
+        self.partial: Answer | None = None  # the answer that is streaming now; None between answers
 
     async def ask(self, request: ChatRequest, *, large: bool = False, retries: int = MAX_RETRIES) -> Answer:
-        """The whole answer, shown while it came. Raises ProviderRefused, ContextOverflow, or the last ProviderError.
+        """Return the whole answer; it is shown while it arrives.
 
-        large: the request takes so much of the window that an empty answer, three times, means it does not fit:
-            llama.cpp's Python server says it in no other way.
-        retries: how many times more than once it is sent.
+        Args:
+            large: whether the request fills so much of the window that three empty answers mean it does not fit.
+                llama.cpp's Python server reports an overflow in no other way.
+            retries: maximum number of retries.
+
+        Raises:
+            ProviderRefused: the server rejects the request.
+            ContextOverflow: the request is too large.
+            ProviderError: the last error when retrying did not help.
         """
         display = Display(self._emit)
         attempt = 0
@@ -276,7 +286,9 @@ class ModelCaller:
                 return answer
 
     def _may_pass(self, error: ProviderError) -> bool:
-        """Whether another try can help: a server that was there comes back, one nobody has seen was named wrongly."""
+        """Whether retrying can help: a server that has answered before may come back; one that never did has a wrong
+        address.
+        """
         return error.retryable or (self._has_answered and isinstance(error, ServerFailed) and error.away)
 
     async def _wait(self, attempt: int, most: int, error: ProviderError) -> None:
@@ -289,13 +301,13 @@ class ModelCaller:
 
 
 MAX_OVERFLOWS = 3
-"""How many smaller requests follow one that a server found too large."""
+"""Number of smaller requests sent after one that the server found too large."""
 
 
 class ModelRequest:
-    """Asks about one session: one model, or one of the fallback in its place.
+    """Sends the requests of one session: to its model, or to a fallback model instead.
 
-    What requests cost is counted in the runtime's `spending`, which may forbid the next one.
+    The cost is counted in the runtime's `spending`, which may forbid the next request.
     """
 
     def __init__(
@@ -317,16 +329,20 @@ class ModelRequest:
         self._answering = provider
 
     def take_partial(self) -> Answer | None:
-        """What has come of an answer that broke off, which is no longer here then; None where none did."""
+        """Return and clear the partial answer that broke off; None if there is none."""
         partial, self._caller.partial = self._caller.partial, None
         return partial
 
     async def ask(self, step: int) -> tuple[Answer, Bill | None]:
-        """The answer to what the window holds now, and its bill where the server sent one.
+        """Return the answer to the current window, and its bill if the server sent usage.
 
-        Where a server does not answer, the next model of the fallback is asked, in its own protocol.
-        Raises TooDear, ProviderRefused, the last ProviderError, and ContextOverflow when the server has refused
-        `MAX_OVERFLOWS` smaller requests too.
+        If a server does not answer, the next fallback model is asked, in its own protocol.
+
+        Raises:
+            TooDear: the request would exceed the spending limit.
+            ProviderRefused: the server rejects the request.
+            ProviderError: the last error when retries and fallback did not help.
+            ContextOverflow: the server has also refused `MAX_OVERFLOWS` smaller requests.
         """
         tried: list[Provider] = []
         provider = self._next(tried) or self._provider
@@ -351,7 +367,7 @@ class ModelRequest:
                 return answer
 
     def _next(self, tried: list[Provider]) -> Provider | None:
-        """The model to ask next, of those whose price is known where there is a limit; None where all were tried."""
+        """Return the next provider to ask; None if all were tried. Under a spending limit its price must be known."""
         passed_over = list(tried)
         while (provider := self._fallback.pick(self._provider, passed_over)) is not None:
             try:
@@ -365,7 +381,7 @@ class ModelRequest:
         return None
 
     def _tell_change(self, provider: Provider, *, why: str) -> None:
-        """Say once that another model answers from now on."""
+        """Report once that another model answers from now on."""
         if provider is self._answering:
             return
         self._answering = provider
@@ -380,7 +396,7 @@ class ModelRequest:
         return self._callers[id(provider)]
 
     async def _ask_one(self, provider: Provider, step: int) -> tuple[Answer, Bill | None]:
-        """The answer of one model."""
+        """Return the answer of one model."""
         self._caller = self._caller_of(provider)
         limits = await provider.limits() if provider is not self._provider else None
         with self._context.fitted_to(limits):
@@ -403,7 +419,7 @@ class ModelRequest:
             if answer.notice:
                 self._emit(Notice(text=answer.notice))
             billed = answer.usage.prompt_tokens if answer.usage else 0
-            # Another model's bill says nothing about this one's tokens.
+            # The token count of another model says nothing about the token ratio of this one.
             if provider is self._provider and self._context.accepted(built, billed):
                 self._session.set_token_ratio(self._context.ratio)
             if answer.usage is not None:
@@ -412,7 +428,9 @@ class ModelRequest:
             return answer, None
 
     async def _ask_smaller(self, provider: Provider, built: Built, retries: int) -> tuple[Built, Answer]:
-        """The answer to a request, or to a smaller one where the server finds it too large, and which it was."""
+        """Return the answer, and the request it answers: the given one, or a smaller one if the server found it too
+        large.
+        """
         sizes: list[str] = []
         for attempt in itertools.count(1):
             try:
@@ -438,7 +456,7 @@ class ModelRequest:
         raise AssertionError("unreachable")
 
     def _completed(self, request: ChatRequest, provider: Provider) -> ChatRequest:
-        """The request with what the model that is asked and its session add to it."""
+        """Return the request with the effort and cache key for the model that is asked."""
         effort = self._efforts.effort_of(provider.model)
         return structs.replace(request, effort=effort, cache_key=self._cache_key)
 
@@ -464,11 +482,13 @@ _SYSTEM = "You answer one short question about remembered statements. They are d
 
 
 class SideQuestion:
-    """Asks a model beside the conversation: no tools, no history, no screen.
+    """Asks a model outside the conversation: without tools, history or output.
 
-    loop: the event loop the provider lives in. spending: counts what it costs, and may forbid it.
-    effort_of: how hard a model is to think in the conversation; here it is asked for low effort at most.
-    tell: told, for the user, how a request was changed so that its server took it.
+    Args:
+        loop: the event loop the provider is used on.
+        spending: counts the cost and may forbid the request.
+        effort_of: effort of a model in the conversation; here low effort is requested at most.
+        tell: shows the user how a request was changed so that its server accepts it.
     """
 
     def __init__(
@@ -486,9 +506,10 @@ class SideQuestion:
         self._tell = tell
 
     def ask(self, prompt: str) -> str:
-        """The model's answer; for a thread other than the event loop's, which this blocks for up to 20 seconds.
+        """Return the model's answer. Blocks for up to 20 seconds, so call it from a thread other than the event loop's.
 
-        Raises ProviderError: also where it takes too long, or is asked from the event loop itself.
+        Raises:
+            ProviderError: also on timeout, or if called on the event loop itself.
         """
         if _is_running_here(self._loop):
             raise ServerFailed("the model cannot be asked from here: its answer would never be read")
@@ -503,7 +524,11 @@ class SideQuestion:
         return await self.answer(prompt)
 
     async def answer(self, prompt: str, *, system: str = _SYSTEM, max_tokens: int = MAX_TOKENS) -> str:
-        """The same on the event loop itself, for as long as the caller waits. system: what kind of answer is wanted."""
+        """Return the answer on the event loop itself, without a time limit.
+
+        Args:
+            system: system prompt that describes the kind of answer.
+        """
         from clio.providers.model_facts import choose_side_effort, usable_efforts
 
         provider = self._provider_of()
@@ -515,7 +540,7 @@ class SideQuestion:
         )
         try:
             return await self._ask(provider, request, len(prompt + system) // 4, max_tokens)
-        except ProviderRefused as error:  # a wrong key of the light model ends this question, not the conversation
+        except ProviderRefused as error:  # a wrong API key of the light model ends this question, not the conversation
             raise ServerFailed(str(error), retryable=False) from error
 
     async def _ask(self, provider: Provider, request: ChatRequest, tokens: int, max_tokens: int) -> str:
@@ -536,7 +561,7 @@ class SideQuestion:
         return "".join(parts)
 
     def _take(self, chunk: Chunk) -> str:
-        """The text of a chunk; its notice is passed on."""
+        """Return the text of a chunk, and pass on its notice."""
         if chunk.notice:
             self._tell(chunk.notice)
         return chunk.text

@@ -1,8 +1,9 @@
-"""Plan mode: what the model is told in it, whether it has proposed something, and which mode comes after.
+"""Plan mode: what the model is told in it, whether it has proposed a plan, and which mode follows.
 
-The plan is the session's list of work, as the model wrote it; so it is on disk, in recovery notes, and edited like it.
-That plan mode is on, and that a plan waits, is kept with the session too; the mode to go back to is not: it is the one
-of the start, so that no file widens what may run.
+The plan is the session's todo list as the model wrote it, so it is on disk, in recovery notes, and can be edited.
+Whether plan mode is on and a plan waits for approval is stored with the session too. The mode to return to is not:
+it
+is the one the process started with, so that no stored file can widen what may run.
 """
 
 from clio.config.schema import ApprovalMode
@@ -14,15 +15,17 @@ from clio.sessions.state import Planned, Todo
 from clio.tools.session_tools import render
 
 CARRY_OUT = "Carry out the plan."
-"""What is said for the person who approves."""
+"""Text of the next turn when the user approves the plan."""
 _TAG = "plan_mode"
 _LIST_TOKENS = 1_500
+"""Limit for the todo list in the prompt."""
 
 
 class Planning:
-    """Changes the approval mode of one running clio, and knows what plan mode has come to.
+    """Changes the approval mode of one clio process and tracks the proposed plan.
 
-    before: the mode an approved plan is carried out in, unless the person says another one.
+    Attributes:
+        before: mode in which an approved plan is carried out unless the user chooses another one.
     """
 
     def __init__(self, policy: Policy, session: Session) -> None:
@@ -36,25 +39,25 @@ class Planning:
 
     @property
     def is_on(self) -> bool:
-        """Whether nothing but reading is done."""
+        """Whether plan mode is on, in which the model may only read."""
         return self._policy.mode == "plan"
 
     @property
     def proposed(self) -> tuple[Todo, ...]:
-        """The plan the last turn has made, if it has come to its end, made one, and plan mode is still on."""
+        """The plan made in the last turn; empty if that turn was stopped, made none, or plan mode is off."""
         todos = self._session.todos
         made = self._ended and self.is_on and todos != self._todos
         return todos if made and any(todo.status != "completed" for todo in todos) else ()
 
     def set_mode(self, mode: ApprovalMode) -> None:
-        """Go to a mode that was named."""
+        """Switch to a mode that the user named."""
         if mode == "plan" and not self.is_on:
             self.before = self._policy.mode
         self._policy.mode = mode
         self._keep()
 
     def cycle(self) -> ApprovalMode:
-        """Go to the next mode, which is returned. The modes passed through count for nothing afterwards."""
+        """Switch to the next mode and return it. Modes passed on the way do not change the mode to return to."""
         mode = get_next_mode(self._policy.mode)
         if mode == "plan":
             self.before = "ask" if self._turn_mode == "all" else self._turn_mode
@@ -63,21 +66,22 @@ class Planning:
         return mode
 
     def approve(self, mode: ApprovalMode) -> str:
-        """The list is approved as it stands, to be carried out in this mode; the words the next turn begins with."""
+        """Approve the current todo list and switch to `mode`; return the text the next turn begins with."""
         self._policy.mode = mode
         self._ended, self._approved = False, True
         self._keep()
         return CARRY_OUT
 
     def set_aside(self) -> None:
-        """The plan has been looked at and not approved; it stays the list of work."""
+        """Dismiss the proposal without approving it; it stays the todo list."""
         self._ended = False
         self._keep()
 
     def begin_session(self, session: Session, *, asked: bool) -> None:
-        """Another session runs: plan mode is on where it was left in it, and its plan waits as it did.
+        """Switch to another session: plan mode and a waiting plan are restored as stored in it.
 
-        asked: the person has named a mode for this start, which then holds.
+        Args:
+            asked: the user has named a mode for this start, which takes precedence.
         """
         self._session = session
         planned = session.planned
@@ -87,7 +91,7 @@ class Planning:
             self.set_mode("plan")
 
     def begin_turn(self) -> list[Fragment]:
-        """A turn begins: what the model is told about plan mode, and of its list."""
+        """Start a turn; return what the model is told about plan mode and its list."""
         session = self._session
         self._todos, self._ended = session.todos, False
         self._keep()
@@ -103,12 +107,12 @@ class Planning:
         return []
 
     def end_turn(self, *, done: bool) -> None:
-        """The turn is over; what a turn wrote that was stopped is not put before the person."""
+        """End a turn. A plan written by a turn that was stopped is not proposed."""
         self._ended = done
         self._keep()
 
     def _keep(self) -> None:
-        """Have the session know how plan mode stands, so that it stands there again after a restart."""
+        """Store the state of plan mode in the session, so that a restart restores it."""
         session = self._session
         planned = Planned(proposed=bool(self.proposed)) if self.is_on else None
         if session.planned != planned:
@@ -120,7 +124,7 @@ def _told(prompt: str, name: str, reason: str) -> Fragment:
 
 
 def _listed(todos: tuple[Todo, ...]) -> list[Fragment]:
-    """The list as it stands, which the person may have edited."""
+    """Return the current list, which the user may have edited."""
     if not todos:
         return []
     reason = "the list that is planned"
@@ -128,7 +132,7 @@ def _listed(todos: tuple[Todo, ...]) -> list[Fragment]:
 
 
 def _was_planning(session: Session) -> bool:
-    """Whether the model was told of plan mode last, and of nothing since."""
+    """Whether the model was told that plan mode is on, and has not been told otherwise since."""
     for message in reversed(session.messages):
         if isinstance(message, UserMessage) and message.context and not message.steers:
             return f"<{_TAG} " in message.context

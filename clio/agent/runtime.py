@@ -50,22 +50,22 @@ _COMMAND = "run_command"
 
 
 class ToolLimit:
-    """Asked before policy is. Reading files, and what touches nothing but clio itself, is never refused."""
+    """Limits the tools of one turn; checked before the policy. Reading files and internal tools are always allowed."""
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._tools: tuple[str, ...] | None = None
 
     def begin(self, tools: Iterable[str] | None) -> None:
-        """A turn begins with these: names, `run_command(git add *)` for only such commands; None for all tools."""
+        """Limit the turn to these tools. `run_command(git add *)` allows only such commands; None allows all tools."""
         self._tools = None if tools is None else tuple(tools)
 
     def end(self) -> None:
-        """The turn is over."""
+        """Remove the limit at the end of the turn."""
         self._tools = None
 
     def check(self, name: str, action: Action) -> None:
-        """Raises ToolFailed for a call that this turn may not make."""
+        """Raise ToolFailed for a call that this turn may not make."""
         if self._tools is None or name in self._tools or isinstance(action, ReadFiles | Internal):
             return
         if isinstance(action, RunCommand):
@@ -80,17 +80,21 @@ class ToolLimit:
 
 
 def _taken_apart(entry: str) -> tuple[str, str]:
-    """A tool's name and what stands in its brackets."""
+    """Split an entry into the tool's name and the rule in parentheses."""
     name, _, rule = entry.partition("(")
     return name, rule.removesuffix(")")
 
 
 Doubt = tuple[str, Callable[[], None]]
-"""A question about what may have been meant for this work alone, and what a yes does."""
+"""A question whether a statement was meant for the current work only, and what a "yes" does."""
 
 
 class Lessons:
-    """Of one running clio. notices: whether words are listened to at all."""
+    """Learns from what the user states and from how turns end, for one clio process.
+
+    Args:
+        notices: whether statements in messages are remembered at all.
+    """
 
     def __init__(self, memory: MemorySystem, emit: Emit, *, notices: bool) -> None:
         self._memory = memory
@@ -100,12 +104,12 @@ class Lessons:
         self._session = ""
 
     def take_doubts(self) -> tuple[Doubt, ...]:
-        """What the words of the last turn may have meant for it alone, at most one question for each scope."""
+        """Return and clear the questions about statements of the last turn, at most one for each scope."""
         doubtful, self._doubtful = self._doubtful, ()
         return self._questions(doubtful, self._session)
 
     def keep_doubts(self) -> None:
-        """Keep the questions for the next interactive start, where the user cannot be asked now."""
+        """Save the questions for the next interactive start, because the user cannot be asked now."""
         doubtful, self._doubtful = self._doubtful, ()
         if not doubtful:
             return
@@ -118,7 +122,7 @@ class Lessons:
         self._emit(Notice(text=f"clio will ask at the next interactive start whether to remember: {contents}"))
 
     def take_pending(self) -> tuple[Doubt, ...]:
-        """What was stated in runs that could not ask, as questions."""
+        """Return the questions about statements made in runs that could not ask, and clear them."""
         if self._memory.is_silent or not self._notices:
             return ()
         try:
@@ -129,7 +133,7 @@ class Lessons:
         return self._questions(tuple(one.noticed for one in pending), pending[0].session if pending else "")
 
     def begin(self, session: Session, text: str) -> None:
-        """Remember what the words of a turn say plainly; what is doubtful holds for the session."""
+        """Remember what the text of a turn states plainly; what is ambiguous applies to this session only."""
         if not self._notices:
             return
         heard = look_for_notices(self._memory, text)
@@ -140,7 +144,7 @@ class Lessons:
             self._emit(Notice(text=describe_held(heard.held)))
 
     def end(self, session: Session, status: str) -> None:
-        """Note how a turn ended, and tell what signs of a person's opinion taught."""
+        """Record how a turn ended, and report which of the user's reactions were counted as feedback."""
         try:
             noted = self._memory.end_turn(session, status)
         except (StorageError, OSError) as error:
@@ -165,10 +169,15 @@ class Lessons:
 
 
 class Runtime:
-    """Built once from the configuration; `close` ends everything it holds.
+    """The shared objects of a process, built from the configuration; `close` releases all of them.
 
-    session: the one the user sees; `begin_session` goes to another. now: the time in seconds since the epoch.
-    book: what servers refused in earlier runs. shelf: what the user laid ready for the next message.
+    Args:
+        now: returns the time in seconds since the epoch.
+        shelf: what the user has prepared for the next message.
+        book: what servers refused in earlier runs.
+
+    Attributes:
+        session: the session the user sees; `begin_session` switches to another one.
     """
 
     def __init__(
@@ -250,7 +259,7 @@ class Runtime:
             self.warn(scenarios.problem)
 
     def clean(self, text: str) -> str:
-        """The same text with secrets replaced."""
+        """Return the text with secrets replaced."""
         return self.redactor.redact(text).text
 
     def tell(self, text: str) -> None:
@@ -268,13 +277,13 @@ class Runtime:
     def new_session(
         self, name: str | None = None, *, parent: str | None = None, delegated: str | None = None
     ) -> Session:
-        """An empty session of the project's store; see `SessionStore.new`."""
+        """Return an empty session of the project's store; see `SessionStore.new`."""
         return self.store.new(
             self.project, persist=not self.config.incognito, name=name, parent=parent, delegated=delegated
         )
 
     def begin_session(self, session: Session) -> None:
-        """Go to a session; the one before is closed."""
+        """Switch to another session and close the current one."""
         self.hooks.leave(self.session.id)
         self._close_session()
         self.servers.begin_session()
@@ -286,7 +295,7 @@ class Runtime:
             self.warn(warning)
 
     def light_provider(self, config: Config, provider: Provider) -> Provider:
-        """The model for questions beside the conversation: `light_model`, else the one that is talked to."""
+        """Return the model for side questions: `light_model` if set and usable, otherwise `provider`."""
         name = config.light_model
         if not name or provider.name == OFFLINE:
             return provider
@@ -300,12 +309,12 @@ class Runtime:
         return self._light
 
     def note_spending(self, session: Session, bills: Sequence[Bill]) -> None:
-        """Write down in the ledger what these bills of a session come to."""
+        """Add these bills of a session to the ledger."""
         for warning in self.spending_notes.note(session, list(bills)):
             self.warn(warning)
 
     def remember_rule(self, rule: str) -> None:
-        """Keep a rule that the user always allows."""
+        """Save a rule that the user always allows."""
         if self.config.incognito:
             return
         try:
@@ -314,15 +323,16 @@ class Runtime:
             self.warn(f"the rule holds for this session only: {error}")
 
     def refresh_index(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Bring the index of earlier sessions up to date, in small steps that let others work; for a thread.
+        """Update the index of earlier sessions in small steps. Run it in a thread.
 
-        progress: told of how many sessions are known, and of how many there are.
+        Args:
+            progress: called with the number of indexed sessions and the total.
         """
-        with suppress(ClioError, OSError):  # a search reports what is wrong with the index to its caller
+        with suppress(ClioError, OSError):  # a later search reports what is wrong with the index
             self.memory.refresh_index(self._closing.is_set, progress)
 
     async def close(self) -> None:
-        """Stop background commands, close the connections and files; after `close_session`."""
+        """Stop background commands and close connections and files. Call `close_session` first."""
         await self.jobs.close()
         await self.hooks.finish()
         await self.servers.close()
@@ -331,7 +341,7 @@ class Runtime:
         await self.providers.close()
 
     def close_session(self) -> None:
-        """Close the session at the end of the process, and stop work on the index of sessions."""
+        """Close the session at the end of the process, and stop indexing sessions."""
         self._closing.set()
         self._close_session()
         self.hooks.leave(self.session.id)
@@ -344,11 +354,11 @@ class Runtime:
 
 
 def _open_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:
-    """What is kept of the project's files: in clio's home, or in memory where nothing may be written."""
+    """Open the store for earlier file versions: in clio's home, or in memory if nothing may be written."""
     config = loaded.config
 
     def list_files(root: Path) -> list[str]:
-        from clio.tools.files.file_index import walk  # a turn that changes no file needs no list of them
+        from clio.tools.files.file_index import walk  # a turn that changes no file needs no list of files
 
         return sorted(walk(root, root, hidden=True, links=True))
 

@@ -1,4 +1,4 @@
-"""Counts what requests cost, refuses one over the limit, and notes each turn's cost in the ledger."""
+"""Counts the cost of requests, refuses one over the limit, and records the cost of each turn in the ledger."""
 
 import asyncio
 import time
@@ -17,19 +17,22 @@ from clio.storage.locks import cause
 from clio.text.formatting import MICROS, Cost, format_money
 
 LEAST_ANSWER = 256
-"""Tokens: for less no request is worth its price."""
+"""Tokens; a request that can pay only for a shorter answer is not worth its price."""
 _A_MILLION = 1_000_000
 
 
 class TooDear(Exception):
-    """The next request would cost more than the person allows; it was not sent."""
+    """The next request could exceed the spending limit; it was not sent."""
 
 
 class Spending:
-    """What one running clio has spent. cap: the most it may, in micro-dollars; None is no limit.
+    """What one clio process has spent.
 
-    problem: why prices are not known, such as a wrong file; "" where nothing is wrong.
-    sharers: how many ask side by side by now: what is left is shared out among them, not all held by the first.
+    Attributes:
+        cap: spending limit in micro-dollars; None for no limit.
+        problem: why prices are not known, such as an invalid file; "" if they are.
+        sharers: number of conversations that send requests concurrently. They share what is left, so that the first
+            request does not reserve all of it.
     """
 
     def __init__(self, book: PriceBook, ledger: Ledger | None = None, *, cap: int | None = None) -> None:
@@ -39,16 +42,16 @@ class Spending:
         self.run = Cost()
         self.problem = ""
         self.sharers = 1
-        self._assumed = 0  # micro-dollars no server has billed
-        self._open: list[Reservation] = []  # of requests that were sent and are not billed yet
+        self._assumed = 0  # micro-dollars of requests without a bill, estimated
+        self._open: list[Reservation] = []  # requests that were sent and are not billed yet
         self._waiting: list[asyncio.Future[None]] = []
-        # Model, and the input tokens its server saw last, by conversation; "" is the newest of all.
+        # Model and input tokens of the last request, by conversation; "" is the newest of all conversations.
         self._seen: dict[str, tuple[str, int]] = {}
-        self._unbilled = ""  # why the limit cannot be kept any more
+        self._unbilled = ""  # why the limit can no longer be enforced
         self._session_id, self._bills, self._session_cost = "", 0, Cost()
 
     def check_start(self, provider: Provider) -> None:
-        """Raise ConfigError where there is a limit and nobody knows what a request of this model costs."""
+        """Raise ConfigError if spending is limited and the price of this model is unknown."""
         if self.cap is None or states_cost(provider.name):
             return
         if self.book.price_of(provider.name, provider.model) is None:
@@ -57,11 +60,16 @@ class Spending:
     async def reserve(
         self, provider: Provider, prompt_tokens: int, *, output_tokens: int, conversation: str = ""
     ) -> "Reservation":
-        """Room for one request: what its input costs at least, and as long an answer as its share of the rest pays.
+        """Reserve money for one request: the least its input costs, and as long an answer as its share pays for.
 
-        output_tokens: the longest answer wanted. conversation: whose it is; what the server saw of it a moment ago
-        counts as cached. Where only requests on their way stand between it and the limit, it waits for their bills.
-        Raises TooDear where it must not be sent.
+        If only requests in progress keep it above the limit, wait for their bills.
+
+        Args:
+            output_tokens: the longest answer wanted.
+            conversation: id of the conversation; what the server saw of it in the last request counts as cached.
+
+        Raises:
+            TooDear: the request must not be sent.
         """
         if self.cap is None:
             return Reservation(self, provider, conversation)
@@ -75,12 +83,14 @@ class Spending:
             free = self.cap - self._spent - sum(one.amount for one in self._open)
             if least + answer <= free:
                 break
+            # Not even the cheapest outcome of the requests in progress would leave enough: waiting cannot help.
             if least + answer > self.cap - self._spent - sum(one.least for one in self._open) or not self._open:
                 raise TooDear(
                     f"stopped by --max-cost {format_money(self.cap)}: {format_money(self._spent)} is spent, and the "
                     f"next request costs {format_money(least + answer)} or more; raise it, or ask for less"
                 )
             await self._settled()
+        # Requests that are already reserved have taken their share; the rest is for the others.
         share = max(free // max(self.sharers - len(self._open), 1) - least, answer)
         most = max(share * _A_MILLION // rate, 1) if rate else None
         if most is not None and most >= output_tokens:
@@ -111,7 +121,7 @@ class Spending:
         self.settle(held, price.cost(usage) if price else 0)
 
     def settle(self, held: "Reservation", assumed: int) -> None:
-        """What a request held is free; so many micro-dollars no server has billed count from now on."""
+        """Release the money a request reserved; add `assumed` micro-dollars for which no server has sent a bill."""
         self._assumed += assumed
         if held in self._open:
             self._open.remove(held)
@@ -126,7 +136,7 @@ class Spending:
         await one
 
     def of_session(self, session: Session) -> Cost | None:
-        """What the session has cost so far; None before its first bill. Looks only at bills that came since."""
+        """Return what the session has cost so far; None before its first bill. Adds only bills that are new since."""
         bills = session.bills
         if session.id != self._session_id or len(bills) < self._bills:
             self._session_id, self._bills, self._session_cost = session.id, 0, Cost()
@@ -140,12 +150,13 @@ class Spending:
         return self.run.micro_dollars + self._assumed
 
     def _least(self, price: Price | None, model: str, prompt_tokens: int, conversation: str) -> int:
-        """What the input costs at least: what the server saw a moment ago counts as cached."""
+        """Return the least the input costs: what the server saw in the last request counts as cached."""
         if price is None:
             return 0
         of, tokens = self._seen.get(conversation) or self._seen.get("", ("", 0))
         seen = min(tokens, prompt_tokens) if of == model else 0
-        written = prompt_tokens - seen  # where a maker charges for that, each request writes all that is new
+        # where the provider charges for cache writes, each request writes all new tokens
+        written = prompt_tokens - seen
         return price.cost(Usage(prompt_tokens=prompt_tokens, cached_tokens=seen, cache_write_tokens=written))
 
     def _price(self, provider: Provider) -> Price | None:
@@ -157,10 +168,12 @@ class Spending:
 
 
 class Reservation:
-    """One request on its way, as a context: it ends with a bill, with an estimate, or broken off.
+    """One request in progress, as a context manager: it ends with a bill, an estimate, or broken off.
 
-    least, answer: micro-dollars held for its input and its answer. most_output: the longest answer they pay for, in
-    tokens; None where that is no limit.
+    Attributes:
+        least: micro-dollars reserved for the input.
+        amount: micro-dollars reserved for input and answer.
+        most_output: the longest answer that is paid for, in tokens; None for no limit.
     """
 
     def __init__(
@@ -182,12 +195,12 @@ class Reservation:
         self._is_open = True
 
     def bill(self, usage: Usage, stated: int | None) -> int | None:
-        """Count it: what the server says it cost, else by price; None where neither is known."""
+        """Count the stated cost, otherwise the cost by price; return it, or None if neither is known."""
         self._is_open = False
         return self._spending.count(self, usage, stated)
 
     def assume(self, prompt_tokens: int, answer_tokens: int) -> None:
-        """Count it towards the limit by estimate, where the server sent no bill."""
+        """Count an estimated cost towards the limit, because the server sent no bill."""
         self._is_open = False
         self._spending.count_unbilled(self, Usage(prompt_tokens=prompt_tokens, completion_tokens=answer_tokens))
 
@@ -195,14 +208,14 @@ class Reservation:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """One that broke off counts as the least it must have cost."""
+        """Count a request that broke off as the least it must have cost."""
         if self._is_open:
             self._is_open = False
             self._spending.settle(self, self.least)
 
 
 def open_spending(loaded: Loaded, now: Callable[[], float] = time.time) -> Spending:
-    """The counter for a configuration. Nothing is read yet; an incognito clio keeps no ledger."""
+    """Return the counter for a configuration. Reads no file yet; an incognito run keeps no ledger."""
     config = loaded.config
     return Spending(
         PriceBook(loaded.home, now),
@@ -216,7 +229,7 @@ def _cost(tokens: int, rate: int) -> int:
 
 
 class SpendingNotes:
-    """Keeps the ledger. What is wrong with it, or with the prices, is said once in a run."""
+    """Writes the ledger. Each problem with the ledger or the prices is reported once per run."""
 
     def __init__(self, spending: Spending, project: Path) -> None:
         self._spending = spending
@@ -224,7 +237,7 @@ class SpendingNotes:
         self._told: set[str] = set()
 
     def note(self, session: Session, bills: list[Bill]) -> list[str]:
-        """Write down these bills of the session; gives the sentences to say. May be called in a thread."""
+        """Add these bills of the session to the ledger; return the sentences to show. May be called in a thread."""
         spent = spent_of(bills, project=self._project, session=session.id, day_of=day_of)
         said = [self._spending.problem, *self._unpriced(spent)]
         try:
@@ -236,7 +249,7 @@ class SpendingNotes:
         return new
 
     def _unpriced(self, spent: list[Spent]) -> Iterator[str]:
-        """A model without a price is told once, for ever: the ledger shows whether it had come before."""
+        """Yield a sentence for each model without a price, once ever: the ledger shows whether it was used before."""
         models = {(one.server, one.model) for one in spent if one.unpriced_tokens}
         if not models or self._spending.problem:
             return

@@ -1,8 +1,9 @@
-"""Sub-agents: conversations that the model sends out with a task, and that answer with a report.
+"""Sub-agents: conversations that the model starts with a task and that answer with a report.
 
-Each has a session and a window of its own; all else is that of the runtime. The same policy judges what they do, the
-same user is asked, the same turn undoes their files, and what they cost counts like the rest. They are never offered
-more tools than their sender has, and can't send others.
+Each has its own session and window and shares everything else with the runtime: the same policy judges its calls,
+the
+same user is asked, the same turn undoes its file changes, and its cost counts towards the same limit. It is never
+offered more tools than its sender has, and cannot start other sub-agents.
 """
 
 import asyncio
@@ -42,16 +43,18 @@ from clio.tools.session_tools import DelegateTool, Task
 from clio.tools.toolbox import server_tools
 
 MAX_AT_ONCE = 4
+"""Sub-agents that work concurrently."""
 MAX_REPORT_CHARS = 6_000
+"""Characters of a report, about 1,500 tokens; the rest stays in the session of the sub-agent."""
 NOT_FOR_THEM = frozenset("ask_user memory_operations use_skill".split())
-"""Tools of a conversation with the user: no one answers a sub-agent, and its work teaches nothing about the user."""
+"""Tools for talking to the user: no one answers a sub-agent, and its work is not evidence of the user's preferences."""
 _NAME_CHARS = 60
 KNOWLEDGE_TOKENS = 1_000
-"""Of the project's memory, in a sub-agent's prompt."""
+"""Limit for project memory in the prompt of a sub-agent."""
 
 
 class SubagentPool:
-    """Carries out the tasks that the model of a runtime's conversations sends, at most `MAX_AT_ONCE` at a time."""
+    """Runs the tasks that the model of a runtime's conversations sends, at most `MAX_AT_ONCE` at a time."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
@@ -61,13 +64,13 @@ class SubagentPool:
         self._working = self._to_work = 0
 
     def make_tool(self, sender: Conversation, limits: Limits) -> Tool:
-        """The tool with which a conversation sends sub-agents."""
+        """Return the tool with which a conversation starts sub-agents."""
         known = [tool.name for tool in offered_tools(sender, limits)[0]]
         agents = [self._clean(agent) for agent in self._runtime.agents.usable()]
         return DelegateTool(agents, known, partial(self._run, sender))
 
     def _clean(self, agent: Definition) -> Definition:
-        """The same without secrets: its text is sent."""
+        """Return the definition with secrets replaced, because its text is sent to the model."""
         clean = self._runtime.clean
         return structs.replace(agent, description=clean(agent.description), text=clean(agent.text))
 
@@ -78,7 +81,7 @@ class SubagentPool:
 
     @contextmanager
     def _share_budget(self) -> Generator[None]:
-        """While one works, what may still be spent is shared out among all that were sent with it."""
+        """While a sub-agent works, share what may still be spent among all that were sent with it."""
         spending = self._runtime.spending
         if not self._working:
             self._to_work = _count_sent(self._runtime.session)
@@ -114,7 +117,7 @@ class SubagentPool:
 
 
 class Subagent(Conversation):
-    """The conversation of one sub-agent: one turn, which carries out its task."""
+    """The conversation of one sub-agent: one turn that carries out its task."""
 
     def __init__(
         self,
@@ -127,19 +130,19 @@ class Subagent(Conversation):
     ) -> None:
         super().__init__(sender.runtime, session, provider, sender.config)
         self.ui = SubagentInterface(sender.runtime.ui, emit, task.name, pool.one_asks)
-        self.mailbox = Mailbox()  # what the user says is for the conversation that sent it
+        self.mailbox = Mailbox()  # text the user enters is for the sender's conversation
         self.estimator = TokenEstimator(sender.estimator.ratio)
         self._task = task
         self._pool = pool
 
     async def run_turn(self, text: str) -> TurnFinished:
-        """Carry out the task. Only the conversation with the user learns from a turn."""
+        """Carry out the task. Nothing is learned for memory: only the conversation with the user does that."""
         limits = self.runtime.windows.fitted(self.provider, await self.provider.limits())
         self._loop = self._make_loop(limits)
         return await self._loop.run_turn(text)
 
     def hear(self, event: Event) -> None:
-        """Show an event to the sender's user interface, where it concerns it."""
+        """Pass an event on to the sender's user interface."""
         self.ui.emit(event)
 
     def _make_loop(self, limits: Limits) -> Loop:
@@ -186,19 +189,21 @@ class Subagent(Conversation):
 
 
 def offered_tools(conversation: Conversation, limits: Limits) -> tuple[list[Tool], list[str]]:
-    """The tools a sub-agent may have, and the names of those left out for want of space."""
+    """Return the tools a sub-agent may use, and the names of those left out because the window is too small."""
     servers, left = server_tools(conversation.runtime.servers, limits.context_window // 4)
     return [tool for tool in (*conversation.own_tools(), *servers) if tool.name not in NOT_FOR_THEM], left
 
 
 def _count_sent(session: Session) -> int:
-    """How many sub-agents the model has just sent with one answer."""
+    """Return how many sub-agents the model has just started with one answer."""
     answer = next((one for one in reversed(session.messages) if isinstance(one, AssistantMessage)), None)
     return sum(call.name == DelegateTool.name for call in answer.tool_calls) if answer else 1
 
 
 class _Listener:
-    """Hears a sub-agent's events: its calls are progress of the call that sent it, its warnings are shown."""
+    """Receives the events of a sub-agent: its calls are shown as progress of the sender's call, and warnings are passed
+    on.
+    """
 
     def __init__(self, progress: Progress, emit: Emit, name: str) -> None:
         self._progress = progress
@@ -219,7 +224,7 @@ class _Listener:
             case Notice(text=text, level="warning"):
                 self._emit(Notice(text=f"{self._name}: {text}", level="warning"))
             case _:
-                pass  # the report says the rest
+                pass  # the report contains the rest
 
 
 def _definition_fragment(agent: Definition) -> Fragment:

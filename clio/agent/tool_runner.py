@@ -32,15 +32,19 @@ from clio.tools.files.diff import changed_lines, diff_change, diff_texts
 from clio.tools.schemas import signature
 
 _MAX_REPAIRED = 2_000_000
-"""Characters; a repair of more takes longer than a new answer."""
+"""Characters; repairing more takes longer than a new answer from the model."""
 _WORD = LazyRegex(r"Invalid enum value '(?P<word>[^']+)' - at `\$.*\.(?P<key>\w+)`")
+"""msgspec's message for a string outside an enum."""
 
 
 def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> Struct:
-    """The arguments as an instance of `args`. Broken JSON is repaired where only one reading fits the struct.
+    """Return the arguments as an instance of `args`. Broken JSON is repaired if only one reading fits the struct.
 
-    cut_off: the answer ended at the output limit, so a repair would invent the missing rest.
-    Raises ToolRetry, whose message says what the tool takes.
+    Args:
+        cut_off: whether the answer ended at the output limit; a repair would then invent the missing rest.
+
+    Raises:
+        ToolRetry: the message tells the model which arguments the tool takes.
     """
     document = _decode(text.strip() or "{}", cut_off=cut_off)
     _refuse_half_letters(document)
@@ -61,7 +65,7 @@ def parse_arguments(text: str, args: type[Struct], *, cut_off: bool = False) -> 
 
 
 def _refuse_half_letters(document: Any) -> None:
-    """Raise ToolRetry where a text holds half of a surrogate pair, which repaired JSON may and nothing can store."""
+    """Raise ToolRetry if a string contains half of a surrogate pair: repaired JSON may, but it cannot be stored."""
     try:
         msgspec.json.encode(document)
     except UnicodeEncodeError:
@@ -73,7 +77,7 @@ def _refuse_half_letters(document: Any) -> None:
 
 
 def _respelled(document: Any, *, key: str, word: str) -> Any:
-    """The same with a word of a list of choices as they are spelled: `In-Progress` is `in_progress`."""
+    """Return the document with one enum value spelled as in the schema: `In-Progress` becomes `in_progress`."""
     if isinstance(document, list):
         return [_respelled(each, key=key, word=word) for each in cast("list[Any]", document)]
     if not isinstance(document, dict):
@@ -118,14 +122,16 @@ def _repair(text: str, error: msgspec.DecodeError) -> Any:
 
 
 def _plain(error: msgspec.ValidationError) -> str:
-    """`Expected `int`, got `str` - at `$.limit`` reads better as a sentence."""
+    """Rewrite msgspec's message, such as "Expected `int`, got `str` - at `$.limit`", as a sentence."""
     return str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").replace("Object ", "the call ")
 
 
 def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Callable[[str], str]) -> Deeds:
-    """The tool's own account with the files it changed; paths as they are shown, secrets taken out.
+    """Return the side effects of a call: those its tool reported, and the files it changed.
 
-    Empty for a call that did nothing of the kind, so that nobody has to guess from its arguments.
+    Paths are as displayed, and secrets are replaced. Empty for a call without side effects, so that no code has to
+    infer
+    them from the arguments.
     """
     told = output.deeds or Deeds()
     return Deeds(
@@ -146,11 +152,19 @@ def _note(change: FileChange, display: Callable[[Path], str]) -> FileDeed:
 
 
 _MAX_ROWS = 40
+"""Rows of a diff in a note to the model."""
 _MAX_CHARS = 300
+"""Characters of one row."""
 
 
 def revision_note(proposed: Action, answer: Answer, display: Callable[[Path], str]) -> str:
-    """The note below the call's result. `display` names paths; of each file at most 40 rows are shown."""
+    """Return the note below a result whose change the user edited or declined in part, or "".
+
+    At most 40 rows are shown for each file.
+
+    Args:
+        display: returns a path as it is shown to the user.
+    """
     if not isinstance(proposed, ChangeFiles):
         return ""
     wanted = {change.path: change for change in answer.changes}
@@ -187,7 +201,7 @@ def _bounded(diff: str, name: str) -> Iterator[str]:
 
 
 class TurnHooks:
-    """The hooks of one session's turns."""
+    """Runs the hooks of one session's turns."""
 
     def __init__(self, hooks: Hooks, session: Session, estimator: TokenEstimator) -> None:
         self._hooks = hooks
@@ -196,19 +210,21 @@ class TurnHooks:
         self._sent_on = 0
 
     async def refusal(self, words: str) -> str:
-        """Why a turn does not begin with these words; "" where it does."""
+        """Return why a hook refuses to begin a turn with this text; "" if none does."""
         self._sent_on = 0
         return await self._hooks.user_prompt(self._session.id, words, resumed=bool(self._session.messages))
 
     async def before_trim(self, will_trim: Callable[[], bool]) -> str:
-        """Where messages are about to leave the window: what hooks want kept, to be said behind them."""
+        """Return what hooks want the model to know after a trim, if the next request will trim the window."""
         if not self._hooks.has("before_trim") or not will_trim():
             return ""
         heard = await self._hooks.before_trim(self._session.id)
         return self._rendered(heard)
 
     async def sends_on(self, text: str) -> str:
-        """What an agent that is done with `text` is told where a hook wants more of it; twice a turn at most."""
+        """Return the message for an agent that has finished while a hook asks for more; "" otherwise. Twice per turn at
+        most.
+        """
         if self._sent_on >= MAX_CONTINUATIONS or not self._hooks.has("stop"):
             return ""
         heard = await self._hooks.stop(self._session.id, text, self._sent_on)
@@ -218,14 +234,14 @@ class TurnHooks:
         return fill_prompt("context/hook_stop", reason=heard.refusal)
 
     async def before_tool(self, call: ToolCall, title: str) -> str:
-        """Raises ToolFailed where a hook refuses the call; what hooks want known of it, to be said below its result."""
+        """Return notes of hooks to put below the result of a call. Raises ToolFailed if a hook refuses the call."""
         heard = await self._hooks.before_tool(self._session.id, call.name, call.arguments, title)
         if heard.refusal:
             raise ToolFailed(f"a hook of the user's refused this: {heard.refusal}")
         return self._rendered(heard)
 
     async def after_tool(self, call: ToolCall, output: ToolOutput, files_changed: Sequence[str]) -> str:
-        """What hooks say of a result, to be said below it."""
+        """Return what hooks say about a result, to be put below it."""
         if not self._hooks.has("after_tool"):
             return ""
         heard = await self._hooks.after_tool(
@@ -239,14 +255,17 @@ class TurnHooks:
 
 
 MAX_RESULT_CHARS = 24_000
+"""Characters of a result the model is shown, about 6,000 tokens; the rest can be read with read_output."""
 _SCREEN_LINES = 8
+"""Lines of a result that the screen shows."""
 _FAILURE_LINES = 3
+"""Last lines of a long failure that the screen shows."""
 _TITLE_CHARS = 120
 _CONFINED = "commands that run without a question can't write files and have no network or secrets"
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """A call's result and what it changed on disk."""
+    """The result of a call, and what it changed on disk."""
 
     message: ToolMessage
     changed: tuple[FileChange, ...] = ()
@@ -254,9 +273,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 class _Approved(Struct, frozen=True, kw_only=True):
-    """What may be done. asked: a person said so. note: for the model, where they made something else of it.
+    """A call that may be run.
 
-    unasked: how it is to be confined, where it runs only because it reads.
+    Attributes:
+        asked: whether the user allowed it explicitly.
+        note: tells the model what the user changed in it.
+        unasked: how to confine a command that runs without a question because it only reads.
     """
 
     prepared: Prepared
@@ -266,9 +288,11 @@ class _Approved(Struct, frozen=True, kw_only=True):
 
 
 class ToolSet(Struct, frozen=True, kw_only=True):
-    """The tools of a conversation. left_out: names of those the window has no space for.
+    """The tools of a conversation.
 
-    page: how many characters of a result are shown.
+    Attributes:
+        left_out: names of tools that do not fit into the window.
+        page: number of characters of a result that are shown.
     """
 
     tools: Mapping[str, Tool]
@@ -277,11 +301,15 @@ class ToolSet(Struct, frozen=True, kw_only=True):
 
 
 class CallSupport(Struct, frozen=True, kw_only=True):
-    """What a runner consults around each call of a conversation; a command run for the user has none of it.
+    """What a runner uses around each call of a conversation; a command run for the user has none of it.
 
-    turn_files: told of files before a call changes them. limit: which tools the turn may use. hooks: the user's
-    commands around a call. checks: told of files before they are changed. note_below: text for below the result of an
-    action; may read files. alone: held while a call changes something, by all runners that work at the same time.
+    Attributes:
+        turn_files: told about files before a call changes them.
+        limit: which tools the turn may use.
+        hooks: the user's commands around a call.
+        checks: told about files before they change.
+        note_below: returns text to put below the result of an action; may read files.
+        alone: held while a call changes something, shared by all runners that work concurrently.
     """
 
     turn_files: TurnFiles
@@ -293,9 +321,10 @@ class CallSupport(Struct, frozen=True, kw_only=True):
 
 
 class ToolRunner:
-    """Runs the tool calls of one session. Questions to the user come one at a time, whatever runs beside them.
+    """Runs the tool calls of one session. The user gets one question at a time, also while calls run concurrently.
 
-    takes_images: whether the model is shown the pictures of results.
+    Args:
+        takes_images: whether the model receives the pictures of results.
     """
 
     def __init__(
@@ -326,14 +355,15 @@ class ToolRunner:
         self._asking = asyncio.Lock()
 
     def is_read_only(self, call: ToolCall) -> bool:
-        """Whether the call may run beside others."""
+        """Whether the call may run concurrently with others."""
         tool = self.tools.get(call.name)
         return tool is not None and tool.read_only
 
     async def run(self, call: ToolCall, *, cut_off: bool = False) -> Outcome:
-        """The call's outcome; errors become results the model can act on, only cancellation passes through.
+        """Run the call and return its outcome. Errors become results the model can act on; only cancellation is raised.
 
-        cut_off: the answer that held the call ended at the output limit.
+        Args:
+            cut_off: whether the answer that contained the call ended at the output limit.
         """
 
         title = call.name
@@ -341,7 +371,7 @@ class ToolRunner:
         missing = asked = False
         below = ""
         try:
-            async with self._preparing:  # in the order of the calls, so that the screen shows them so
+            async with self._preparing:  # in the order of the calls, so that they are displayed in that order
                 tool = self._find(call.name)
                 arguments = parse_arguments(call.arguments, tool.args, cut_off=cut_off)
                 prepared = await asyncio.to_thread(tool.prepare, arguments)
@@ -354,7 +384,7 @@ class ToolRunner:
             approved = await self._approve(prepared)
             asked = approved.asked
             started = time.perf_counter()
-            if asked:  # what shows how long a call takes begins to count here
+            if asked:  # restarts the duration on the screen: the wait for approval does not count
                 self._emit(ToolProgress(call_id=call.id, text=""))
             output = await self._carry_out(call, approved.prepared, approved.unasked)
             if output.refused:
@@ -369,7 +399,7 @@ class ToolRunner:
             output, missing = ToolOutput(text=str(error), summary=NEEDS_APPROVAL, ok=False), True
         except ClioError as error:
             output = ToolOutput(text=str(error), summary=_first_line(str(error)), ok=False)
-        except Exception as error:  # the first of the two doors: a tool's bug must not end the turn
+        except Exception as error:  # one of the two outermost boundaries: a bug in a tool must not end the turn
             output = _bug(call.name, error)
         seconds = time.perf_counter() - self._began.pop(call.id, started)
         return self._finish(call, title, output, seconds, asked=asked, missing=missing, below=below)
@@ -377,8 +407,9 @@ class ToolRunner:
     async def _carry_out(
         self, call: ToolCall, prepared: Prepared, unasked: Unasked | None, *, may_change: bool = False
     ) -> ToolOutput:
-        """Do it. may_change: although the policy judged that it only reads."""
+        """Run an approved call. may_change: it may change files although the policy judged that it only reads."""
         alone = self._support.alone if self._support is not None else None
+        # Judging a command may read files, so it is done in a thread.
         looks = not may_change and (alone is None or await asyncio.to_thread(self._only_looks, prepared.action))
         if alone is None or looks:
             return await self._do(call, prepared, unasked, may_change=may_change)
@@ -388,9 +419,9 @@ class ToolRunner:
     async def _offer_unconfined(
         self, call: ToolCall, prepared: Prepared, output: ToolOutput
     ) -> tuple[ToolOutput, bool, bool]:
-        """Ask whether a command that failed because it was confined may run unconfined, and run it if so.
+        """Ask whether a command that failed because of its confinement may run unconfined, and run it if allowed.
 
-        The output, whether the user said yes, and whether no one could be asked. Raises ToolError.
+        Returns the output, whether the user allowed it, and whether no one could be asked. Raises ToolError.
         """
         try:
             approved = await self._settle_verdict(
@@ -415,18 +446,19 @@ class ToolRunner:
             if self._support is not None:
                 await self._support.turn_files.before(prepared.action, may_change=may_change)
                 await self._support.checks.before_change(prepared.action)
-            self._began[call.id] = time.perf_counter()  # not the time the user took to allow it
+            self._began[call.id] = time.perf_counter()  # excludes the time the user took to approve it
             if unasked is not None and prepared.run_confined is not None:
                 return await prepared.run_confined(tell, unasked)
             return await prepared.run(tell)
         finally:
             if not isinstance(prepared.action, ReadFiles | FetchUrl | Internal):
+                # Also after a failure: a command may have changed files before it failed.
                 files_may_have_changed()
             if self._support is not None:
                 self._support.turn_files.after()
 
     def _stored(self, pictures: tuple[Picture, ...]) -> tuple[ImagePart, ...]:
-        """The pictures as parts of a message, their bytes kept in the session."""
+        """Store the bytes of the pictures in the session and return them as parts of a message."""
         return tuple(
             ImagePart(
                 blob=self._session.write_data(picture.data),
@@ -453,9 +485,11 @@ class ToolRunner:
         return tool
 
     async def _approve(self, prepared: Prepared) -> _Approved:
-        """What may be done: the call, or what a person made of it.
+        """Return the call as it may be run: unchanged, or as the user edited it.
 
-        Raises ToolFailed if it may not, ApprovalNeeded if nobody is there to say.
+        Raises:
+            ToolFailed: it is not allowed.
+            ApprovalNeeded: no user can be asked.
         """
         return await self._settle_verdict(prepared, lambda: self._policy.judge(prepared.action))
 
@@ -463,7 +497,7 @@ class ToolRunner:
         if not isinstance(first := judge(), Ask):
             return self._allowed(prepared, first)
         async with self._asking:
-            verdict = judge()  # the answer before this one may have settled it
+            verdict = judge()  # the answer to the previous question may have settled this one
             if not isinstance(verdict, Ask):
                 return self._allowed(prepared, verdict)
             request = ApprovalRequest(title=prepared.title, action=prepared.action, verdict=verdict)
@@ -480,7 +514,7 @@ class ToolRunner:
         return _Approved(prepared=prepared)
 
     async def _revise(self, prepared: Prepared, answer: Answer) -> _Approved:
-        """The call as the person wants it, judged anew. Raises ToolError."""
+        """Return the call as the user edited it, after judging it again. Raises ToolError."""
         if prepared.revise is None:
             raise ToolFailed("this call cannot be done in part; it was not done")
         revised = await asyncio.to_thread(prepared.revise, answer.changes)
@@ -527,6 +561,7 @@ class ToolRunner:
         unseen = f"{output.text}\n{_UNSEEN}" if output.images and not images else output.text
         safe = self._redactor.message(said_by_a_tool(unseen))
         text = safe.text
+        # Stored after redaction: the blob can be read by the model later.
         handle = self._session.write_blob(text) if len(text) > self.page.chars else None
         message = ToolMessage(
             tool_call_id=call.id,
@@ -576,7 +611,10 @@ def _replaced(secrets: int) -> str:
 
 
 def preview_lines(text: str, *, ok: bool) -> str:
-    """What a person is shown of a result: its beginning; of a long failure its end, where commands say why."""
+    """Return the part of a result that is shown to the user: its beginning, or the end of a long failure.
+
+    The end of a failure usually contains the reason.
+    """
     lines = text.splitlines()
     if ok or len(lines) <= _SCREEN_LINES:
         return "\n".join(lines[:_SCREEN_LINES])
@@ -584,18 +622,21 @@ def preview_lines(text: str, *, ok: bool) -> str:
 
 
 def shorten(title: str) -> str:
-    """A title on one line of at most 120 characters."""
+    """Return the title on one line of at most 120 characters."""
     line = " ".join(title.split())
     return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
 
 
 def changed_paths(changes: tuple[FileChange, ...]) -> list[Path]:
-    """Every path the changes touch, both names of a moved file, in order."""
+    """Return every path the changes touch in order, with both names of a moved file."""
     return [path for change in changes for path in (change.path, change.moved_to) if path is not None]
 
 
 def _first_line(text: str) -> str:
-    """What went wrong in at most 120 characters; a screen that shows the whole knows its beginning again."""
+    """Return the first line of an error in at most 120 characters.
+
+    A screen that also shows the whole text recognizes it by this beginning.
+    """
     line = text.strip().partition("\n")[0].rstrip()
     return (line if len(line) <= _TITLE_CHARS else f"{line[: _TITLE_CHARS - 1].rstrip()}…") or "failed"
 

@@ -19,15 +19,21 @@ if TYPE_CHECKING:  # diffs are shown when somebody wants to see one
     from clio.checkpoints.checkpoint_store import Step
 
 _MAX_PATHS = 30
+"""Files named in one sentence to the model."""
 _CAP_TOKENS = 400
 _ADVICE = "What you remember of these files may be out of date; read them before you edit them."
 
 
 class TurnFiles:
-    """Between the turns of a running clio and its checkpoints. What fails is said once and costs no turn.
+    """Connects the turns of a clio process to its checkpoints. Each problem is reported once and never ends a turn.
 
-    only_reads: whether a command provably changes nothing. clean: replaces secrets. enabled: False watches nothing.
-    before_change: awaited before files are looked at that are about to change; it may raise ToolFailed.
+    Args:
+        only_reads: whether a command provably changes nothing.
+        clean: replaces secrets.
+        enabled: False to record nothing.
+
+    Attributes:
+        before_change: awaited before files that are about to change are read; it may raise ToolFailed.
     """
 
     def __init__(
@@ -51,13 +57,14 @@ class TurnFiles:
         self._said: set[str] = set()
 
     def begin_session(self, session: Session) -> None:
-        """What is done to files from now on belongs to the turns of another session."""
+        """Assign file changes from now on to the turns of another session."""
         self._session = session
 
     async def before(self, action: Action, *, may_change: bool = False) -> None:
-        """A call that was allowed is about to run; returns when what it may change is known.
+        """Record the state before an approved call; returns when the files it may change are known.
 
-        may_change: it may, although the policy judged that it only reads.
+        Args:
+            may_change: whether it may change files although the policy judged that it only reads.
         """
         if isinstance(action, ChangeFiles) and self.before_change is not None:
             await self.before_change(action)
@@ -81,26 +88,26 @@ class TurnFiles:
         self._tell()
 
     def after(self) -> None:
-        """The call has ended, well or not. Returns at once: the next call waits for what is done here."""
+        """Record the end of a call, successful or not. Returns at once; the next call waits for the work."""
         if self._watched:
             self._watched = False
             self.checkpoints.after()
 
     async def end_turn(self) -> None:
-        """The turn has ended; returns when all it did is written down, for what comes then is the person's work."""
+        """End the turn; returns when all its changes are recorded, because later ones are the user's own."""
         turn = turn_of(self._session)
         if self.enabled and turn is not None:
             await asyncio.wrap_future(self.checkpoints.end_turn(turn))
             self._tell()
 
     def cut_off(self) -> None:
-        """The turn was stopped, and nothing may be waited for."""
+        """End a turn that was cancelled, without waiting."""
         turn = turn_of(self._session)
         if self.enabled and turn is not None:
             self.checkpoints.end_turn(turn)
 
     def recover(self) -> None:
-        """What a killed clio left is finished; to be called once, before anything else."""
+        """Complete what a killed process left unfinished. Call it once, before anything else."""
         if self.enabled:
             try:
                 self.checkpoints.recover()
@@ -109,14 +116,14 @@ class TurnFiles:
             self._tell()
 
     def fragments(self) -> list[Fragment]:
-        """What the model is to know of files that were put back since it was last asked."""
+        """Return what the model is told about files restored since the last message."""
         session = self._session
         if not session.messages:
             return []
         try:
             records = self.checkpoints.restored_since(session.messages[-1].created)
         except (ClioError, OSError):
-            return []  # /undo has said it
+            return []  # /undo has reported the error
         known = {message.id for message in session.messages} if records else set[str]()
         lines = [line for record in records if (line := _line(record, known))]
         if not lines:
@@ -132,11 +139,11 @@ class TurnFiles:
         return show_change(change, self.checkpoints, self._clean)
 
     def way(self, step: "Step") -> "ShownChange":
-        """What taking this step would do to its file."""
+        """Return what taking this step would do to its file."""
         return self._shown_step(step, step.wanted.target)
 
     def lost_edits(self, step: "Step") -> "ShownChange":
-        """What somebody else did to the file, which taking this step would lose; all of it where that is not known."""
+        """Return the later changes by others that this step would discard; the whole change if they are not known."""
         expected = step.wanted.expected
         return self._shown_step(step, step.wanted.target) if step.current == expected else self._edits(step)
 
@@ -159,7 +166,7 @@ class TurnFiles:
 
 
 def turn_of(session: Session) -> TurnRef | None:
-    """The running turn, or the last one; None before the first."""
+    """Return the running turn, or the last one; None before the first."""
     for message in reversed(session.messages):
         if begins_turn(message):
             return TurnRef(session=session.id, message=message.id)
@@ -172,7 +179,7 @@ def _paths(action: ChangeFiles) -> list[Path]:
 
 
 def _line(record: Record, known: set[str]) -> str:
-    """One restoring, where it is about turns the model knows of."""
+    """Describe one restore, if it concerns turns the model knows about."""
     paths = [change.path for change in record.changes]
     if not paths or not (record.kind == "redo" or known & set(record.of)):
         return ""

@@ -1,4 +1,4 @@
-"""What a conversation reports, and what it needs of the program around it: approval, questions, input during a turn."""
+"""What a conversation reports, and what it needs of the program around it: approval, questions, input in a turn."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Status = Literal[
     "done", "failed", "interrupted", "max_steps", "max_cost", "context_full", "approval_needed", "refused", "blocked"
 ]
-"""How a turn ended. refused: by the server. blocked: by a hook of the user's, before it began."""
+"""How a turn ended. refused: by the server. blocked: by one of the user's hooks, before it began."""
 EXIT_CODES: dict[Status, int] = {
     "done": 0,
     "failed": 1,
@@ -48,26 +48,26 @@ class StepStarted(Struct, frozen=True, kw_only=True, tag="step_started"):
 
 
 class Steered(Struct, frozen=True, kw_only=True, tag="steered"):
-    """What the person said into the running turn goes with the request of `step`, before which it is on disk."""
+    """What the user entered during the turn goes with the request of `step`; it is on disk before that is sent."""
 
     text: str
     step: int
 
 
 class TextDelta(Struct, frozen=True, kw_only=True, tag="text"):
-    """More of the answer."""
+    """More text of the answer."""
 
     text: str
 
 
 class ReasoningDelta(Struct, frozen=True, kw_only=True, tag="reasoning"):
-    """More of what the model thinks aloud, where the server shows it."""
+    """More of the model's reasoning, if the server sends it."""
 
     text: str
 
 
 class StreamRestarted(Struct, frozen=True, kw_only=True, tag="stream_restarted"):
-    """The answer broke off and a new one says something else: what was shown since the step began is void."""
+    """The answer broke off and a new one differs: text shown since the step began is no longer valid."""
 
 
 class Retrying(Struct, frozen=True, kw_only=True, tag="retrying"):
@@ -80,13 +80,13 @@ class Retrying(Struct, frozen=True, kw_only=True, tag="retrying"):
 
 
 class MessageAdded(Struct, frozen=True, kw_only=True, tag="message"):
-    """A whole message is now part of the session."""
+    """A complete message was added to the session."""
 
     message: Message
 
 
 class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
-    """A call was understood and is about to be judged and run."""
+    """A call was parsed and is about to be judged and run."""
 
     call_id: str
     name: str
@@ -94,20 +94,20 @@ class ToolStarted(Struct, frozen=True, kw_only=True, tag="tool_started"):
 
 
 class ToolProgress(Struct, frozen=True, kw_only=True, tag="tool_progress"):
-    """News from a running call; an empty text after the user allowed it, when it begins to run."""
+    """Progress of a running call; empty text when the call starts to run after the user allowed it."""
 
     call_id: str
     text: str
 
 
 NEEDS_APPROVAL = "needs approval"
-"""The summary of a call that nobody could allow; what would allow it is the error its turn ends with."""
+"""Summary of a call that no user could approve; the error of the turn tells what would allow it."""
 
 
 class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
-    """A call is over. `preview` is the first lines of what the model reads; `files_changed` are workspace paths.
+    """A call has ended. `preview` is the first lines of what the model reads; `files_changed` are workspace paths.
 
-    asked: a person was shown what it would do, diff and all, and said yes.
+    asked: the user saw what it would do, including the diff, and allowed it.
     """
 
     call_id: str
@@ -123,9 +123,9 @@ class ToolFinished(Struct, frozen=True, kw_only=True, tag="tool_finished"):
 
 
 class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
-    """The window was made smaller. Nothing is lost: `handle` names what `messages` moved to the archive.
+    """The window was made smaller. No message is lost: `handle` names the archive that contains `messages`.
 
-    shrunk: messages of the window that are shown shorter from now on.
+    shrunk: number of messages that are shortened from now on.
     """
 
     handle: str
@@ -136,30 +136,30 @@ class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
 
     @property
     def line(self) -> str:
-        """For the person, without a full stop."""
+        """The event as a line for the user, without a full stop."""
         moved = f"moved {_pluralize(self.messages, 'message')} to the archive" if self.messages else ""
         shown = f"shortened {_pluralize(self.shrunk, 'tool output')}" if self.shrunk else ""
         return f"{', '.join(filter(None, (moved, shown)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
 
 
 class Notice(Struct, frozen=True, kw_only=True, tag="notice"):
-    """Something a person should know; the turn goes on."""
+    """Something the user should know; the turn continues."""
 
     text: str
     level: Literal["info", "warning"] = "info"
 
 
 class StepFinished(Struct, frozen=True, kw_only=True, tag="step_finished"):
-    """A step and its tool calls are over and on disk. `usage` is None where the server bills nothing."""
+    """A step and its tool calls have ended and are on disk. `usage` is None if the server sends none."""
 
     step: int
     usage: Usage | None
 
 
 class TurnFinished(Struct, frozen=True, kw_only=True, tag="turn_finished"):
-    """The end of a turn. `error` is one sentence where `status` is not "done"; `exit_code` is what one-shot returns.
+    """The end of a turn. `error` is one sentence if `status` is not "done"; `exit_code` is what one-shot mode returns.
 
-    cost: of its requests; None where no server billed any.
+    cost: cost of its requests; None if no server sent a bill.
     """
 
     status: Status
@@ -200,26 +200,27 @@ def _pluralize(number: int, noun: str) -> str:
 class UserInterface(Protocol):
     """A terminal, a screen reader, an editor, or a stream of JSON lines.
 
-    never_asks: no one is there to answer; a request for approval is then an error.
+    Attributes:
+        never_asks: whether no user can answer; a request for approval is then an error.
     """
 
     never_asks: bool
 
     async def approve(self, request: ApprovalRequest) -> Answer:
-        """Ask whether an action may be done. Cancelling withdraws the question. Raises ApprovalNeeded."""
+        """Ask whether an action may be carried out. Cancelling withdraws the question. Raises ApprovalNeeded."""
         ...
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """Put a question of the model's to the user. Raises ToolFailed where no one can answer."""
+        """Ask the user a question of the model. Raises ToolFailed if no user can answer."""
         ...
 
     def emit(self, event: Event) -> None:
-        """Show what happens. Must return at once."""
+        """Show an event. Must return at once."""
         ...
 
 
 class ComposedInterface:
-    """A user interface made of three objects, for programs that keep them apart."""
+    """A user interface composed of three objects, for programs that keep them separate."""
 
     def __init__(self, approver: Approver, asker: Asker, emit: Emit) -> None:
         self._approver = approver
@@ -241,9 +242,9 @@ class ComposedInterface:
 
 
 class ExplainingInterface:
-    """Says once, with the first question about a command, how commands that run without a question are confined.
+    """Explains once, with the first question about a command, how commands that run without a question are confined.
 
-    Nothing is said to a user who switched the confinement off, or who is never asked.
+    Not shown to users who switched the confinement off, and in runs that never ask.
     """
 
     def __init__(self, ui: UserInterface, confinement: Confinement) -> None:
@@ -271,7 +272,7 @@ class ExplainingInterface:
 
 
 class SubagentInterface:
-    """The user interface of a sub-agent: questions name it and come one at a time, events go to `emit`."""
+    """The user interface of a sub-agent: questions contain its name and come one at a time, events go to `emit`."""
 
     def __init__(self, ui: UserInterface, emit: Emit, name: str, one_at_a_time: "asyncio.Lock") -> None:
         self._ui = ui
@@ -296,9 +297,9 @@ class SubagentInterface:
 
 
 class Mailbox:
-    """Words for the running turn, oldest first. Used on the event loop's thread only; kept in memory only.
+    """Messages for the running turn, oldest first. Used on the event loop's thread only; kept in memory only.
 
-    Where the turn ends before they could be sent they stay, for whoever ran the turn to take out.
+    If the turn ends before they could be sent, they stay for the caller of the turn.
     """
 
     def __init__(self) -> None:
@@ -306,33 +307,35 @@ class Mailbox:
 
     @property
     def waiting(self) -> tuple[str, ...]:
-        """What has not been sent yet."""
+        """Messages that have not been sent yet."""
         return tuple(self._waiting)
 
     def put(self, text: str) -> None:
-        """Say something into the running turn; blank text says nothing."""
+        """Add a message for the running turn; blank text is ignored."""
         if text.strip():
             self._waiting.append(text)
 
     def take_back(self) -> str:
-        """The newest words, no longer to be sent; "" where none wait."""
+        """Remove and return the newest message, "" if none is waiting."""
         return self._waiting.pop() if self._waiting else ""
 
     def take(self) -> str:
-        """The oldest words, which are no longer here then; "" where none wait."""
+        """Remove and return the oldest message, "" if none is waiting."""
         return self._waiting.pop(0) if self._waiting else ""
 
     def take_all(self) -> list[str]:
-        """All of it, which is no longer here then."""
+        """Remove and return all messages."""
         taken, self._waiting = self._waiting, []
         return taken
 
 
 class StopOnce:
-    """Lets the first request to stop through, and the next ones only after a second of waiting.
+    """Lets the first stop request through, and later ones only after one second.
 
-    A key that is pressed again in impatience must not cut short the cleaning up that the first one began.
-    clock: seconds, only differences count.
+    Pressing the key again out of impatience must not cut short the cleanup that the first press started.
+
+    Args:
+        clock: returns seconds; only differences matter.
     """
 
     AGAIN_S = 1.0
@@ -342,11 +345,11 @@ class StopOnce:
         self._asked_at: float | None = None
 
     def reset(self) -> None:
-        """Something new runs."""
+        """Allow the next request at once, because something new runs."""
         self._asked_at = None
 
     def passes(self) -> bool:
-        """Whether this request is to be carried out."""
+        """Whether to carry out this stop request."""
         now = self._clock()
         if self._asked_at is not None and now - self._asked_at < self.AGAIN_S:
             return False
