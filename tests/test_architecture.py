@@ -1,6 +1,7 @@
 """The house has floors: imports run downwards, never in a circle, and heavy packages wait behind named doors."""
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -28,7 +29,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("config", "images", "messages", "prompt_files"),
     ("git_looking",),
     ("storage",),
-    ("text", "children", "fragments", "errors", "ids"),
+    ("text", "threads", "children", "fragments", "errors", "ids"),
 )
 FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
 
@@ -179,3 +180,13 @@ def test_files_name_their_encoding() -> None:
                 if node.func.attr in ("read_text", "write_text") and "encoding" not in words:
                     wrong.append(f"{name}:{node.lineno}")
     assert wrong == []
+
+
+THREAD_POOLS = {"clio.checkpoints.checkpoints", "clio.entrypoints.background_work"}
+"""A store whose writes block, and a long command that must be finished: each has one worker thread."""
+
+
+def test_threads_are_started_in_one_module() -> None:
+    started = re.compile(r"\bThread\(|\bThreadPoolExecutor\(|\bProcessPoolExecutor\(")
+    found = {name for name, path in modules().items() if started.search(path.read_text(encoding="utf-8"))}
+    assert found == THREAD_POOLS | {"clio.threads"}

@@ -6,7 +6,6 @@ import http.client
 import os
 import queue
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -21,6 +20,7 @@ from clio.context.request_builder import Prefix
 from clio.errors import ServerFailed
 from clio.providers.urls import host_of
 from clio.storage.files import make_folder, write_atomic
+from clio.threads import start_daemon_thread
 from clio.tokens import TokenEstimator, text_units
 
 FOLDER_NAME = "encodings"
@@ -274,8 +274,8 @@ def fetch_encoding(
     Raises ServerFailed where it cannot be had whole and unchanged; OSError where it cannot be written.
     """
     answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
-    # A daemon: nothing can interrupt the looking up of a name, and it must not keep clio from leaving.
-    threading.Thread(target=_download, args=(encoding.url, silence_s, answers), daemon=True).start()
+    # A daemon thread: resolving a name cannot be interrupted, and clio must be able to exit meanwhile.
+    start_daemon_thread(lambda: _download(encoding.url, silence_s, answers), "download-encoding")
     try:
         answer = answers.get(timeout=limit_s)
     except queue.Empty:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from clio.context.inert import cut, one_line
 from clio.git_looking import answer
+from clio.threads import start_daemon_thread
 
 _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not hold up the turn
 FRESH_S = 2.0
@@ -80,7 +81,7 @@ class WorkingTree:
         look: Future[TreeState | None] = Future()
         look.set_running_or_notify_cancel()  # one caller may stop waiting; others may wait too
         self._look, self._began = look, now
-        threading.Thread(target=self._run, args=(look, now), daemon=True).start()
+        start_daemon_thread(lambda: self._run(look, now), "git-status")
         return look
 
     def _run(self, look: "Future[TreeState | None]", began: float) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import base64
 import binascii
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, BinaryIO
@@ -19,6 +18,7 @@ from clio.errors import ApprovalNeeded, ToolFailed
 from clio.ids import new_id
 from clio.security.actions import ChangeFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
+from clio.threads import start_daemon_thread
 from clio.tools.files.diff import diff_change
 
 MAX_LINE_BYTES = 32_000_000
@@ -79,8 +79,8 @@ async def read_said(stream: BinaryIO, refuse: Callable[[InputRefused], None]) ->
             except RuntimeError:
                 return  # clio has ended first
 
-    # A daemon: reading cannot be interrupted, and the end of clio does not wait for a line that never comes.
-    threading.Thread(target=read, daemon=True, name="input").start()
+    # A daemon thread: reading cannot be interrupted, and clio must exit without waiting for another line.
+    start_daemon_thread(read, "input")
     number = 0
     while line := await lines.get():
         number += 1

@@ -16,6 +16,7 @@ from clio.providers.http1 import MAX_EVENT_BYTES
 from clio.providers.lean_transport import CONNECT_TIMEOUT_S, MAX_ANSWER_BYTES, MAX_ERROR_BYTES, SILENCE_TIMEOUT_S
 from clio.providers.urls import host_of, is_loopback
 from clio.text.json_data import encode_json
+from clio.threads import start_daemon_thread
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 
 def start_import() -> threading.Thread:
     """Import the openai package in a thread of its own; for the very start, before anything is configured."""
-    thread = threading.Thread(target=_import_openai, name="import-openai", daemon=True)
-    thread.start()
-    return thread
+    return start_daemon_thread(_import_openai, "import-openai")
 
 
 def _import_openai() -> None:

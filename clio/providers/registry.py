@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -22,6 +21,7 @@ from clio.providers.limits import names_in, rows_of, takes_images
 from clio.providers.profiles import PRESETS, Preset, is_own_host, preset_at, preset_named, quirks_of
 from clio.providers.urls import host_of, is_local_host, is_loopback, is_version, normalise_base_url, without_login
 from clio.text.json_data import as_text, decode_json
+from clio.threads import BackgroundCall
 
 if TYPE_CHECKING:
     from clio.providers.key_command import KeyCommand
@@ -188,22 +188,12 @@ async def _read_chunks(reader: asyncio.StreamReader) -> bytes:
 
 def find_local_server(ports: Mapping[int, str] = USUAL_PORTS) -> Found | None:
     """`discover` for synchronous callers, also below a running event loop; takes `TIME_LIMIT_S` at most."""
-    found: list[Found | None] = []
-    _in_thread(lambda: found.append(asyncio.run(discover(ports))))
-    return found[0] if found else None
+    return BackgroundCall(lambda: asyncio.run(discover(ports)), "find-model-server").wait()
 
 
 def list_models(base_url: str, key: str | None, time_limit_s: float = 1.0) -> tuple[str, ...]:
     """`ask_models` for synchronous callers."""
-    found: list[tuple[str, ...]] = []
-    _in_thread(lambda: found.append(asyncio.run(ask_models(base_url, time_limit_s, key))))
-    return found[0] if found else ()
-
-
-def _in_thread(work: Callable[[], None]) -> None:
-    thread = threading.Thread(target=work, name="find-model-server")
-    thread.start()
-    thread.join()
+    return BackgroundCall(lambda: asyncio.run(ask_models(base_url, time_limit_s, key)), "list-models").wait()
 
 
 def is_alias(config: Config, name: str | None) -> bool:

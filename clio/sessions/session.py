@@ -1,5 +1,6 @@
 """One conversation on disk from its first message: what was appended is there after a kill at any instant."""
 
+import threading
 import time
 from pathlib import Path
 
@@ -10,8 +11,26 @@ from clio.sessions.session_files import SessionDisk
 from clio.sessions.state import NAME_CHARS, Bill, Imported, Planned, SessionState, Todo, Trim, one_line
 
 
+class _OneThread:
+    """A lock that does not wait: entering it while another thread is inside raises RuntimeError."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.RLock()  # re-entrant: `undo_trim` records a change
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            raise RuntimeError(f"{self._name} is changed by two threads at once")
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 class Session:
-    """A conversation and its files; made by `SessionStore`, used from one thread at a time.
+    """A conversation and its files; made by `SessionStore`.
+
+    Any thread may use it, but only one at a time may change it: a change that begins while another thread is still in
+    one raises RuntimeError before anything is written, because the lines of the journal would be mixed up.
 
     disk: None for a session that is never to be on disk; `blobs` then holds the outputs an earlier run stored.
     """
@@ -21,6 +40,7 @@ class Session:
         self._disk = disk
         self._blobs = disk.blobs if disk else blobs or BlobStore(None)
         self._closed = False
+        self._changing = _OneThread(f"session {state.id!r}")
         self._is_foreign = False
         self._own_from = 0
         self._warnings: list[str] = []
@@ -195,24 +215,27 @@ class Session:
 
     def undo_trim(self) -> Trim | None:
         """Reverse the last trim, and return it; None where there is none."""
-        last = self._state.trims[-1] if self._state.trims else None
-        if last is not None:
-            self._record(session_format.TrimUndone())
-        return last
+        with self._changing:
+            last = self._state.trims[-1] if self._state.trims else None
+            if last is not None:
+                self._record(session_format.TrimUndone())
+            return last
 
     def write_blob(self, text: str) -> str:
         """Keep a whole output, already redacted; returns the handle for `read_blob`."""
-        handle = self._blobs.add(text)
-        if self._disk is not None:
-            self._disk.flush()
-        return handle
+        with self._changing:
+            handle = self._blobs.add(text)
+            if self._disk is not None:
+                self._disk.flush()
+            return handle
 
     def write_data(self, data: bytes) -> str:
         """Keep bytes that are no text, such as a picture's; returns the handle for `read_data`."""
-        handle = self._blobs.add_data(data)
-        if self._disk is not None:
-            self._disk.flush()
-        return handle
+        with self._changing:
+            handle = self._blobs.add_data(data)
+            if self._disk is not None:
+                self._disk.flush()
+            return handle
 
     def read_data(self, handle: str) -> bytes:
         """The bytes behind a handle. Raises BlobNotFound; OSError where the disk fails."""
@@ -224,27 +247,30 @@ class Session:
 
     def sync(self) -> None:
         """Make everything appended so far survive a power failure. Takes what an fsync takes: call it once a step."""
-        if self._disk is not None:
-            self._disk.sync()
+        with self._changing:
+            if self._disk is not None:
+                self._disk.sync()
 
     def close(self) -> None:
         """Write the snapshot, drop the journal, let go of the lock. A session without a message leaves no file.
 
         Where the snapshot cannot be written the journal stays and `unsaved` says why. A second call does nothing.
         """
-        if self._closed:
-            return
-        self._closed = True
-        if self._disk is not None:
-            self._disk.save_whole()
-            self._disk.release()
+        with self._changing:
+            if self._closed:
+                return
+            self._closed = True
+            if self._disk is not None:
+                self._disk.save_whole()
+                self._disk.release()
 
     def _record(self, record: session_format.Record) -> None:
         """Carry out a change and write it down; reading the journal carries it out in the same way."""
-        if self._closed:
-            raise ValueError(f"session {self.id!r} is closed")
-        record, line = session_format.encode_record(record)
-        session_format.apply(record, self._state)
-        self._state.updated_at = time.time()
-        if self._disk is not None:
-            self._disk.write(line)
+        with self._changing:
+            if self._closed:
+                raise ValueError(f"session {self.id!r} is closed")
+            record, line = session_format.encode_record(record)
+            session_format.apply(record, self._state)
+            self._state.updated_at = time.time()
+            if self._disk is not None:
+                self._disk.write(line)

@@ -21,6 +21,7 @@ from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.fuzzy import FuzzyNames, score
 from clio.text.lazy_regex import LazyRegex
+from clio.threads import start_daemon_thread
 from clio.tools.files.text_file import size_text
 from clio.ui.safe_text import clean_line
 
@@ -125,7 +126,7 @@ class FileNames:
                 if self._listed_at is None:
                     self._unpack() if self._ahead else self._take(self._list_files())
         if self._clock() - (self._listed_at or 0.0) > FRESH_S and self._listing.acquire(blocking=False):
-            threading.Thread(target=self._renew, name="file names", daemon=True).start()
+            start_daemon_thread(self._renew, "list-file-names")
         return self._held
 
     def prepare(self) -> None:

@@ -8,7 +8,6 @@ import logging
 import os
 import queue
 import sys
-import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
@@ -45,6 +44,7 @@ from clio.ids import is_own_id
 from clio.security.actions import ChangeFiles, Workspace
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import OwnSessions, SessionStore
+from clio.threads import start_daemon_thread
 from clio.tools.files.text_file import as_open, plain, same_text, shown
 from clio.ui.safe_text import clean_line
 
@@ -333,9 +333,8 @@ class StdioTransport:
         self._incoming: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self._outgoing: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         source, sink = take_over()
-        threading.Thread(target=self._read, args=(source,), name="acp-in", daemon=True).start()
-        self._writer = threading.Thread(target=self._write, args=(sink,), name="acp-out", daemon=True)
-        self._writer.start()
+        start_daemon_thread(lambda: self._read(source), "acp-in")
+        self._writer = start_daemon_thread(lambda: self._write(sink), "acp-out")
 
     async def receive(self) -> dict[str, Any] | None:
         """Wait for the next message; None where the editor has closed its end."""

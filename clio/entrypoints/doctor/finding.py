@@ -1,10 +1,9 @@
 """What the doctor says about one thing, what each check is given, and a time limit for each."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from msgspec import Struct
 
@@ -12,6 +11,7 @@ from clio.config.loaded import Loaded
 from clio.config.options import Options
 from clio.config.paths import display
 from clio.errors import ClioError
+from clio.threads import BackgroundCall
 
 
 class Finding(Struct, frozen=True, kw_only=True):
@@ -97,36 +97,10 @@ class Named(Struct, frozen=True, kw_only=True):
     hint: str = HANGS
 
 
-class Look(Generic[T]):
-    """Runs work in its own daemon thread, which is abandoned where it does not end."""
-
-    def __init__(self, work: Callable[[], T]) -> None:
-        self._done = threading.Event()
-        self._found: list[T] = []
-        self._error: Exception | None = None
-        threading.Thread(target=self._carry_out, args=(work,), daemon=True).start()
-
-    def wait(self, limit_s: float) -> T:
-        """Wait for the result. Raises what the work raised, and TimeoutError after `limit_s` seconds."""
-        if not self._done.wait(limit_s):
-            raise TimeoutError(f"no answer within {limit_s:g} seconds")
-        if self._error is not None:
-            raise self._error
-        return self._found[0]
-
-    def _carry_out(self, work: Callable[[], T]) -> None:
-        try:
-            self._found.append(work())
-        except Exception as error:  # raised again in `wait`
-            self._error = error
-        finally:
-            self._done.set()
-
-
 def run_all(checks: Sequence[Named], ground: Ground, limit_s: float) -> Iterator[Finding]:
     """Run all checks at once; yield their findings in order as they arrive. limit_s: for all of them together."""
     begun = time.monotonic()
-    looks = [(named, Look(lambda check=named.check: list(check(ground)))) for named in checks]
+    looks = [(named, BackgroundCall(lambda check=named.check: list(check(ground)), named.about)) for named in checks]
     for named, look in looks:
         try:
             yield from look.wait(max(begun + limit_s - time.monotonic(), 0.0))

@@ -19,7 +19,7 @@ from clio.config.schema import Config
 from clio.entrypoints.doctor import checks
 from clio.entrypoints.doctor import checks as data_checks
 from clio.entrypoints.doctor import finding as check_limits
-from clio.entrypoints.doctor.finding import Finding, Ground, Look, Named, fix, note, ok, run_all, several
+from clio.entrypoints.doctor.finding import Finding, Ground, Named, fix, note, ok, run_all, several
 from clio.errors import ClioError, ConfigError, UsageError
 from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
@@ -30,6 +30,7 @@ from clio.providers.prices import OLD_DAYS, SHOWN, PriceBook, states_cost
 from clio.providers.profiles import preset_named
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
 from clio.text.formatting import format_money
+from clio.threads import BackgroundCall
 from clio.ui.safe_text import clean_line, inert_json
 
 LIVE_LIMIT_S = 60.0
@@ -305,7 +306,10 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
     """
     wrong: list[Finding] = []
     try:
-        loaded, checks = Look(lambda: load(options, env)).wait(check_limits.LIMIT_S), (*FIRST, *CONFIGURED, *REST)
+        loaded, checks = (
+            BackgroundCall(lambda: load(options, env), "load-settings").wait(check_limits.LIMIT_S),
+            (*FIRST, *CONFIGURED, *REST),
+        )
     except TimeoutError as error:
         yield fix("configuration", str(error), f"{check_limits.HANGS}; nothing else can be looked at before it is read")
         return

@@ -5,8 +5,6 @@ in the turn it names; it is held to be less sure than what was found by rule.
 """
 
 import re
-import threading
-import time
 from collections.abc import Callable, Sequence
 from heapq import nlargest
 from typing import Literal
@@ -14,7 +12,6 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.errors import ProviderError
 from clio.memory.records import AssertedBy
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding
@@ -23,6 +20,7 @@ from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
+from clio.threads import BackgroundCall
 
 BUDGET_CHARS = 16_000
 """About 4,000 tokens of turns."""
@@ -109,25 +107,11 @@ def ask_about(turns: Sequence[Digest], ask: Ask, over: Callable[[], bool]) -> li
     """
     if not turns:
         return []
-    answers: list[str | ProviderError] = []
-
-    def put() -> None:
-        try:
-            answers.append(ask(prompt(turns)))
-        except ProviderError as error:
-            answers.append(error)
-
-    asking = threading.Thread(target=put, name="sleep-question", daemon=True)
-    asking.start()
-    while asking.is_alive():
-        if over():
-            return []
-        time.sleep(_POLL_S)
-    if not answers:
+    try:
+        answer = BackgroundCall(lambda: ask(prompt(turns)), "ask-about-turns").wait(give_up=over, poll_s=_POLL_S)
+    except TimeoutError:
         return []
-    if isinstance(answers[0], ProviderError):
-        raise answers[0]
-    return read_answer(answers[0], turns)
+    return read_answer(answer, turns)
 
 
 def prompt(turns: Sequence[Digest]) -> str:

@@ -18,6 +18,7 @@ from clio.sessions.store import SessionStore
 from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import never
 from clio.text.scoring import GATE, NEAREST
+from clio.threads import start_daemon_thread
 
 if TYPE_CHECKING:
     from clio.memory.recall.docs import TurnDoc
@@ -82,8 +83,7 @@ class EjectedTurns:
         if not self._vectors.embedder.remote:
             return self._put(session.id, left)
         self.wait()
-        self._worker = threading.Thread(target=self._put, args=(session.id, left), name="embed-turns", daemon=True)
-        self._worker.start()
+        self._worker = start_daemon_thread(lambda: self._put(session.id, left), "embed-turns")
         return 0
 
     def _newly_left(self, session: Session) -> "list[TurnDoc]":

@@ -14,6 +14,7 @@ from clio.memory.vectors.graph import Graph, load_graph, make_graph
 from clio.memory.vectors.numeric import load_numpy
 from clio.storage.files import open_regular
 from clio.text.embedding import DIMENSIONS
+from clio.threads import start_daemon_thread
 
 Neighbour = tuple[int, float]
 """The place of a vector, and how far it is."""
@@ -135,8 +136,7 @@ class VectorIndex:
         building = self._builder is not None and self._builder.is_alive()
         if building or self.lacks_graph or self._count - self.graph_size <= self._count * _TAIL_SHARE:
             return
-        self._builder = threading.Thread(target=self.build, name="build-vector-graph", daemon=True)
-        self._builder.start()
+        self._builder = start_daemon_thread(self.build, "build-vector-graph")
 
     def _by_graph(self, query: Any, count: int) -> list[Neighbour] | None:
         """None where the graph is not there, or has too little to say."""

@@ -21,6 +21,7 @@ from clio.errors import ToolRetry
 from clio.security.actions import Workspace
 from clio.storage.files import read_project_file, read_regular
 from clio.text.lazy_regex import LazyRegex
+from clio.threads import start_daemon_thread
 
 MOST_WILDCARDS = 3
 """Globs with no more of them are matched by Python's own expressions, which are faster."""
@@ -423,9 +424,8 @@ def _with_ripgrep(
             costly.set()
             process.kill()
 
-    watcher = threading.Thread(target=watch, name="ignore-rules", daemon=True)
     with process:
-        watcher.start()
+        watcher = start_daemon_thread(watch, "ignore-rules")
         try:
             listed = process.communicate(timeout=limit_s)[0]
         except subprocess.TimeoutExpired:

@@ -1,0 +1,66 @@
+"""Threads that never hold up the end of clio.
+
+This is the only module that starts a thread by itself. A daemon thread is for work that nothing can interrupt and that
+clio must not wait for when it exits: resolving a host name, a blocking read of standard input, the import of a large
+package. Work that must be finished before clio exits runs in `asyncio.to_thread`, or in the single-thread executor of
+the store it belongs to; the interpreter waits for both at exit.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+def start_daemon_thread(work: Callable[[], object], name: str) -> threading.Thread:
+    """Run `work` in a new daemon thread called `name`. What it raises goes to `threading.excepthook`."""
+    thread = threading.Thread(target=work, name=name, daemon=True)
+    thread.start()
+    return thread
+
+
+class BackgroundCall(Generic[T]):
+    """A call running in a daemon thread of its own, whose result may be waited for or given up.
+
+    Args:
+        work: called once, at once. What it raises is raised by `wait`, and by nothing else.
+        name: of the thread, for stack dumps.
+    """
+
+    def __init__(self, work: Callable[[], T], name: str) -> None:
+        self._work = work
+        self._done = threading.Event()
+        self._results: list[T] = []
+        self._error: Exception | None = None
+        start_daemon_thread(self._run, name)
+
+    def wait(self, limit_s: float | None = None, give_up: Callable[[], bool] | None = None, poll_s: float = 0.2) -> T:
+        """Return the result of the call; it may be asked for again, from any thread.
+
+        Args:
+            limit_s: seconds to wait; None waits as long as the call runs.
+            give_up: asked every `poll_s` seconds; waiting ends when it returns true.
+
+        Raises:
+            TimeoutError: if the time was up or `give_up` returned true first. The call goes on in its thread.
+            Exception: what the call raised.
+        """
+        ends = None if limit_s is None else time.monotonic() + limit_s
+        while not self._done.is_set():
+            left_s = None if ends is None else ends - time.monotonic()
+            if (left_s is not None and left_s <= 0) or (give_up is not None and give_up()):
+                raise TimeoutError("no answer" if limit_s is None else f"no answer within {limit_s:g} seconds")
+            self._done.wait(left_s if give_up is None else poll_s if left_s is None else min(left_s, poll_s))
+        if self._error is not None:
+            raise self._error
+        return self._results[0]
+
+    def _run(self) -> None:
+        try:
+            self._results.append(self._work())
+        except Exception as error:  # raised again by `wait`
+            self._error = error
+        finally:
+            self._done.set()
