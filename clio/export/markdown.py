@@ -5,9 +5,9 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
-from clio.export.document import Call, Cut, Export, Said, call_title, count, cut_line, minute, one_line, plain, tokens
+from clio.export.document import TITLE_CHARS, Call, Cut, Export, Said, call_title, cut_line, minute, plain, tokens
 from clio.export.html_page import allowed_link, is_renderable, markdown_cost
-from clio.text.formatting import block, describe_cache_use, span
+from clio.text.formatting import block, describe_cache_use, format_count, span, truncate_line
 from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -80,7 +80,11 @@ def _facts(export: Export) -> Iterator[tuple[str, str]]:
         yield "when", f"{minute(export.created)} UTC"
     if export.models:
         yield "model", _heading(", ".join(export.models))
-    yield "talk", f"{count(totals.turns, 'turn')}, {count(totals.messages, 'message')}, {count(totals.calls, 'call')}"
+    yield (
+        "talk",
+        f"{format_count(totals.turns, 'turn')}, {format_count(totals.messages, 'message')}, "
+        f"{format_count(totals.calls, 'call')}",
+    )
     if totals.requests:
         cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
         yield "tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
@@ -115,7 +119,7 @@ def _said(entry: Said, turn: int, words: Words) -> Iterator[str]:
 def _call(call: Call) -> str:
     result = call.result
     state = "no result" if result is None else result.summary if result.ok else f"failed: {result.summary}"
-    title = " · ".join(filter(None, [f"{call.name} {call_title(call)}".strip(), one_line(state)]))
+    title = " · ".join(filter(None, [f"{call.name} {call_title(call)}".strip(), truncate_line(state, TITLE_CHARS)]))
     parts = list(_arguments(call.arguments))
     if result is not None and result.output.strip():
         parts += ["Output:", fenced(result.output, "text")]

@@ -24,7 +24,6 @@ from clio.commands.memory.edits import (
 from clio.commands.memory.memory_text import (
     PLURALS,
     bare_line,
-    entries_of,
     entry_data,
     remembers,
     short_age,
@@ -38,7 +37,7 @@ from clio.errors import UsageError
 from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
 from clio.memory.records import Entry
 from clio.memory.sleep.report import MAX_REPORTS, Report
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_count, format_stored_time
 
 
 @remembers
@@ -63,8 +62,10 @@ def prune(shell: Shell, argument: str) -> CommandResult:
     }
     bounds = f"unconfirmed for {days:g} days or less sure than {below:.0%}"
     if not pruned.removed:
-        return CommandResult(text=f"Nothing to prune: none of {entries_of(pruned.kept)} is {bounds}.", data=data)
-    what = entries_of(len(pruned.removed))
+        return CommandResult(
+            text=f"Nothing to prune: none of {format_count(pruned.kept, 'entry')} is {bounds}.", data=data
+        )
+    what = format_count(len(pruned.removed), "entry")
     if sure:
         text = f"Moved to the archive: {what}; {pruned.kept:,} kept. `/memory undo` brings them back."
         return CommandResult(text=text, data=data)

@@ -11,6 +11,7 @@ from clio.commands.session_commands import around
 from clio.errors import UsageError
 from clio.memory.temporal.when import parse_when
 from clio.memory.unified.hits import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, UnifiedAnswer, UnifiedHit
+from clio.text.formatting import truncate
 
 if TYPE_CHECKING:
     from clio.sessions.state import Trim
@@ -102,7 +103,7 @@ def _what(hit: UnifiedHit, query: str) -> str:
     text = around(hit.text, query, _TEXT_CHARS)
     title = " ".join(hit.where.title.split()) if hit.where and hit.source == "session" else ""
     if title and not " ".join(hit.text.split()).startswith(title.rstrip("…")[:_TITLE_CHARS]):
-        text = f"[{title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1].rstrip() + '…'}] {text}"
+        text = f"[{truncate(title, _TITLE_CHARS)}] {text}"
     return f"{text} ({hit.label})" if hit.label else text
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import TooDear, open_spending
 from clio.config.loaded import Loaded
-from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.errors import ClioError, ConfigError
 from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
@@ -17,7 +17,7 @@ from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request
 from clio.providers.prices import OLD_DAYS, SHOWN, PriceBook, states_cost
 from clio.providers.profiles import preset_named
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
-from clio.text.formatting import format_money
+from clio.text.formatting import format_count, format_money
 
 LIVE_LIMIT_S = 60.0
 _LIVE_TOKENS = 2_000
@@ -173,8 +173,8 @@ async def _server(provider: Provider) -> Finding:
     if not names:
         return note("server", f"{text} and lists no models", "nothing, if it answers a prompt")
     if provider.model in names or f"models/{provider.model}" in names:
-        return ok("server", f"{text}, {several(len(names), 'model')}, {provider.model} among them")
-    return note("server", f"{text}, {several(len(names), 'model')}, {provider.model} is not among them",
+        return ok("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} among them")
+    return note("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} is not among them",
                 "clio -m with one that /model lists")  # fmt: skip
 
 
