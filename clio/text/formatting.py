@@ -65,9 +65,14 @@ def format_age(seconds: float) -> str:
 
 
 def format_ago(seconds: float) -> str:
-    """The same age in a sentence: "just now", "5 min ago"."""
-    age = format_age(seconds)
-    return "just now" if age == "now" else f"{age} ago"
+    """How long ago something was, for a sentence: "just now", "5 min ago", "3 h ago", "1 day ago", "4 months ago"."""
+    if seconds < 60:
+        return "just now"
+    if seconds < 86_400:
+        return f"{format_age(seconds)} ago"
+    days = int(seconds // 86_400)
+    unit, unit_days = ("day", 1) if days < 60 else ("month", 30) if days < 730 else ("year", 365)
+    return f"{format_count(days // unit_days, unit)} ago"
 
 
 def format_tokens(count: int) -> str:
