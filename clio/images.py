@@ -5,6 +5,8 @@ from pathlib import PurePath
 
 from msgspec import Struct
 
+from clio.text.formatting import format_bytes
+
 MAX_IMAGE_BYTES = 10_000_000
 """Of a picture the user names or pastes."""
 MAX_TOOL_IMAGE_BYTES = 5_000_000
@@ -43,10 +45,8 @@ class Picture(Struct, frozen=True, kw_only=True):
     @property
     def described(self) -> str:
         """Kind, pixels and bytes: "png, 640 × 480 pixels, 12 kB"."""
-        count = len(self.data)
-        amount = f"{count:,} bytes" if count < 10_000 else f"{count / 1_000:,.0f} kB"
         width, height = self.size
-        return f"{self.media_type.partition('/')[2]}, {width:,} × {height:,} pixels, {amount}"
+        return f"{self.media_type.partition('/')[2]}, {width:,} × {height:,} pixels, {format_bytes(len(self.data))}"
 
 
 class NotAPicture(Exception):
@@ -64,7 +64,7 @@ def read_picture(data: bytes, name: str) -> Picture:
         raise NotAPicture("is no png, jpeg, gif or webp picture")
     if len(data) > MAX_TOOL_IMAGE_BYTES:
         raise NotAPicture(
-            f"has {len(data) / 1e6:,.1f} MB, and at most {MAX_TOOL_IMAGE_BYTES / 1e6:,.0f} MB are sent; make a smaller "
+            f"has {format_bytes(len(data))}, and at most {format_bytes(MAX_TOOL_IMAGE_BYTES)} are sent; make a smaller "
             "copy and read that"
         )
     size = image_size(data)

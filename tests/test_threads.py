@@ -57,9 +57,11 @@ def test_waiting_ends_when_the_caller_gives_up() -> None:
 
 def test_what_an_unwatched_thread_raises_reaches_the_hook(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[type[BaseException], str]] = []
-    monkeypatch.setattr(
-        threading, "excepthook", lambda given: seen.append((given.exc_type, given.thread.name if given.thread else ""))
-    )
+
+    def note(given: threading.ExceptHookArgs) -> None:
+        seen.append((given.exc_type, given.thread.name if given.thread else ""))
+
+    monkeypatch.setattr(threading, "excepthook", note)
     start_daemon_thread(lambda: 1 / 0, "divides").join(10)
     assert seen == [(ZeroDivisionError, "divides")]
 

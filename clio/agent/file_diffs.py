@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from clio.checkpoints.checkpoint_store import Change, FileState
 from clio.checkpoints.checkpoints import Checkpoints
+from clio.text.formatting import format_bytes
 from clio.tools.files.diff import diff_texts
-from clio.tools.files.text_file import NotText, decode, shown, size_text
+from clio.tools.files.text_file import NotText, decode, shown
 
 _MAX_BYTES = 2_000_000
 _NOTHING = "/dev/null"
@@ -75,4 +76,4 @@ def _in_words(change: Change, checkpoints: Checkpoints) -> str:
 
 
 def _size(state: FileState | None) -> str:
-    return "nothing" if state is None else "a link" if state.link is not None else size_text(state.size)
+    return "nothing" if state is None else "a link" if state.link is not None else format_bytes(state.size)

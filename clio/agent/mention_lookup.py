@@ -21,10 +21,11 @@ from clio.messages import AssistantMessage, ImagePart, Message, UserMessage, beg
 from clio.security.actions import ReadFiles, Workspace
 from clio.security.approval import ApprovalRequest, Ask, Deny, Policy
 from clio.sessions.session import Session
+from clio.text.formatting import format_bytes, format_count
 from clio.tokens import TokenEstimator
 from clio.tools.base import ReadLog
 from clio.tools.files.read_file import list_folder
-from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, numbered, shown, size_text
+from clio.tools.files.text_file import MAX_EDIT_BYTES, NotText, decode, explain, numbered, shown
 
 
 def resource_of(mention: Mention, servers: Servers | None) -> tuple[str, str] | None:
@@ -166,7 +167,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
             raise Refused(f"{server}: {error}") from None
         rows = tuple(shown(line) for line in reply.text.splitlines())
         named = Mention(kind="resource", name=f"{server}:{uri}", quoted=True)
-        what = _count(len(rows), "line")
+        what = format_count(len(rows), "line")
         return Found(mention=named, rows=rows or ("[it is empty]",), what=what, way="ask the user for it")
 
     def _existing(self, name: str) -> Path | None:
@@ -208,7 +209,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 raise Refused("it is a device, pipe or socket")
             limit = MAX_IMAGE_BYTES if looks_like_image(name) else MAX_EDIT_BYTES
             if status.st_size > limit:
-                raise Refused(f"it has {size_text(status.st_size)}, and at most {size_text(limit)} are read")
+                raise Refused(f"it has {format_bytes(status.st_size)}, and at most {format_bytes(limit)} are read")
             data = path.read_bytes()
         except OSError as error:
             raise explain(error, name, "read") from error
@@ -220,17 +221,17 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         try:
             text = decode(data).text
         except NotText:
-            raise Refused(f"it is a binary file ({size_text(len(data))})") from None
+            raise Refused(f"it is a binary file ({format_bytes(len(data))})") from None
         lines = [shown(line) for line in _lines(text)]
         wanted = mention.lines or Lines(first=1, last=max(len(lines), 1))
         if wanted.first > max(len(lines), 1):
-            raise Refused(f"it has {_count(len(lines), 'line')}; there is no line {wanted.first:,}")
+            raise Refused(f"it has {format_count(len(lines), 'line')}; there is no line {wanted.first:,}")
         self.read_log.saw(path, data)
         rows = numbered(lines[wanted.first - 1 : wanted.last], wanted.first)
         return Found(
             mention=mention,
             rows=tuple(rows) or ("[the file is empty]",),
-            what=_count(len(rows), "line"),
+            what=format_count(len(rows), "line"),
             way="read them with read_file",
         )
 
@@ -239,14 +240,14 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         if not kind:
             raise Refused("it is no png, jpg, gif or webp picture")
         if len(data) > MAX_IMAGE_BYTES:
-            raise Refused(f"it has {size_text(len(data))}, and at most {size_text(MAX_IMAGE_BYTES)} are sent")
+            raise Refused(f"it has {format_bytes(len(data))}, and at most {format_bytes(MAX_IMAGE_BYTES)} are sent")
         if not self.takes_images:
             raise Refused(
                 f"{self.model!r} is not known to take pictures; choose another model with /model, or set "
                 f"models: {{{self.model}: {{images: true}}}} if it does"
             )
         part = ImagePart(blob=self.session.write_data(data), media_type=kind, name=mention.label, size=len(data))
-        return Found(mention=mention, what=f"{kind.partition('/')[2]}, {size_text(len(data))}", image=part)
+        return Found(mention=mention, what=f"{kind.partition('/')[2]}, {format_bytes(len(data))}", image=part)
 
     def _session(self, mention: Mention) -> Found:
         for reading in readings(mention):
@@ -255,7 +256,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 return Found(
                     mention=reading,
                     rows=tuple(session_rows(session, self.session_tokens, self.estimator)),
-                    what=f"{_count(len(session.messages), 'message')}, summed up",
+                    what=f"{format_count(len(session.messages), 'message')}, summed up",
                     way="search it with recall_sessions",
                 )
         raise Refused("there is no such session; /session list shows those there are")
@@ -264,7 +265,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         for reading in readings(mention):
             if note := self.memory.retrieve_note(reading.name):
                 rows = tuple(note.content.splitlines())
-                what = _count(len(rows), "line")
+                what = format_count(len(rows), "line")
                 return Found(mention=reading, rows=rows, what=what, way="retrieve it with memory_operations")
         raise Refused("there is no such note; /note list shows those there are")
 
@@ -275,7 +276,3 @@ def _lines(text: str) -> Iterator[str]:
     if not lines[-1]:
         lines.pop()
     return (line.removesuffix("\r") for line in lines)
-
-
-def _count(count: int, word: str) -> str:
-    return f"{count:,} {word}" + "s" * (count != 1)

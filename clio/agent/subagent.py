@@ -36,6 +36,7 @@ from clio.providers.base import Limits, Provider
 from clio.security.actions import FileChange
 from clio.sessions.session import Session
 from clio.skills.skills import Definition
+from clio.text.formatting import format_count
 from clio.tokens import TokenEstimator
 from clio.tools.base import LeftOut, Progress, Tool, ToolOutput
 from clio.tools.schemas import tool_spec
@@ -234,20 +235,16 @@ def _definition_fragment(agent: Definition) -> Fragment:
 def _report(task: Task, session: Session, finished: TurnFinished, listener: _Listener) -> ToolOutput:
     ok = finished.status == "done"
     changed = list(listener.changed)
-    facts = [f"sub-agent {task.name}, session {session.id}, {_format_steps(finished.steps)}"]
+    facts = [f"sub-agent {task.name}, session {session.id}, {format_count(finished.steps, 'step')}"]
     facts += [f"changed: {', '.join(changed)}"] if changed else []
     facts += [f"it did not finish: {finished.error}"] if not ok else []
     report = cut_text(finished.text.strip(), MAX_REPORT_CHARS, "the rest is in its session")
     cost = f", {finished.cost.text}" if finished.cost is not None and finished.cost.micro_dollars else ""
-    files = f", {len(changed)} file{'s' if len(changed) > 1 else ''} changed" if changed else ""
-    summary = f"{_format_steps(finished.steps)}{cost}{files}" + ("" if ok else f": {finished.error}")
+    files = f", {format_count(len(changed), 'file')} changed" if changed else ""
+    summary = f"{format_count(finished.steps, 'step')}{cost}{files}" + ("" if ok else f": {finished.error}")
     return ToolOutput(
         text="\n".join([f"[{'; '.join(facts)}]", report or "(no report)"]),
         summary=" ".join(summary.split()),
         ok=ok,
         changed=tuple(FileChange(path=(session.working_directory / path), kind="update") for path in changed),
     )
-
-
-def _format_steps(count: int) -> str:
-    return f"{count} step" if count == 1 else f"{count} steps"

@@ -24,6 +24,7 @@ from clio.prompt_files import fill_prompt
 from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Declined, Deny, Verdict
 from clio.sessions.session import Session
+from clio.text.formatting import format_count, truncate, truncate_line
 from clio.text.json_data import decode_json, is_nested_deeply, is_too_deep
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
@@ -607,7 +608,7 @@ def _add_line(output: ToolOutput, line: str, summary: str = "") -> ToolOutput:
 
 
 def _replaced(secrets: int) -> str:
-    return f", {secrets} secret{'s' if secrets > 1 else ''} replaced" if secrets else ""
+    return f", {format_count(secrets, 'secret')} replaced" if secrets else ""
 
 
 def preview_lines(text: str, *, ok: bool) -> str:
@@ -623,8 +624,7 @@ def preview_lines(text: str, *, ok: bool) -> str:
 
 def shorten(title: str) -> str:
     """Return the title on one line of at most 120 characters."""
-    line = " ".join(title.split())
-    return line if len(line) <= _TITLE_CHARS else line[: _TITLE_CHARS - 1] + "…"
+    return truncate_line(title, _TITLE_CHARS)
 
 
 def changed_paths(changes: tuple[FileChange, ...]) -> list[Path]:
@@ -638,7 +638,7 @@ def _first_line(text: str) -> str:
     A screen that also shows the whole text recognizes it by this beginning.
     """
     line = text.strip().partition("\n")[0].rstrip()
-    return (line if len(line) <= _TITLE_CHARS else f"{line[: _TITLE_CHARS - 1].rstrip()}…") or "failed"
+    return truncate(line, _TITLE_CHARS) or "failed"
 
 
 def _bug(name: str, error: Exception) -> ToolOutput:

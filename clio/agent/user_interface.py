@@ -9,7 +9,7 @@ from clio.messages import Message, Usage
 from clio.sandbox.sandbox import Confinement
 from clio.security.actions import RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Approver
-from clio.text.formatting import Cost
+from clio.text.formatting import Cost, format_count
 from clio.tools.session_tools import Asker
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ class ContextTrimmed(Struct, frozen=True, kw_only=True, tag="context_trimmed"):
     @property
     def line(self) -> str:
         """The event as a line for the user, without a full stop."""
-        moved = f"moved {_pluralize(self.messages, 'message')} to the archive" if self.messages else ""
-        shown = f"shortened {_pluralize(self.shrunk, 'tool output')}" if self.shrunk else ""
+        moved = f"moved {format_count(self.messages, 'message')} to the archive" if self.messages else ""
+        shown = f"shortened {format_count(self.shrunk, 'tool output')}" if self.shrunk else ""
         return f"{', '.join(filter(None, (moved, shown)))} ({self.handle}), {self.freed_tokens:,} tokens freed"
 
 
@@ -191,10 +191,6 @@ Event = (
 )
 
 Emit = Callable[[Event], None]
-
-
-def _pluralize(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 class UserInterface(Protocol):

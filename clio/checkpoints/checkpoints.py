@@ -53,6 +53,7 @@ from clio.ids import new_id
 from clio.storage.documents import set_aside
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.locks import FileLock, cause, drop_unfinished
+from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
@@ -214,7 +215,7 @@ class Journal:
         finally:
             lock.release()
         count = len(restored.record.changes)
-        words = f"{_DONE[record.kind]} that was cut off has been finished: {count} file{'s' * (count != 1)}"
+        words = f"{_DONE[record.kind]} that was cut off has been finished: {format_count(count, 'file')}"
         left = "".join(f"; {path!r} was left as it is: {why}" for path, why in restored.left)
         return [words + left]
 

@@ -11,6 +11,7 @@ from clio.checks.checkers import ProgramChecker, Surroundings, open_checkers
 from clio.checks.diagnostics import Checker, CheckFailed, Diagnostic, SyntaxChecker, find_new, relative
 from clio.context.inert import one_line
 from clio.security.actions import FileChange
+from clio.text.formatting import format_count, truncate
 
 LIMIT_S = 5.0
 """How long the checks of one step may hold up the turn, the looks before its edits included."""
@@ -201,7 +202,7 @@ class TurnChecks:
             return "[checks: the problems reported before are gone]" if had and not running else ""
         if not fresh:
             return f"[checks: still there: {self._places(still)}]" if not is_late else ""
-        count = f"{len(fresh)} new problem{'s' if len(fresh) > 1 else ''}"
+        count = f"{format_count(len(fresh), 'new problem')}"
         rows = [self._row(each) for each in fresh[:MAX_LINES]]
         more = [f"… and {len(fresh) - MAX_LINES} more"] if len(fresh) > MAX_LINES else []
         more += [f"still there: {self._places(still)}"] if still else []
@@ -212,7 +213,7 @@ class TurnChecks:
     def _row(self, each: Diagnostic) -> str:
         text = " ".join(filter(None, (each.place, each.code, each.message, each.detail)))
         line = one_line(self._clean(text))
-        return line if len(line) <= _MAX_CHARS else f"{line[: _MAX_CHARS - 1]}…"
+        return truncate(line, _MAX_CHARS)
 
     def _places(self, still: Sequence[Diagnostic]) -> str:
         shown = ", ".join(" ".join(filter(None, (each.place, each.code))) for each in still[:MAX_LINES])

@@ -11,7 +11,7 @@ from clio.errors import ClioError, UsageError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.storage.locks import sentence
-from clio.text.formatting import span
+from clio.text.formatting import format_count, span
 from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import Tell, never, to_nobody
 
@@ -90,7 +90,7 @@ def chip(said: str, meaning: Meaning) -> str:
     """The one line a person is shown instead of the text: "+ /review · 42 lines of .clio/commands/review.md"."""
     lines = len(meaning.text.splitlines())
     model = f" · answered by {meaning.model}" if meaning.model else ""
-    return f"+ {said.split(maxsplit=1)[0]} · {lines:,} line{'s' * (lines != 1)} of {meaning.source}{model}"
+    return f"+ {said.split(maxsplit=1)[0]} · {format_count(lines, 'line')} of {meaning.source}{model}"
 
 
 def _listed(tools: tuple[str, ...]) -> str:

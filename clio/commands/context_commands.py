@@ -25,7 +25,7 @@ from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage,
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.storage.locks import cause
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_count, format_stored_time
 
 if TYPE_CHECKING:
     from clio.context.window import ContextWindow
@@ -187,8 +187,8 @@ def expand(shell: Shell, argument: str) -> CommandResult:
     pages = _pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
     if not 1 <= page <= len(pages):
-        return refuse(f"{trim.handle} has {_count(len(pages), 'page')}, not {number.strip()!r}")
-    head = f"{trim.handle}: {_count(len(trim.dropped), 'message')}, page {page} of {len(pages)}"
+        return refuse(f"{trim.handle} has {format_count(len(pages), 'page')}, not {number.strip()!r}")
+    head = f"{trim.handle}: {format_count(len(trim.dropped), 'message')}, page {page} of {len(pages)}"
     more = f"\n\n/context expand {trim.handle} {page + 1} goes on" if page < len(pages) else ""
     return CommandResult(verbatim=f"{head}\n\n{pages[page - 1]}{more}")
 
@@ -201,7 +201,8 @@ def restore(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(follow_up=LoadWindow(then=f"/context restore {argument}"))
     trim = shell.context.expand(argument)
     return CommandResult(
-        text=f"The model sees the {_count(len(trim.dropped), 'message')} of {trim.handle} again, until the next trim."
+        text=f"The model sees the {format_count(len(trim.dropped), 'message')} of {trim.handle} again, until "
+        "the next trim."
     )
 
 
@@ -212,7 +213,7 @@ def undo(shell: Shell, argument: str) -> CommandResult:
     if shell.context is None:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
     trim = shell.context.undo()
-    done = [f"{_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
+    done = [f"{format_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
     done += [f"{_outputs(trim.shortened)} are shown whole"] if trim.shrunk else []
     return CommandResult(text=f"{trim.handle} is undone: {' and '.join(done) or 'nothing else changed'}.")
 
@@ -274,7 +275,9 @@ def _server_tools(shell: Shell) -> list[str]:
     count: dict[str, list[int]] = {}
     for named in shell.servers.offered:
         count.setdefault(named.server, []).append(named.tokens)
-    return [f"{server}: {_count(len(sizes), 'tool')}, about {sum(sizes):,} tokens" for server, sizes in count.items()]
+    return [
+        f"{server}: {format_count(len(sizes), 'tool')}, about {sum(sizes):,} tokens" for server, sizes in count.items()
+    ]
 
 
 def _labelled(label: str, values: Sequence[str]) -> list[tuple[str, str]]:
@@ -313,16 +316,12 @@ def _trims(session: "Session") -> str:
 
 
 def _about(trim: "Trim") -> str:
-    moved = _count(len(trim.dropped), "message") if trim.dropped else _outputs(trim.shortened) + " shortened"
+    moved = format_count(len(trim.dropped), "message") if trim.dropped else _outputs(trim.shortened) + " shortened"
     return f"{moved}, {trim.freed_tokens:,} tokens freed"
 
 
 def _outputs(count: int) -> str:
-    return _count(count, "tool output")
-
-
-def _count(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+    return format_count(count, "tool output")
 
 
 def _find(session: "Session", handle: str) -> "Trim | None":

@@ -8,7 +8,7 @@ from clio.commands.command import Command, CommandResult, Shell, Suggestion, Tab
 from clio.errors import ClioError, ConfigError
 from clio.providers.prices import OLD_DAYS, SHOWN, day_of, states_cost, unknown_price
 from clio.sessions.ledger import Sum, sum_of, turn_costs
-from clio.text.formatting import Cost, format_money, format_tokens
+from clio.text.formatting import Cost, format_count, format_money, format_tokens
 
 if TYPE_CHECKING:
     from clio.providers.prices import Price, PriceBook, Rate
@@ -30,7 +30,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
     turns = turn_costs(shell.session.messages, shell.session.bills)
     total = sum_of(shell.session.bills)
     rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
-    rows += [(f"session ({_turns(len(turns))})", total)]
+    rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
     spent = _spent(shell)
     recent = {name: _added(_since(shell, spent, ago)) for name, ago in (("today", 0), ("30 days", DAYS - 1))}
     rows += [(f"project, {name}", sum_) for name, sum_ in recent.items() if sum_.requests]
@@ -242,10 +242,6 @@ def _price_data(price: "Price") -> dict[str, object]:
         "until": price.until,
         "where": price.where,
     }
-
-
-def _turns(count: int) -> str:
-    return f"{count} turn" if count == 1 else f"{count} turns"
 
 
 def rebuild(shell: Shell, argument: str) -> CommandResult:

@@ -18,7 +18,7 @@ from clio.git.commits import (
     diff_unstaged,
     extract_message,
     fit_diff,
-    format_count,
+    format_line_counts,
     format_stat,
     get_empty_tree,
     is_conventional,
@@ -30,6 +30,7 @@ from clio.messages import Message, UserMessage
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
 from clio.storage.files import write_atomic
+from clio.text.formatting import format_count
 
 MAX_DIFF_CHARS = 30_000
 _MAX_PROMPT_FILES = 100
@@ -104,7 +105,7 @@ def render_fitted_diff(fitted: FittedDiff) -> str:
 
 
 def _files(difference: Difference) -> str:
-    lines = [f"{count.path} {format_count(count)}" for count in difference.counts[:_MAX_PROMPT_FILES]]
+    lines = [f"{count.path} {format_line_counts(count)}" for count in difference.counts[:_MAX_PROMPT_FILES]]
     more = len(difference.counts) - len(lines)
     return "Files:\n" + "\n".join([*lines, *([f"and {more:,} more"] if more > 0 else [])])
 
@@ -127,7 +128,7 @@ def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, win
     if not difference.text.strip():
         raise UserError(f"there is nothing to review: {what} changes nothing")
     budget_tokens = min(_MOST_TOKENS, window_tokens // _SHARE)
-    listed = [f"{count.path} {format_count(count)}" for count in difference.counts[:_MAX_REVIEW_FILES]]
+    listed = [f"{count.path} {format_line_counts(count)}" for count in difference.counts[:_MAX_REVIEW_FILES]]
     more = len(difference.counts) - len(listed)
     files = "\n".join([*listed, *([f"and {more:,} more"] if more > 0 else [])])
     head = f"To review: {what} ({format_stat(difference.counts)})\n{files}"
@@ -227,7 +228,7 @@ async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
     text, note, notices = await _text(shell, found)
     text = shell.redactor.redact(text).text
     number = len(found.commits)
-    since = f"{number} commit{'s' * (number != 1)} since {found.base}"
+    since = f"{format_count(number, 'commit')} since {found.base}"
     told = " ".join([f"{since}, {format_stat(found.difference.counts)}{note}.", *(f"{one}." for one in notices)])
     if target is None:
         return CommandResult(text=told, verbatim=text, copy=text, data={"base": found.base, "text": text})
@@ -319,7 +320,7 @@ def _by_rule(found: _Found) -> str:
     subjects = [message.partition("\n")[0] for message in found.commits]
     title = subjects[0] if len(subjects) == 1 else f"{subjects[-1]}"
     body = found.commits[0].partition("\n")[2].strip() if len(found.commits) == 1 else ""
-    files = [f"- `{count.path}` ({format_count(count)})" for count in found.difference.counts[:50]]
+    files = [f"- `{count.path}` ({format_line_counts(count)})" for count in found.difference.counts[:50]]
     more = len(found.difference.counts) - len(files)
     return "\n".join(
         [

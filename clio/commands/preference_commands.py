@@ -7,7 +7,7 @@ from typing import Any
 
 from clio.commands.arguments import Given, as_number, count_of, nearest, read
 from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, SuggestWord, Table, code, refuse
-from clio.commands.memory.memory_text import ago, by_user, count, date, remembers, short_age, short_id
+from clio.commands.memory.memory_text import ago, by_user, date, remembers, short_age, short_id
 from clio.config.paths import home_config
 from clio.config.yaml_edit import set_value
 from clio.errors import ClioError, UsageError
@@ -15,6 +15,7 @@ from clio.memory.preferences.book import DEFAULT_TOP, Fading, Preferences, Touch
 from clio.memory.preferences.fragment import context_block
 from clio.memory.preferences.stance import stance_of, thing
 from clio.memory.typed.record import Remembered
+from clio.text.formatting import format_count
 from clio.text.scoring import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
 
 _MAX_SUGGESTED = 60
@@ -259,7 +260,10 @@ def info(shell: Shell, argument: str) -> CommandResult:
     rules = sum(one.record.explicit for one in everything)
     rows = (
         ("file", str(preferences.path)),
-        ("preferences", f"{len(everything)}, of them {count(limits, 'hard limit')}, {count(rules, 'explicit rule')}"),
+        (
+            "preferences",
+            f"{len(everything)}, of them {format_count(limits, 'hard limit')}, {format_count(rules, 'explicit rule')}",
+        ),
         ("by band", ", ".join(f"{name} {number}" for name, number in bands.items())),
         ("fading", f"half-life {preferences.fading.half_life_days:g} days, floor {preferences.fading.floor:g}"),
         ("scenario", shell.memory.scenario or "told from each request"),
@@ -295,7 +299,10 @@ def _one(shell: Shell, wanted: str) -> CommandResult:
         ("for", ", ".join(record.scenarios)),
         ("said", f"as a rule, by {by}" if record.explicit else f"not as a rule, by {by}"),
         ("first", date(record.created)),
-        ("confirmed", f"{date(record.seen)} ({ago(time.time(), record.seen)}), {count(record.touch_count, 'use')}"),
+        (
+            "confirmed",
+            f"{date(record.seen)} ({ago(time.time(), record.seen)}), {format_count(record.touch_count, 'use')}",
+        ),
     ]
     table = Table(columns=("id", record.id), rows=tuple(row for row in rows if row[1]), wide=1)
     return CommandResult(table=table, data=pref_data(one))
@@ -308,8 +315,8 @@ def _listed(shell: Shell, found: Sequence[Weighed], given: Given, of: int | None
     if not found:
         nothing = f"No preference fits. {hint}".strip() if preferences.all() else _NOTHING
         return CommandResult(text=nothing, data=data)
-    shown = f"{count(of, 'preference')}, {len(found)} shown." if of and of > len(found) else ""
-    text = " ".join(part for part in (shown or f"{count(len(found), 'preference')}.", hint) if part)
+    shown = f"{format_count(of, 'preference')}, {len(found)} shown." if of and of > len(found) else ""
+    text = " ".join(part for part in (shown or f"{format_count(len(found), 'preference')}.", hint) if part)
     return CommandResult(text=text, table=pref_table(found, time.time()), data=data)
 
 
@@ -402,7 +409,7 @@ def apply(shell: Shell, argument: str) -> CommandResult:
     data = [{"id": id, "status": status} for id, status in results.items()]
     touched = sum(status == "touched" for status in results.values())
     table = Table(columns=("id", ""), rows=rows, wide=1)
-    return CommandResult(text=f"{count(touched, 'preference')} confirmed.", table=table, data=data)
+    return CommandResult(text=f"{format_count(touched, 'preference')} confirmed.", table=table, data=data)
 
 
 @remembers
@@ -443,11 +450,13 @@ def clear(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(text="There was no preference.", data={"cleared": 0})
     if "--yes" not in given.options:
         limits = sum(one.score <= HARD_LIMIT for one in everything)
-        question = f"Clear {count(len(everything), 'preference')}, {count(limits, 'hard limit')} among them?"
+        question = (
+            f"Clear {format_count(len(everything), 'preference')}, {format_count(limits, 'hard limit')} among them?"
+        )
         return CommandResult(follow_up=Confirm(question=question, then="/prefs clear --yes"))
     number = preferences.clear()
     return CommandResult(
-        text=f"Cleared {count(number, 'preference')}. `/memory undo` brings them back.", data={"cleared": number}
+        text=f"Cleared {format_count(number, 'preference')}. `/memory undo` brings them back.", data={"cleared": number}
     )
 
 

@@ -24,19 +24,17 @@ from clio.commands.command import (
 from clio.commands.context_commands import trim_now
 from clio.commands.session_table import (
     OPTIONS,
-    count_messages,
     export_running,
     export_stored,
     id_length,
     last_used,
     session_table,
     short_title,
-    shortened,
     suggest_export,
     suggest_sessions,
     title_of,
 )
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_count, format_stored_time, truncate
 from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -107,7 +105,7 @@ def delete(shell: Shell, argument: str) -> CommandResult:
     if session_id == shell.session.id:
         return refuse("The running session cannot be deleted; start another one with /session new first")
     info = _info(shell, session_id)
-    called = f"{short_title(info, 60)!r} ({count_messages(info.messages)})" if info else repr(session_id)
+    called = f"{short_title(info, 60)!r} ({format_count(info.messages, 'message')})" if info else repr(session_id)
     if "--yes" not in given.options:
         question = f"Delete the session {called} for good?"
         return CommandResult(follow_up=Confirm(question=question, then=f"/session delete {session_id} --yes"))
@@ -315,7 +313,7 @@ def _row(
     length = id_length(places)
     said = around(hit.snippet, query, _SNIPPET_CHARS)
     if place is None:  # deleted since it was indexed
-        return ("–", shortened(_found_title(hit), _TITLE_CHARS), "–", said, hit.session_id[:length])
+        return ("–", truncate(_found_title(hit), _TITLE_CHARS), "–", said, hit.session_id[:length])
     info = infos[place]
     used = last_used(info, running, time.time())
     return (str(place + 1), short_title(info, _TITLE_CHARS), used, said, info.id[:length])
@@ -360,14 +358,10 @@ def _points(hit: "Recalled") -> str:
 def _missed(recall: "Recall") -> str:
     parts: list[str] = []
     if recall.unreadable:
-        parts.append(f"{_sessions(len(recall.unreadable))} cannot be read")
+        parts.append(f"{format_count(len(recall.unreadable), 'session')} cannot be read")
     if recall.unsearched:
-        parts.append(f"{_sessions(recall.unsearched)} not looked at yet, search again in a moment")
+        parts.append(f"{format_count(recall.unsearched, 'session')} not looked at yet, search again in a moment")
     return f" ({'; '.join(parts)})" if parts else ""
-
-
-def _sessions(count: int) -> str:
-    return f"{count:,} session{'s' * (count != 1)}"
 
 
 def _found_title(hit: "Recalled") -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from clio.commands.arguments import Given, nearest, read
 from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, Suggestion, Table, refuse
 from clio.errors import UsageError
+from clio.text.formatting import format_ago, format_count, truncate
 from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -61,39 +62,17 @@ def title_of(info: "SessionInfo") -> str:
 
 def short_title(info: "SessionInfo", chars: int) -> str:
     """The same in at most so many characters."""
-    return shortened(title_of(info), chars)
-
-
-def shortened(title: str, chars: int) -> str:
-    """A title of at most so many characters, the last an ellipsis where something is missing."""
-    return title if len(title) <= chars else title[: chars - 1].rstrip() + "…"
+    return truncate(title_of(info), chars)
 
 
 def last_used(info: "SessionInfo", running: str | None, now: float) -> str:
     """When somebody last said something in it."""
-    return "this one" if info.id == running else "in use" if info.running else age(now - info.updated_at)
+    return "this one" if info.id == running else "in use" if info.running else format_ago(now - info.updated_at)
 
 
 def file_stem(title: str) -> str:
     """A session's title as the name of a file, without its ending."""
     return _NO_FILE_NAME.sub("-", title)[:60].strip("-. ").lower() or "session"
-
-
-def count_messages(count: int) -> str:
-    """The number with its noun."""
-    return f"{count} message" if count == 1 else f"{count} messages"
-
-
-def age(seconds: float) -> str:
-    """How long ago that is, in words a list has room for."""
-    for limit, unit_s, unit in ((60, 0, ""), (3600, 60, "min"), (86400, 3600, "h")):
-        if seconds < limit:
-            return f"{int(seconds // unit_s)} {unit} ago" if unit_s else "just now"
-    days = int(seconds // 86400)
-    for limit, unit_days, unit in ((2 * 30, 1, "day"), (2 * 365, 30, "month")):
-        if days < limit:
-            return f"{days // unit_days} {unit}{'' if days // unit_days == 1 else 's'} ago"
-    return f"{days // 365} years ago"
 
 
 def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:
@@ -103,7 +82,7 @@ def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:
     for info in infos[:_MAX_SUGGESTED]:
         if info.id != shell.session.id:
             origin = f", from {origin_of(info)}" if info.came_with_project else ""
-            note = f"{title_of(info)}, {count_messages(info.messages)}{origin}"
+            note = f"{title_of(info)}, {format_count(info.messages, 'message')}{origin}"
             yield Suggestion(text=info.name or info.id[:length], note=note)
 
 

@@ -10,11 +10,12 @@ from msgspec import Struct
 
 from clio.commands.arguments import nearest, read
 from clio.commands.command import Command, CommandResult, Confirm, Handler, Shell, Suggestion, Table, code, refuse
-from clio.commands.memory.memory_text import ago, count, remembers, short_age, size, suggest_options
+from clio.commands.memory.memory_text import ago, remembers, short_age, suggest_options
 from clio.errors import ClioError, UsageError
 from clio.memory.feedback.rating_phrases import CATEGORIES, Category, classify
 from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
+from clio.text.formatting import format_bytes, format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import DAY_S
 
@@ -161,9 +162,9 @@ def recent(shell: Shell, argument: str) -> CommandResult:
         for turn, rating in found
     )
     signs = sum(rating.weight < 1.0 for _, rating in found)
-    noticed = f" {count(signs, 'is a sign', 'are signs')} that clio noticed and counts in part." if signs else ""
+    noticed = f" {format_count(signs, 'is a sign', 'are signs')} that clio noticed and counts in part." if signs else ""
     return CommandResult(
-        text=f"{count(len(found), 'rating')}, the newest first.{noticed}",
+        text=f"{format_count(len(found), 'rating')}, the newest first.{noticed}",
         table=Table(columns=("", "answer to", "why", "style", "age"), rows=rows, wide=1, cut=True),
         data=data,
     )
@@ -320,7 +321,7 @@ def state(shell: Shell, argument: str) -> CommandResult:
     data = {"on": styles.is_on, "pinned": styles.pinned, "last": _last_data(styles), "styles": _views_data(views)}
     if not styles.is_on:
         rated = sum(one.ratings for view in views for one in view.earned.values())
-        kept = f" What {count(round(rated), 'rating')} taught is kept." if rated >= 1 else ""
+        kept = f" What {format_count(round(rated), 'rating')} taught is kept." if rated >= 1 else ""
         return CommandResult(text=OFF + kept, data=data)
     lines = [_how(styles), _last(styles), *_favourites(views), *_problems(styles)]
     return CommandResult(text="\n\n".join(line for line in lines if line), data=data)
@@ -349,7 +350,7 @@ def list_styles(shell: Shell, argument: str) -> CommandResult:
     own = sum(not view.skill.built_in and not styles.is_projects(view.skill) for view in views)
     mark = "● every answer has it" if styles.pinned else "● the last answer had it" if last else ""
     notes = [note for note in (mark, "* your own" if own else "") if note]
-    text = f"{count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
+    text = f"{format_count(len(views), 'style')}{'; ' + ', '.join(notes) if notes else ''}."
     return CommandResult(
         text="\n\n".join([text if styles.is_on else f"{OFF} {text}", *_problems(styles)]),
         table=Table(columns=("", "style", "what it is", "rated", "sure", "used"), rows=rows, wide=2, cut=True),
@@ -402,7 +403,10 @@ def show(shell: Shell, argument: str) -> CommandResult:
             (f"with {intent}", f"{earned(one.ups, one.downs)}, confidence {one.confidence:.2f}")
             for intent, one in view.earned.items()
         ),
-        ("used", f"{count(view.use.count, 'time')}, last {ago(time.time(), view.use.last)}" if view.use.count else ""),
+        (
+            "used",
+            f"{format_count(view.use.count, 'time')}, last {ago(time.time(), view.use.last)}" if view.use.count else "",
+        ),
         ("from", "built in" if skill.built_in else skill.source),
     ]
     table = Table(columns=(skill.id, skill.summary), rows=tuple(row for row in rows if row[1]), wide=1)
@@ -485,7 +489,9 @@ def _chance_line(choice: "Choice") -> str:
     if choice.pinned:
         return ""
     known = (
-        f"{count(round(choice.ratings), 'answer')} with this intent rated" if choice.ratings >= 0.5 else "None rated"
+        f"{format_count(round(choice.ratings), 'answer')} with this intent rated"
+        if choice.ratings >= 0.5
+        else "None rated"
     )
     rolled = "this one did" if choice.explored else "this one did not"
     return f"{known}; {choice.epsilon:.0%} of the answers try any style that fits, and {rolled}."
@@ -589,7 +595,11 @@ def turn_on(shell: Shell, argument: str) -> CommandResult:
     styles.turn_on()
     number = len(styles.skills().skills)
     pinned = styles.pinned
-    does = f"every answer is {code(pinned)}" if pinned else f"clio words each answer in one of {count(number, 'style')}"
+    does = (
+        f"every answer is {code(pinned)}"
+        if pinned
+        else f"clio words each answer in one of {format_count(number, 'style')}"
+    )
     text = (
         f"Styles are on: from the next answer on {does}. `+` or `-` and Enter on an empty line after an answer says "
         "how it was; `/style why` tells why it was so."
@@ -645,7 +655,7 @@ def reset(shell: Shell, argument: str) -> CommandResult:
     if not rated and not styles.state().vectors:
         return CommandResult(text="Nothing was learned about styles yet.", data={"reset": []})
     if "--yes" not in given.options:
-        question = f"Forget all that was learned about {count(len(rated), 'style')}? It cannot be taken back."
+        question = f"Forget all that was learned about {format_count(len(rated), 'style')}? It cannot be taken back."
         return CommandResult(follow_up=Confirm(question=question, then="/style reset --yes"))
     styles.reset()
     return CommandResult(
@@ -694,7 +704,7 @@ def export(shell: Shell, argument: str) -> CommandResult:
     except OSError as error:
         return refuse(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
     return CommandResult(
-        text=f"Wrote what was learned about styles to {code(str(path))} ({size(len(written))}).",
+        text=f"Wrote what was learned about styles to {code(str(path))} ({format_bytes(len(written))}).",
         data={"path": str(path), "bytes": len(written)},
     )
 

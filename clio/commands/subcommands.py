@@ -12,6 +12,7 @@ from clio.errors import UsageError
 from clio.git.worktrees import Worktree, count_changes, count_own_commits, list_worktrees, remove_worktree
 from clio.importing.reading import AGENTS, Agent
 from clio.memory.temporal.when import parse_when
+from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 
 _DAY_S = 86_400.0
@@ -157,7 +158,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
     stays = ""
     if gone.branch:
         own = count_own_commits(start, gone)
-        held = f" with {own} commit{'s' * (own != 1)} no other branch has" if own else ""
+        held = f" with {format_count(own, 'commit')} no other branch has" if own else ""
         delete = "" if own else f"; `git branch -d {gone.branch}` deletes it"
         stays = f" The branch {code(gone.branch)} stays{held}{delete}."
     return CommandResult(
@@ -173,7 +174,7 @@ def _state(one: Worktree) -> str:
     if one.gone:
         return "its folder is gone"
     number = count_changes(one)
-    words = "clean" if not number else f"{number} file{'s' * (number != 1)} not committed"
+    words = "clean" if not number else f"{format_count(number, 'file')} not committed"
     return f"{words}, locked" if one.locked else words
 
 

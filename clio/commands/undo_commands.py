@@ -20,10 +20,11 @@ from clio.commands.command import (
     code,
     refuse,
 )
-from clio.commands.memory.memory_text import count, short_age
-from clio.commands.session_table import age, id_length, shortened
+from clio.commands.memory.memory_text import short_age
+from clio.commands.session_table import id_length
 from clio.errors import ClioError, UsageError, UserError
 from clio.messages import begins_turn
+from clio.text.formatting import format_ago, format_count, truncate
 
 if TYPE_CHECKING:
     from clio.agent.file_diffs import ShownChange
@@ -60,7 +61,7 @@ class SessionTurn(Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """Its first words on one line."""
-        return shortened(" ".join(self.said.split()), _WORDS_CHARS)
+        return truncate(" ".join(self.said.split()), _WORDS_CHARS)
 
 
 def session_turns(shell: Shell) -> list[SessionTurn]:
@@ -127,7 +128,7 @@ def bounded(diff: str, more: str = "") -> str:
 
 def turn_title(turn: SessionTurn, now: float) -> str:
     """A turn as a sentence names it: its number, its age, its first words."""
-    return f"turn {turn.number} ({age(max(now - turn.at, 0.0))}, {code(turn.words)})"
+    return f"turn {turn.number} ({format_ago(now - turn.at)}, {code(turn.words)})"
 
 
 def left_lines(left: Iterable[tuple[str, str]]) -> str:
@@ -254,7 +255,7 @@ def _question(
     shown = shown_steps(shell, steps)
     parts: list[str] = []
     if what != "talk":
-        parts.append(f"change {count(len(shown), 'file')}" if shown else "change no file")
+        parts.append(f"change {format_count(len(shown), 'file')}" if shown else "change no file")
     if what != "files":
         parts.append("copy the conversation")
     outside = f" Outside of this project: {', '.join(plan.outside)}." if plan and plan.outside else ""
@@ -280,13 +281,13 @@ def _carry_out(
         changed = [change.path for change in restored.record.changes]
         left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
         back = "; /redo undoes that" if changed else ""
-        sentences.append(f"{count(len(changed), 'file')} as before turn {turn.number}{back}.")
+        sentences.append(f"{format_count(len(changed), 'file')} as before turn {turn.number}{back}.")
     follow_up: FollowUp | None = None
     if what != "files":
         follow_up = _fork(shell, turn)
         known = [info.id for info in shell.store.list()]
         short = shell.session.id[: id_length(known)]
-        said = shortened(" ".join(turn.said.split()), _SAID_CHARS)
+        said = truncate(" ".join(turn.said.split()), _SAID_CHARS)
         sentences.append(f"You had said: {code(said)}. /session switch {short} goes back to where you were.")
     return CommandResult(
         text=" ".join(sentences) + left_lines(left),
@@ -358,7 +359,7 @@ def _go(shell: Shell, given: Given, plan: "Plan", called: str, done: str, tail: 
     put = [shown[change.path] for change in restored.record.changes if change.path in shown]
     left = [*restored.left, *((step.wanted.path, WHY[step.verdict]) for step in plan.impossible)]
     left += [(path, "you said so") for path in sorted(leave)]
-    words = count(len(put), "file") if put else "no file had to change"
+    words = format_count(len(put), "file") if put else "no file had to change"
     return CommandResult(
         text=f"{done}: {words}.{tail}{left_lines(left)}",
         table=change_table(put) if put else None,
@@ -397,7 +398,9 @@ def diff(shell: Shell, argument: str) -> CommandResult:
     lines = counts(sum(one.added for one in shown), sum(one.removed for one in shown))
     state = " It is taken back." if turn.back else ""
     tail = _IGNORED if turn.files.scanned else ""
-    what = code(shown[0].path) if len(shown) == 1 else count(len(shown), "file")  # a diff of one file does not name it
+    what = (
+        code(shown[0].path) if len(shown) == 1 else format_count(len(shown), "file")
+    )  # a diff of one file does not name it
     title = turn_title(turn, time.time())
     return CommandResult(
         text=f"{title[0].upper()}{title[1:]}: {what}{', ' if lines else ''}{lines}.{state}{tail}",

@@ -18,6 +18,7 @@ from clio.config.paths import FOLDER_NAME
 from clio.config.trust import Trust, masked, shown_value
 from clio.config.yaml_file import Items, Node, PassedOver, Scalar, Table, describe, parse, read_bytes
 from clio.errors import ConfigError
+from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
@@ -383,7 +384,7 @@ def shown_server(server: Server) -> str:
     pairs = [f"{key}={_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
     parts = [head, *([f"with {', '.join(pairs)}"] if pairs else []), *([f"in {server.cwd}"] if server.cwd else [])]
     line = " ".join(parts)
-    line = line if len(line) <= _MAX_SHOWN else line[: _MAX_SHOWN - 1] + "…"
+    line = truncate(line, _MAX_SHOWN)
     return line if line.isprintable() else json.dumps(line)
 
 

@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from clio.config.command_line import did_you_mean
 from clio.config.yaml_file import TRUE, Entry, Items, Node, Scalar, Table, describe, parse, read_bytes
 from clio.errors import ConfigError
+from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import BoundedPattern, PatternRefused
 
@@ -283,7 +284,7 @@ def from_text(field: Field, text: str) -> Value:
         case "text" | "texts" if stripped:
             return stripped
         case _:
-            raise ValueError(_must_be(field, repr(_short(stripped)), stripped))
+            raise ValueError(_must_be(field, repr(truncate(stripped, 60)), stripped))
 
 
 def from_node(field: Field, node: Node) -> Value:
@@ -341,10 +342,6 @@ def _list_word(field: Field, node: Scalar) -> str:
 def _must_be(field: Field, got: str, word: str = "") -> str:
     hint = did_you_mean(word, field.choices) if field.choices and word else ""
     return f"must be {field.wanted}, not {got}{hint}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _within(value: float, limits: Meta | None) -> bool:
@@ -535,7 +532,7 @@ def _check_pattern(pattern: str, where: str) -> None:
 
 
 def _named(pattern: str) -> str:
-    short = pattern if len(pattern) <= 60 else pattern[:57] + "..."
+    short = truncate(pattern, 60)
     return f"'{short}'" if short.isprintable() else repr(short)
 
 

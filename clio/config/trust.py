@@ -24,6 +24,7 @@ from clio.git_looking import answer
 from clio.storage.documents import Format, decode, update
 from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import next_step, reason
+from clio.text.formatting import truncate
 from clio.text.json_data import JsonDecoder
 from clio.text.lazy_regex import LazyRegex
 
@@ -307,7 +308,7 @@ def shown_value(name: str, value: object) -> str:
     if not isinstance(value, str):
         return str(value)
     text = masked(name, value)
-    text = text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
+    text = truncate(text, _MAX_CHARS)
     return text if text.isprintable() and text.strip() == text and text else json.dumps(text)
 
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from clio.errors import ConfigError
 from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
+from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 1_000_000
@@ -132,7 +133,7 @@ def describe(node: Node) -> str:
         return "a mapping"
     if node.kind == "null":
         return "nothing"
-    return repr(node.text if len(node.text) <= 60 else node.text[:57] + "...")
+    return repr(truncate(node.text, 60))
 
 
 def _events(text: str, shown: str) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from clio.context.workspace_state import read_git
 from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
+from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
@@ -83,9 +84,9 @@ def render_summary(
     that succeeded there is not listed as failing.
     """
     if archived is None:
-        extent = f"It sums up {_count(summary.messages, 'message')}."
+        extent = f"It sums up {format_count(summary.messages, 'message')}."
     else:
-        extent = f"{_count(archived, 'message')} left for the archive; the current request is below."
+        extent = f"{format_count(archived, 'message')} left for the archive; the current request is below."
     asks = tuple(ask for ask in summary.asks if ask.id not in shown)
     most = ASKS_TOKENS * estimator.ratio
     current = summary if later is None else _without_resolved(summary, later)
@@ -148,10 +149,6 @@ def _render(
     said = _share_out(must, left - handles)
     said += _share_out(rest, left - sum(weight(text) + 1 for text in said))
     return "\n".join([_OPEN, frame, *said, _CLOSE])
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _share_out(sections: Sequence[_Section], total: float) -> list[str]:
@@ -438,7 +435,9 @@ def _spans(spans: Sequence[SpanInfo], units: float) -> str:
     for span in reversed(spans[-_SHOWN_SPANS:]):
         words = shorten_line(one_line(span.first_words), 80)
         again = f", {span.again:,} of them listed before" if span.again else ""
-        line = f"- {span.handle}: {_count(span.messages, 'message')}{again}" + (f", from: {words}" if words else "")
+        line = f"- {span.handle}: {format_count(span.messages, 'message')}{again}" + (
+            f", from: {words}" if words else ""
+        )
         room -= weight(line) + 1
         if room < 0:
             break

@@ -21,7 +21,7 @@ from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 from clio.storage.files import read_regular
 from clio.storage.locks import NAME, FileLock, holder, is_abandoned
-from clio.tools.files.text_file import size_text
+from clio.text.formatting import format_bytes
 
 YOUNG_S = 3_600.0
 """A file written more recently may be in use."""
@@ -218,7 +218,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     if not json:
         print_result(CommandResult(table=_table(heaps, loaded)), "")
         if waste and not frees and not loaded.config.incognito:
-            answer = ask(f"\nFree {size_text(waste)}? [y/N] ")
+            answer = ask(f"\nFree {format_bytes(waste)}? [y/N] ")
             frees = (answer or "").strip().lower() in ("y", "yes")
     freed, problems = _free(heaps) if frees else (0, [])
     if json:
@@ -280,8 +280,8 @@ def _table(heaps: Sequence[Heap], loaded: Loaded) -> Table:
             display(heap.where, project=loaded.owner, user_home=person),
             heap.what,
             f"{heap.files:,}",
-            size_text(heap.bytes),
-            f"{size_text(heap.wasted)} in {len(heap.waste):,}" if heap.waste else "",
+            format_bytes(heap.bytes),
+            f"{format_bytes(heap.wasted)} in {len(heap.waste):,}" if heap.waste else "",
         )
         for heap in heaps
     ]
@@ -305,7 +305,11 @@ def _data(heaps: Sequence[Heap], freed: int, problems: Sequence[str]) -> dict[st
 
 def _said(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
     if asked and (waste or freed or problems):
-        return f"Freed {size_text(freed)}." if not problems else f"Freed {size_text(freed)}; not all could be deleted."
+        return (
+            f"Freed {format_bytes(freed)}."
+            if not problems
+            else f"Freed {format_bytes(freed)}; not all could be deleted."
+        )
     if waste:
-        return f"{size_text(waste)} may go; nothing was deleted. `clio gc --yes` frees it."
+        return f"{format_bytes(waste)} may go; nothing was deleted. `clio gc --yes` frees it."
     return "Nothing may go."

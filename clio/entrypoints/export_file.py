@@ -5,9 +5,10 @@ import time
 from pathlib import Path
 
 from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, code
-from clio.commands.session_table import count_messages, file_stem, title_of
+from clio.commands.session_table import file_stem, title_of
 from clio.errors import UserError
 from clio.storage.files import write_atomic
+from clio.text.formatting import format_bytes, format_count
 
 STANDARD_OUTPUT = "-"
 
@@ -33,19 +34,11 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
         write_atomic(path, data)
     except OSError as error:
         raise UserError(f"{_shown(path)!r} cannot be written: {error.strerror}; choose another path") from error
-    length = f", {count_messages(info.messages)}" if info else ""
+    length = f", {format_count(info.messages, 'message')}" if info else ""
     return CommandResult(
-        text=f"Wrote {code(_shown(path))}: {size(len(data))}{length}.",
+        text=f"Wrote {code(_shown(path))}: {format_bytes(len(data))}{length}.",
         data={"path": str(path), "bytes": len(data), "format": form, "session": step.session_id},
     )
-
-
-def size(count: int) -> str:
-    """A number of bytes with its unit, such as "1.5 KB"."""
-    for limit, unit in ((1_000, "bytes"), (1_000_000, "KB"), (1_000_000_000, "MB")):
-        if count < limit:
-            return f"{count} {unit}" if unit == "bytes" else f"{count * 1_000 / limit:.1f} {unit}"
-    return f"{count / 1_000_000_000:.1f} GB"
 
 
 def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tuple[Path | None, ExportForm]:

@@ -14,12 +14,10 @@ from msgspec import structs
 from clio.agent.tool_runner import MAX_RESULT_CHARS
 from clio.commands.arguments import join
 from clio.commands.command import CommandResult, Table, Track
-from clio.commands.memory.memory_text import count
 from clio.commands.subcommands import ImportRequest, parse_import
 from clio.config.loaded import Loaded
 from clio.config.paths import display, user_home
 from clio.entrypoints.background_work import bar
-from clio.entrypoints.export_file import size
 from clio.entrypoints.subcommand import LightShell, ask, in_cli_words, print_json, print_result
 from clio.errors import ClioError, UserError
 from clio.importing.intake import Fate, Importer, Imports, Ledger, Report, is_read
@@ -28,6 +26,7 @@ from clio.importing.reading import AGENTS
 from clio.memory.ltm.text import normal
 from clio.memory.records import Entry, Provenance
 from clio.storage.locks import sentence
+from clio.text.formatting import format_bytes, format_count
 from clio.ui.safe_text import clean
 from clio.ui.status_text import format_seconds
 
@@ -65,7 +64,7 @@ def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int]
         noted = facts.get(found.agent, 0)
         sizes = sum(file.size for file in ours)
         told = (f"{len(ours):,}", f"{done:,}", f"{len(found.files) - len(ours):,}", f"{noted:,}")
-        rows.append((found.agent, where, *told, size(sizes) if ours else "–"))
+        rows.append((found.agent, where, *told, format_bytes(sizes) if ours else "–"))
         data.append(
             {
                 "agent": found.agent,
@@ -98,7 +97,7 @@ def outcome_result(outcome: Outcome) -> CommandResult:
     if len(unreadable) > _SHOWN:
         lines.append(f"Not read: {len(unreadable) - _SHOWN:,} further files.")
     if report.stopped:
-        lines.append(f"Stopped with {count(report.left, 'file', 'files')} left; the same command goes on from there.")
+        lines.append(f"Stopped with {format_count(report.left, 'file')} left; the same command goes on from there.")
     elif report.fates["new"] and not wanted.dry_run:
         lines.append("clio sessions list shows them, clio recall WORDS searches them; clio -r ID goes on in a copy.")
     return CommandResult(text="\n".join(lines), data=_data(outcome, unreadable))
@@ -115,15 +114,15 @@ def _taken(outcome: Outcome) -> str:
     report, agent = outcome.report, outcome.found.agent
     parts = [f"{report.fates[fate]:,} {words}" for fate, words in _FATES if report.fates[fate]]
     if report.unchanged:
-        parts.append(f"{count(report.unchanged, 'file', 'files')} unchanged since the last import")
+        parts.append(f"{format_count(report.unchanged, 'file')} unchanged since the last import")
     if not parts:
         return f"There is nothing of {agent}'s to take in here."
     would = "It would be, from" if outcome.wanted.dry_run else "From"
     done = ""
     if report.messages:
-        secrets = f", {count(outcome.secrets, 'secret', 'secrets')} replaced" if outcome.secrets else ""
-        amount = f"{count(report.messages, 'message', 'messages')}{secrets}"
-        done = f" ({amount}; {size(report.read_bytes)} in {format_seconds(report.seconds)})"
+        secrets = f", {format_count(outcome.secrets, 'secret')} replaced" if outcome.secrets else ""
+        amount = f"{format_count(report.messages, 'message')}{secrets}"
+        done = f" ({amount}; {format_bytes(report.read_bytes)} in {format_seconds(report.seconds)})"
     return f"{would} {agent}: {', '.join(parts)}{done}."
 
 
@@ -132,15 +131,15 @@ def _left_out(outcome: Outcome) -> list[str]:
     if not others:
         return []
     return [
-        f"{count(others, 'file', 'files')} of other projects {'was' if others == 1 else 'were'} left; --all takes them."
+        f"{format_count(others, 'file')} of other projects {'was' if others == 1 else 'were'} left; --all takes them."
     ]
 
 
 def _facts(outcome: Outcome) -> str:
-    kept, agent, number = outcome.kept, outcome.found.agent, count(len(outcome.facts), "fact")
-    known = f" {count(outcome.known, 'fact was', 'facts were')} known already." if outcome.known else ""
+    kept, agent, number = outcome.kept, outcome.found.agent, format_count(len(outcome.facts), "fact")
+    known = f" {format_count(outcome.known, 'fact was', 'facts were')} known already." if outcome.known else ""
     if kept:
-        came = f"{count(len(kept), 'fact')} of {agent}'s came into the project knowledge"
+        came = f"{format_count(len(kept), 'fact')} of {agent}'s came into the project knowledge"
         return f"{came}; /memory list shows them.{known}"
     way = f"clio import {agent} in a terminal asks about each, --facts yes takes all"
     return f"{agent} wrote down {number} that could be project knowledge; none was taken: {way}.{known}"

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clio.messages import Origin, ToolCall, Usage
 from clio.sessions.state import Bill, Todo
-from clio.text.formatting import describe_cache_use
+from clio.text.formatting import describe_cache_use, format_count, truncate_line
 from clio.text.json_data import decode_json
 
 SCHEMA = "clio.export"
@@ -154,11 +154,6 @@ def span(seconds: float) -> str:
     return f"{hours // 24} days"
 
 
-def count(number: int, noun: str) -> str:
-    """The number with its noun."""
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
-
-
 def tokens(usage: Usage) -> str:
     """What one request cost."""
     cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens)
@@ -169,9 +164,9 @@ def cut_line(cut: Cut) -> str:
     """What a trim did, in one line."""
     done: list[str] = []
     if cut.messages:
-        done.append(f"{count(cut.messages, 'message')} left the model's window")
+        done.append(f"{format_count(cut.messages, 'message')} left the model's window")
     if cut.shrunk:
-        done.append(f"{count(cut.shrunk, 'message')} shortened in it")
+        done.append(f"{format_count(cut.shrunk, 'message')} shortened in it")
     if cut.freed_tokens > 0:
         done.append(f"about {cut.freed_tokens:,} tokens freed")
     return ", ".join(done) or "the window was trimmed"
@@ -181,7 +176,7 @@ def call_title(call: Call) -> str:
     """What a call was about, on one line: its operation and what it was done to."""
     given: Any = call.arguments
     if not isinstance(given, dict):
-        return one_line(plain(given))
+        return truncate_line(plain(given), TITLE_CHARS)
     arguments = cast("dict[str, Any]", given)
     parts = [str(arguments["operation"])] if isinstance(arguments.get("operation"), str) else []
     telling = next((key for key in _TELLING if arguments.get(key)), None)
@@ -190,7 +185,7 @@ def call_title(call: Call) -> str:
         parts.append(_short_path(text) if "path" in telling else text)
     elif not parts:
         parts = [plain(value) for value in arguments.values() if isinstance(value, (str, int, float))]
-    return one_line(" ".join(parts))
+    return truncate_line(" ".join(parts), TITLE_CHARS)
 
 
 def named_call(call: ToolCall) -> str:
@@ -209,12 +204,6 @@ def _short_path(path: str) -> str:
         return path
     cut = path.find("/", len(path) - _PATH_CHARS)
     return "…" + (path[cut:] if cut >= 0 else path[-_PATH_CHARS:])
-
-
-def one_line(text: str, chars: int = TITLE_CHARS) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text[: 8 * chars].split())
-    return line if len(line) <= chars else line[: chars - 1].rstrip() + "…"
 
 
 def plain(value: Any) -> str:

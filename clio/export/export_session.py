@@ -14,6 +14,7 @@ from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
 from clio.export.document import (
+    TITLE_CHARS,
     Call,
     Cut,
     Entry,
@@ -22,10 +23,8 @@ from clio.export.document import (
     Said,
     Totals,
     call_title,
-    count,
     cut_line,
     minute,
-    one_line,
     plain,
     tokens,
 )
@@ -35,7 +34,7 @@ from clio.sessions.blobs import BlobNotFound, BlobStore, readers
 from clio.sessions.loading import load
 from clio.sessions.state import SessionFiles, SessionState, Trim, first_words, is_session_id
 from clio.sessions.store import SessionStore
-from clio.text.formatting import block, describe_cache_use, span
+from clio.text.formatting import block, describe_cache_use, format_count, span, truncate_line
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
@@ -111,7 +110,11 @@ def _facts(export: Export) -> Iterator[tuple[str, str]]:
         yield "when", f"{minute(export.created)} UTC"
     if export.models:
         yield "model", _heading(", ".join(export.models))
-    yield "talk", f"{count(totals.turns, 'turn')}, {count(totals.messages, 'message')}, {count(totals.calls, 'call')}"
+    yield (
+        "talk",
+        f"{format_count(totals.turns, 'turn')}, {format_count(totals.messages, 'message')}, "
+        f"{format_count(totals.calls, 'call')}",
+    )
     if totals.requests:
         cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
         yield "tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
@@ -146,7 +149,7 @@ def _said(entry: Said, turn: int, words: Words) -> Iterator[str]:
 def _call(call: Call) -> str:
     result = call.result
     state = "no result" if result is None else result.summary if result.ok else f"failed: {result.summary}"
-    title = " · ".join(filter(None, [f"{call.name} {call_title(call)}".strip(), one_line(state)]))
+    title = " · ".join(filter(None, [f"{call.name} {call_title(call)}".strip(), truncate_line(state, TITLE_CHARS)]))
     parts = list(_arguments(call.arguments))
     if result is not None and result.output.strip():
         parts += ["Output:", fenced(result.output, "text")]

@@ -20,17 +20,15 @@ from clio.export.document import (
     Said,
     call_title,
     clock,
-    count,
     cut_line,
     machine_time,
     minute,
-    one_line,
     plain,
     span,
     tokens,
 )
 from clio.sessions.state import Todo
-from clio.text.formatting import describe_cache_use
+from clio.text.formatting import describe_cache_use, format_count, truncate_line
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_texts
 
@@ -443,7 +441,7 @@ class Calls:
         if not result.output.strip():
             return '<p class="none">No output.</p>'
         lines = result.output.rstrip("\n").count("\n") + 1
-        label = f"output, {count(lines, 'line')}"
+        label = f"output, {format_count(lines, 'line')}"
         if result.left_out:
             label += f", {result.left_out:,} characters left out"
         if is_diff(result.output):
@@ -532,8 +530,8 @@ def _facts(export: Export) -> Iterator[tuple[str, str]]:
     if export.models:
         yield "Model" if len(export.models) == 1 else "Models", ", ".join(export.models)
     failed = f", {totals.failed_calls:,} failed" if totals.failed_calls else ""
-    yield "Talk", f"{count(totals.turns, 'turn')}, {count(totals.messages, 'message')}"
-    yield "Tools", f"{count(totals.calls, 'call')}{failed}"
+    yield "Talk", f"{format_count(totals.turns, 'turn')}, {format_count(totals.messages, 'message')}"
+    yield "Tools", f"{format_count(totals.calls, 'call')}{failed}"
     if totals.prompt_tokens or totals.completion_tokens:
         cached = describe_cache_use(totals.cached_tokens, totals.cache_write_tokens)
         yield "Tokens", f"{totals.prompt_tokens:,} in{cached}, {totals.completion_tokens:,} out"
@@ -551,7 +549,7 @@ def _todo(todo: Todo) -> str:
 def _bills(export: Export) -> Iterator[str]:
     """What each request cost, and all together."""
     totals = export.totals
-    yield f'<details class="bills"><summary>Tokens of {count(len(export.bills), "request")}</summary>'
+    yield f'<details class="bills"><summary>Tokens of {format_count(len(export.bills), "request")}</summary>'
     yield '<div class="wide"><table><thead><tr><th>#</th><th>time</th><th>model</th>'
     names = ("in", "cached", "written", "out")
     yield "".join(f'<th class="right">{name}</th>' for name in names) + "</tr></thead><tbody>"
@@ -573,7 +571,7 @@ def contents(export: Export) -> Iterator[str]:
         return
     yield '<nav class="toc" aria-label="Contents"><h2>Contents</h2><ol>\n'
     for entry in turns:
-        words = one_line(entry.text, _TOC_CHARS) if isinstance(entry, Said) else ""
+        words = truncate_line(entry.text, _TOC_CHARS) if isinstance(entry, Said) else ""
         yield f'<li><a href="#{entry.anchor}">{escape(words) or "(no words)"}</a></li>\n'
     yield "</ol></nav>\n"
 
@@ -716,7 +714,7 @@ def page(export: Export) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         '<meta name="referrer" content="no-referrer">\n<meta name="color-scheme" content="light dark">\n',
-        f"<title>{escape(one_line(export.title, 120))}</title>\n",
+        f"<title>{escape(truncate_line(export.title, 120))}</title>\n",
         f"<style>{style}</style>\n<script>{script}</script>\n</head>\n<body>\n",
         f'<a class="skip" href="#talk">To the conversation</a>\n{_TOOLS}\n<main class="page">\n',
         *head(export),

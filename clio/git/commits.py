@@ -19,6 +19,7 @@ from clio.git.repository import Changed, RepositoryState, decode_output, get_git
 from clio.git_looking import read_settings
 from clio.security.redaction.token_patterns import Span
 from clio.storage.files import open_regular, write_atomic
+from clio.text.formatting import format_count, truncate
 from clio.text.lazy_regex import LazyRegex
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
@@ -122,7 +123,7 @@ class FittedDiff(Struct, frozen=True, kw_only=True):
     def left_out(self) -> str:
         """ "120 lines in 3 files are left out"."""
         files = self.cut + self.unseen
-        return f"{self.lines:,} lines in {files:,} file{'s' * (files != 1)} are left out"
+        return f"{self.lines:,} lines in {format_count(files, 'file')} are left out"
 
 
 def split_by_file(diff: str) -> list[str]:
@@ -423,17 +424,17 @@ def extract_message(answer: str) -> str:
 
 def truncate_subject(subject: str) -> str:
     """The first line, no longer than it should be."""
-    return subject if len(subject) <= MAX_SUBJECT else subject[: MAX_SUBJECT - 1].rstrip() + "…"
+    return truncate(subject, MAX_SUBJECT)
 
 
 def format_stat(counts: Sequence[Count]) -> str:
     """ "3 files, +120 −8"."""
     added = sum(count.added or 0 for count in counts)
     removed = sum(count.removed or 0 for count in counts)
-    return f"{len(counts):,} file{'s' * (len(counts) != 1)}, +{added:,} −{removed:,}"
+    return f"{format_count(len(counts), 'file')}, +{added:,} −{removed:,}"
 
 
-def format_count(count: Count) -> str:
+def format_line_counts(count: Count) -> str:
     """ "+12 −3", or "binary"."""
     return "binary" if count.added is None or count.removed is None else f"+{count.added:,} −{count.removed:,}"
 
@@ -455,7 +456,7 @@ def _named(paths: Sequence[str]) -> str:
 
 
 def _file_lines(counts: Sequence[Count], most: int = 20) -> list[str]:
-    lines = [f"{count.path} ({format_count(count)})" for count in counts[:most]]
+    lines = [f"{count.path} ({format_line_counts(count)})" for count in counts[:most]]
     return [*lines, f"{len(counts) - most:,} more files"] if len(counts) > most else lines
 
 

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from clio.messages import Message
 from clio.storage.files import open_regular
+from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
 
 Agent = Literal["claude", "codex", "gemini", "aider", "clio"]
@@ -79,18 +80,14 @@ class Tally(Struct, kw_only=True):
             named = ", ".join(f"{kind[:40]} ({number:,})" for kind, number in self.kinds.most_common(8))
             kinds = "1 kind" if len(self.kinds) == 1 else f"{len(self.kinds):,} kinds"
             more = ", …" if len(self.kinds) > 8 else ""
-            parts.append(f"{_lines(lines)} of {kinds} {_were(lines)} not understood: {named}{more}.")
+            parts.append(f"{format_count(lines, 'line')} of {kinds} {_were(lines)} not understood: {named}{more}.")
         if self.torn:
-            parts.append(f"{_lines(self.torn)} {_were(self.torn)} cut off in the middle.")
+            parts.append(f"{format_count(self.torn, 'line')} {_were(self.torn)} cut off in the middle.")
         if self.large:
-            parts.append(f"{_lines(self.large)} {_were(self.large)} too long to be read.")
+            parts.append(f"{format_count(self.large, 'line')} {_were(self.large)} too long to be read.")
         if self.mended:
-            parts.append(f"{_lines(self.mended)} had bytes that are no UTF-8; each is a � now.")
+            parts.append(f"{format_count(self.mended, 'line')} had bytes that are no UTF-8; each is a � now.")
         return " ".join(parts)
-
-
-def _lines(number: int) -> str:
-    return "1 line" if number == 1 else f"{number:,} lines"
 
 
 def _were(number: int) -> str:

@@ -36,6 +36,7 @@ from clio.mcp.values import (
     ServerDown,
 )
 from clio.storage.files import make_folder
+from clio.text.formatting import format_bytes
 from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
@@ -236,8 +237,7 @@ def _picture(block: Any) -> Picture | str:
 
 
 def _size(base64: str) -> str:
-    count = len(base64) * 3 // 4
-    return f"{count:,} bytes" if count < 10_000 else f"{count / 1_000:,.0f} kB"
+    return format_bytes(len(base64) * 3 // 4)
 
 
 MAX_LINE_BYTES = 64_000_000

@@ -37,11 +37,6 @@ def quotation(text: str) -> str:
     return f"“{inside}”"
 
 
-def shortened(text: str, chars: int) -> str:
-    """The beginning of a text, an ellipsis at its end where it was longer."""
-    return text if len(text) <= chars else text[: max(chars - 1, 0)].rstrip() + "…"
-
-
 def _disarmed(match: re.Match[str]) -> str:
     """A `<`, and a backslash behind it where a frame's name follows."""
     rest = match.string[match.end() : match.end() + _LOOKED_AT]

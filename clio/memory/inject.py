@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from clio.memory.inert import one_line, quotation, shortened
+from clio.memory.inert import one_line, quotation
 from clio.memory.records import Entry, Freshness, Kind, Knowledge
 from clio.messages import Fragment
+from clio.text.formatting import truncate
 from clio.tokens import text_units
 
 CAP_TOKENS = 3_000
@@ -131,9 +132,9 @@ def line_of(heading: str, entry: Entry, freshness: Mapping[str, Freshness], scor
     room = MAX_ENTRY_CHARS - len(helped) - len(state)
     if entry.provenance and entry.provenance.asserted_by == "tool":
         frame = "quoted from a tool, unverified: "
-        text = frame + quotation(shortened(one_line(entry.line), room - len(frame) - 2))
+        text = frame + quotation(truncate(one_line(entry.line), room - len(frame) - 2))
     else:
-        text = shortened(one_line(entry.line), room)
+        text = truncate(one_line(entry.line), room)
     return Line(heading=heading, entry=entry, text=f"- {text}{helped}{state}", score=score)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from clio.errors import UserError
 from clio.memory.undo import Change, UndoLog
+from clio.text.formatting import format_count
 
 Revert = Mapping[str, Callable[[Change], object]]
 SHOWN = 3
@@ -47,16 +48,12 @@ def _undo_group(log: UndoLog, revert: Revert, changes: Sequence[Change]) -> str:
     finally:
         log.take_all(done)
     back = len(changes) - len(refused)
-    said = [f"Undone: {title}, {_changes(back)} taken back."]
+    said = [f"Undone: {title}, {format_count(back, 'change')} taken back."]
     if refused:
         more = f"; and {len(refused) - SHOWN:,} more" if len(refused) > SHOWN else ""
-        said.append(f"{_changes(len(refused)).capitalize()} not: {'; '.join(refused[:SHOWN])}{more}.")
+        said.append(f"{format_count(len(refused), 'change').capitalize()} not: {'; '.join(refused[:SHOWN])}{more}.")
     if lost > 0:
-        said.append(f"{_changes(lost).capitalize()} of it had left the log before.")
+        said.append(f"{format_count(lost, 'change').capitalize()} of it had left the log before.")
     if not back:
         raise UserError(f"nothing of {title} is undone. {' '.join(said[1:])} Undo again for the change before it.")
     return " ".join(said)
-
-
-def _changes(number: int) -> str:
-    return f"{number:,} {'change' if number == 1 else 'changes'}"

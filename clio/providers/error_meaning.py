@@ -18,6 +18,7 @@ from clio.errors import (
 )
 from clio.providers.failure import KEY_COMMAND, LONGEST_WAIT_S, Endpoint, ErrorBody, Failure, retry_after, wait_in_words
 from clio.providers.urls import host_of, without_login
+from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
 _NUMBER = r"(\d[\d,._]*\d|\d)"
@@ -398,9 +399,7 @@ def _is_budget(body: str) -> bool:
 def _quoted(message: str, status: str = "") -> str:
     """The server's own words in brackets, after its status: one line, bounded, nothing in it that looks like a key."""
     text = _KEY.sub("[key]", " ".join(message.split()))
-    if len(text) > _MAX_QUOTE:
-        text = text[: _MAX_QUOTE - 1] + "…"
-    told = ": ".join(filter(None, (status, text.rstrip("."))))
+    told = ": ".join(filter(None, (status, truncate(text, _MAX_QUOTE).rstrip("."))))
     return f" ({told})" if told else ""
 
 

@@ -23,6 +23,7 @@ from clio.skills.definition_files import (
     split_front_matter,
     words_of,
 )
+from clio.text.formatting import format_count, truncate
 from clio.text.hidden_text import unhidden
 from clio.text.lazy_regex import LazyRegex
 
@@ -300,7 +301,7 @@ def skills_fragment(skills: Sequence[Skill], cap_tokens: int, tokens: Callable[[
     texts = (_listed(head, skills, chars) for chars in (None, *_SHORT_CHARS))
     text = next((text for text in texts if tokens(text) <= cap), None) or _names(head, skills, cap, tokens)
     places = dict.fromkeys(skill.shown.rsplit("/", 2)[0] for skill in skills)
-    reason = f"{len(skills)} skill{'s' * (len(skills) != 1)} the model may load"
+    reason = f"{format_count(len(skills), 'skill')} the model may load"
     return Fragment(name="skills", text=text, source=", ".join(places), reason=reason, cap_tokens=cap)
 
 
@@ -309,12 +310,8 @@ def _listed(head: str, skills: Iterable[Skill], chars: int | None) -> str:
 
 
 def _row(skill: Skill, chars: int | None) -> str:
-    words = skill.description if chars is None else _cut(skill.description, chars)
+    words = skill.description if chars is None else truncate(skill.description, chars)
     return f"- {skill.name}: {words}" if words else f"- {skill.name}"
-
-
-def _cut(text: str, chars: int) -> str:
-    return text if len(text) <= chars else f"{text[: chars - 1]}…" if chars else ""
 
 
 def _names(head: str, skills: Sequence[Skill], cap: int, tokens: Callable[[str], int]) -> str:

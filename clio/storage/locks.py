@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.storage.files import NO_FOLLOW, NotAFile, TooLarge, read_regular
+from clio.text.formatting import format_bytes
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
@@ -267,14 +268,7 @@ def reason(error: OSError) -> str:
 
 
 def _describe_size(error: TooLarge) -> str:
-    return f"is too large to read ({_size_text(error.size)}; limit {_size_text(error.max_bytes)})"
-
-
-def _size_text(size: int) -> str:
-    for unit, bytes_each in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
-        if size >= bytes_each:
-            return f"{size / bytes_each:.1f}".removesuffix(".0") + f" {unit}"
-    return f"{size} bytes"
+    return f"is too large to read ({format_bytes(error.size)}; limit {format_bytes(error.max_bytes)})"
 
 
 def cause(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Counts, money, times and Markdown code as text. Pure."""
+"""Truncated text, counts, sizes, ages, durations, money, times and Markdown code as text. Pure."""
 
 import time
 from collections.abc import Callable
@@ -6,6 +6,73 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from clio.text.lazy_regex import LazyRegex
+
+
+def truncate(text: str, max_chars: int) -> str:
+    """The text, or its beginning with an ellipsis as the last of at most `max_chars` characters.
+
+    It counts characters. What has to fit columns of a screen is cut by `clio.ui.text_width.crop`; what a model reads,
+    with whole words or with both ends of the text, by `clio.context.inert`; output of tools, with the way to the rest,
+    by `clio.tools.output.preview`.
+    """
+    return text if len(text) <= max_chars else text[: max_chars - 1].rstrip() + "…" if max_chars > 0 else ""
+
+
+def truncate_line(text: str, max_chars: int) -> str:
+    """The text on one line, each run of white space as one blank, in at most `max_chars` characters as `truncate`."""
+    line = " ".join(text[: 8 * max_chars].split())  # of a long text no more is looked at than is shown
+    if len(line) <= max_chars < len(text) // 8:
+        line = " ".join(text.split())
+    return truncate(line, max_chars)
+
+
+def format_count(number: int, noun: str, plural: str = "") -> str:
+    """A number and what it counts: "1 file", "2,000 entries", "3 matches".
+
+    plural: what the rules for regular nouns do not give, such as "files were".
+    """
+    if number == 1:
+        return f"1 {noun}"
+    if not plural and noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        plural = f"{noun[:-1]}ies"
+    return f"{number:,} {plural or noun + ('es' if noun.endswith(('s', 'x', 'ch', 'sh')) else 's')}"
+
+
+def format_bytes(count: int) -> str:
+    """A size in decimal units: "812 bytes", "1.4 MB", "23 GB"."""
+    if count < 1_000:
+        return "1 byte" if count == 1 else f"{count} bytes"
+    value, unit = count / 1_000, "kB"
+    for larger in ("MB", "GB", "TB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1_000, larger
+    return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
+
+
+_AGES = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
+
+
+def format_age(seconds: float) -> str:
+    """How long ago something was, in at most seven columns of a table: "now", "5 min", "3 h", "12 d", "4 mo", "2 y"."""
+    seconds = max(seconds, 0.0)
+    if seconds < 60:
+        return "now"
+    for limit_s, unit_s, unit in _AGES:
+        if seconds < limit_s:
+            return f"{int(seconds // unit_s)} {unit}"
+    return f"{int(seconds // (365 * 86_400))} y"
+
+
+def format_ago(seconds: float) -> str:
+    """How long ago something was, for a sentence: "just now", "5 min ago", "3 h ago", "1 day ago", "4 months ago"."""
+    if seconds < 60:
+        return "just now"
+    if seconds < 86_400:
+        return f"{format_age(seconds)} ago"
+    days = int(seconds // 86_400)
+    unit, unit_days = ("day", 1) if days < 60 else ("month", 30) if days < 730 else ("year", 365)
+    return f"{format_count(days // unit_days, unit)} ago"
 
 
 def format_tokens(count: int) -> str:

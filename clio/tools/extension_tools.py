@@ -13,9 +13,10 @@ from clio.messages import Deeds
 from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer, Internal
 from clio.skills.skills import Skill, SkillShelf
+from clio.text.formatting import format_count, truncate, truncate_line
 from clio.text.hidden_text import unhidden
 from clio.tools.base import FreeArguments, Prepared, Progress, Tool, ToolOutput
-from clio.tools.output import many, nearest
+from clio.tools.output import nearest
 from clio.tools.schemas import UseSkillArgs
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class McpTool:
         tool = self._named.tool
         most = _COMPACT_CHARS if compact else _DESCRIPTION_CHARS
         said = plain(tool.description or tool.title or tool.name)
-        said = said if len(said) <= most else said[: most - 1] + "…"
+        said = truncate(said, most)
         schema: dict[str, Any] = msgspec.json.decode(tool.schema, type=dict[str, Any])
         schema.pop("$schema", None)
         whole = in_sight({"type": "object", "properties": {}, **schema})
@@ -121,13 +122,12 @@ def _summary(text: str, *, ok: bool) -> str:
     if not ok:
         return " ".join(plain(text).split())[:120] or "failed"
     lines = text.count("\n") + 1 if text else 0
-    return f"{lines:,} line{'' if lines == 1 else 's'}" if lines else "no text"
+    return f"{format_count(lines, 'line')}" if lines else "no text"
 
 
 def _short(value: object) -> str:
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode("utf-8")
-    flat = " ".join(text.split())
-    return flat if len(flat) <= _TITLE_CHARS // 2 else flat[: _TITLE_CHARS // 2 - 1] + "…"
+    return truncate_line(text, _TITLE_CHARS // 2)
 
 
 class UseSkillTool:
@@ -158,7 +158,7 @@ class UseSkillTool:
                 text = (await asyncio.to_thread(self._shelf.open, skill)).text
             except UserError as error:
                 raise ToolFailed(f"{error}; go on without it") from None
-            lines = many(len(text.splitlines()), "line")
+            lines = format_count(len(text.splitlines()), "line")
             return ToolOutput(text=text, summary=lines, deeds=Deeds(read=(skill.shown,)))
 
         return Prepared(title=f"use skill {skill.name}", action=Internal(), run=run)

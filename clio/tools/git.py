@@ -15,8 +15,8 @@ from clio.git_looking import describe_unreadable, environment
 from clio.messages import Commit, Deeds
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import ReadFiles, RunCommand, Workspace
+from clio.text.formatting import format_count
 from clio.tools.base import Prepared, Progress, ToolOutput
-from clio.tools.output import many
 from clio.tools.schemas import GitArgs
 from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held
 
@@ -80,7 +80,7 @@ class GitTool:
             if arguments[0] == "status" and heads_only and "No commits yet" not in text:
                 text = f"{text}\nclean: nothing to commit".lstrip()
                 return ToolOutput(text=text, summary="clean")
-            return ToolOutput(text=text or "(nothing)", summary=many(len(text.splitlines()), "line"))
+            return ToolOutput(text=text or "(nothing)", summary=format_count(len(text.splitlines()), "line"))
 
         return Prepared(title=title, action=ReadFiles(paths=paths), run=go)
 

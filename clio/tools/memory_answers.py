@@ -15,10 +15,11 @@ from clio.memory.typed.record import MemoryRecord, Remembered
 from clio.memory.typed.store import Compacted, Scope
 from clio.messages import Message, ToolMessage, UserMessage, text_of
 from clio.sessions.store import is_foreign_notice
+from clio.text.formatting import format_count, truncate_line
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.base import ToolOutput
 from clio.tools.memory_call import MemoryCall
-from clio.tools.output import day, many, nearest, short
+from clio.tools.output import day, nearest
 from clio.tools.schemas import Operation
 
 MIN_USER_CHARS = 12
@@ -178,7 +179,7 @@ def prune(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
         f"old (not confirmed for {call.max_age_days:g} days) or doubtful (confidence below {call.min_confidence:g})"
     )
     if not pruned.removed:
-        text = f"Nothing to prune: no entry is {bounds}; {many(pruned.kept, 'entry')} kept."
+        text = f"Nothing to prune: no entry is {bounds}; {format_count(pruned.kept, 'entry')} kept."
         return ToolOutput(text=text, summary="nothing to prune")
     return ToolOutput(text="\n".join(_pruned_lines(pruned, bounds)), summary=_pruned_summary(pruned))
 
@@ -186,12 +187,12 @@ def prune(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 def stats(memory: MemorySystem) -> ToolOutput:
     """The size of the project knowledge in a few lines."""
     found = memory.ltm_stats()
-    return ToolOutput(text=_stats_text(found), summary=many(found.total, "entry"))
+    return ToolOutput(text=_stats_text(found), summary=format_count(found.total, "entry"))
 
 
 def described(entry: Entry) -> str:
     """An entry with its id on one line of bounded length."""
-    return f"{entry.id} ({entry.kind}): {short(entry.line, _ENTRY_CHARS)}"
+    return f"{entry.id} ({entry.kind}): {truncate_line(entry.line, _ENTRY_CHARS)}"
 
 
 def labels(memory: MemorySystem, ids: set[str]) -> dict[str, str]:
@@ -225,14 +226,15 @@ def _added_text(added: Added, provenance: Provenance) -> str:
     elif added.new:
         text = f"Remembered for later sessions as {entry.id}."
     else:
-        how = f"said {many(entry.times, 'time')}, confidence {entry.confidence:g}"
+        how = f"said {format_count(entry.times, 'time')}, confidence {entry.confidence:g}"
         text = f"Known already as {entry.id}, and confirmed: {how}."
     if added.beside:
-        others = "; ".join(f"{other.id}: {short(other.solution, _ENTRY_CHARS)}" for other in added.beside[:3])
-        text += f" Kept beside {many(len(added.beside), 'other solution')} to the same error ({others})."
+        others = "; ".join(f"{other.id}: {truncate_line(other.solution, _ENTRY_CHARS)}" for other in added.beside[:3])
+        text += f" Kept beside {format_count(len(added.beside), 'other solution')} to the same error ({others})."
     if entry.also:
         text += (
-            f" It keeps {many(len(entry.also), 'other prevention')} too ({short('; '.join(entry.also), _ENTRY_CHARS)})."
+            f" It keeps {format_count(len(entry.also), 'other prevention')} too "
+            f"({truncate_line('; '.join(entry.also), _ENTRY_CHARS)})."
         )
     if added.new and provenance.asserted_by == "tool":
         text += " A tool's result says it word for word, so it is kept as a quotation."
@@ -247,12 +249,12 @@ def _entry_candidates(memory: MemorySystem, query: str) -> str:
     if not query:
         return '; memory_operations(operation="search", query=…) names the ids'
     hits = [hit for hit in memory.search(query, 5) if hit.kind != "note"]
-    listed = "; ".join(f"{hit.id}: {short(hit.text, 80)}" for hit in hits)
+    listed = "; ".join(f"{hit.id}: {truncate_line(hit.text, 80)}" for hit in hits)
     return f"; nearest to what you said: {listed}" if listed else "; no entry shares a word with what you said"
 
 
 def _pruned_lines(pruned: Pruned, bounds: str) -> list[str]:
-    count = many(len(pruned.removed), "entry")
+    count = format_count(len(pruned.removed), "entry")
     verb = "is" if len(pruned.removed) == 1 else "are"
     if pruned.dry_run:
         head = f"{count} {verb} {bounds}; nothing was moved yet. dry_run=false moves them to the archive:"
@@ -271,9 +273,9 @@ def _pruned_summary(pruned: Pruned) -> str:
 
 
 def _stats_text(stats: LtmStats) -> str:
-    kinds = ", ".join(many(count, kind) for kind, count in stats.counts.items() if count)
+    kinds = ", ".join(format_count(count, kind) for kind, count in stats.counts.items() if count)
     lines = [
-        f"{many(stats.total, 'entry')}{f': {kinds}' if kinds else ''}; {stats.archived:,} archived; "
+        f"{format_count(stats.total, 'entry')}{f': {kinds}' if kinds else ''}; {stats.archived:,} archived; "
         f"{stats.file_bytes:,} bytes.",
         _counted("Last confirmed", [(bar.label, bar.count) for bar in stats.ages]),
         _counted("Confidence", [(bar.label, bar.count) for bar in stats.confidences]),
@@ -323,11 +325,12 @@ def listed(memory: MemorySystem) -> ToolOutput:
     """The newest hundred notes, one line each."""
     notes = memory.list_notes()
     lines = [
-        f"- {_key(note.key)} ({day(note.timestamp)}): {short(note.content, _LISTED_CHARS)}" for note in notes[:_LISTED]
+        f"- {_key(note.key)} ({day(note.timestamp)}): {truncate_line(note.content, _LISTED_CHARS)}"
+        for note in notes[:_LISTED]
     ]
     if len(notes) > _LISTED:
         lines.append(f"… and {len(notes) - _LISTED:,} older ones; search finds them")
-    return ToolOutput(text="\n".join(lines) or "No notes are stored.", summary=many(len(notes), "note"))
+    return ToolOutput(text="\n".join(lines) or "No notes are stored.", summary=format_count(len(notes), "note"))
 
 
 def search(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
@@ -345,7 +348,7 @@ def search(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
 
 def _found(hit: Hit, label: str, room: int) -> str:
     name = " ".join(f"{hit.kind} {hit.id or _key(hit.key)}".split())
-    return f"- {name}: {short(hit.text, room)}" + (f" [{label}]" if label else "")
+    return f"- {name}: {truncate_line(hit.text, room)}" + (f" [{label}]" if label else "")
 
 
 def _key(key: str) -> str:
@@ -433,7 +436,7 @@ def apply(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     reinforced = dict(memory.preferences.apply(tastes)) if tastes else {}
     memory.memories.apply([record.id for record in records if reinforced.get(record.id, "not_found") == "not_found"])
     waiting = [tail(record) for record in records if reinforced.get(record.id) == "cooldown"]
-    text = f"Noted that {many(len(records), 'memory')} helped."
+    text = f"Noted that {format_count(len(records), 'memory')} helped."
     if waiting:
         text += f" Strengthened less than twelve hours ago, so not again: {', '.join(waiting)}."
     return ToolOutput(text=text, summary=f"applied {', '.join(map(tail, records))}")
@@ -448,7 +451,7 @@ def history(memory: MemorySystem, call: MemoryCall) -> ToolOutput:
     except UserError as error:
         raise _retry(error) from error
     lines = [DATA, *(f"- {_dated(record)}: {record.content}" for record in chain)]
-    return ToolOutput(text="\n".join(lines), summary=many(len(chain), "version"))
+    return ToolOutput(text="\n".join(lines), summary=format_count(len(chain), "version"))
 
 
 def compact(memory: MemorySystem) -> ToolOutput:
@@ -463,19 +466,19 @@ def remembered_text(done: Remembered, scope: Scope) -> str:
     where = "for this project" if scope == "project" else "for this person, in every project"
     match done.action:
         case "merged":
-            return f"Known already as {tail(record)}, and confirmed: {short(record.content, _OLD_CHARS)}"
+            return f"Known already as {tail(record)}, and confirmed: {truncate_line(record.content, _OLD_CHARS)}"
         case "superseded" if old:
-            kept = f"{tail(old)} “{short(old.content, _OLD_CHARS)}”"
+            kept = f"{tail(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
             return f"Remembered as {tail(record)} ({record.type}, {where}) in the place of {kept}, which history keeps."
         case "variant" | "replaced_variant" | "dropped" if old:
-            known = f"{tail(old)} “{short(old.content, _OLD_CHARS)}”"
+            known = f"{tail(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
             as_what = "Not remembered" if done.action == "dropped" else f"Kept only as a variant, {tail(record)}"
             return (
                 f"{as_what}: {known} says otherwise, is surer, and holds on. If you are certain, ask the user which is "
                 "right; what the user says replaces it."
             )
         case "kept_both" if old:
-            other = f"{tail(old)} “{short(old.content, _OLD_CHARS)}”"
+            other = f"{tail(old)} “{truncate_line(old.content, _OLD_CHARS)}”"
             return (
                 f"Remembered as {tail(record)} ({record.type}, {where}) beside {other}, which is like it; where they "
                 "say the same, forget one."
@@ -540,7 +543,7 @@ def _line(record: MemoryRecord, memories: Memories, room: int) -> str:
     quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
     notes = ("quoted from a tool's result" if quoted else "", memories.said_with(record), memories.drifted(record))
     said = [text for text in notes if text]
-    return f"- {_dated(record)}: {short(record.content, room)}" + (f" [{'; '.join(said)}]" if said else "")
+    return f"- {_dated(record)}: {truncate_line(record.content, room)}" + (f" [{'; '.join(said)}]" if said else "")
 
 
 def _dated(record: MemoryRecord) -> str:
@@ -549,7 +552,7 @@ def _dated(record: MemoryRecord) -> str:
 
 
 def _described(record: MemoryRecord) -> str:
-    return f"{tail(record)} ({record.type}): {short(record.content, _OLD_CHARS)}"
+    return f"{tail(record)} ({record.type}): {truncate_line(record.content, _OLD_CHARS)}"
 
 
 def _nothing(memories: Memories, call: MemoryCall) -> str:
@@ -568,13 +571,15 @@ def _memory_candidates(memory: MemorySystem, query: str) -> str:
     if not query:
         return '; memory_operations(operation="recall", query=…) names the ids'
     near = [_described(hit.record) for hit in memory.memories.peek(query, 5)]
-    near += [f"{hit.id} ({hit.kind}): {short(hit.text, _OLD_CHARS)}" for hit in memory.search(query, 5) if hit.id]
+    near += [
+        f"{hit.id} ({hit.kind}): {truncate_line(hit.text, _OLD_CHARS)}" for hit in memory.search(query, 5) if hit.id
+    ]
     listed = "; ".join(near[:6])
     return f"; nearest to what you said: {listed}" if listed else "; no memory shares a word with what you said"
 
 
 def _memories(number: int) -> str:
-    return many(number, "memory")
+    return format_count(number, "memory")
 
 
 _DONE = {

@@ -58,18 +58,6 @@ def _notice(left_rows: int, left_chars: int, offset: int, total: int, handle: st
     return f"\n[… {left_rows:,} lines, {left_chars:,} characters left out{way} …]\n"
 
 
-def short(text: str, chars: int) -> str:
-    """The text on one line of at most so many characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"
-
-
-def many(count: int, thing: str) -> str:
-    """A number and what it counts: "1 note", "2,000 notes"."""
-    plural = f"{thing[:-1]}ies" if thing.endswith("y") else f"{thing}s"
-    return f"{count:,} {thing if count == 1 else plural}"
-
-
 def day(timestamp: float) -> str:
     """A date in this machine's time zone."""
     return format_stored_time("%Y-%m-%d", timestamp, "undated") if timestamp else "undated"

@@ -14,6 +14,7 @@ from clio.security.actions import Internal
 from clio.sessions.session import Session
 from clio.sessions.state import Todo, TodoStatus
 from clio.skills.skills import Definition
+from clio.text.formatting import truncate_line
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.schemas import args_schema
 
@@ -65,9 +66,7 @@ class AskUserTool:
             summary = " ".join(answer.split())[:_TITLE_CHARS]
             return ToolOutput(text=f"The user answered: {answer}", summary=summary, deeds=deeds)
 
-        title = " ".join(question.split())
-        shown = title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1] + "…"
-        return Prepared(title=f"ask: {shown}", action=Internal(), run=go)
+        return Prepared(title=f"ask: {truncate_line(question, _TITLE_CHARS)}", action=Internal(), run=go)
 
 
 Operation = Literal["read", "write", "update", "add"]
@@ -290,10 +289,8 @@ class DelegateTool:
         if odd := [name for name in call.tools if name not in self._known]:
             raise ToolRetry(f"there is no tool {odd[0]!r}; there are: {', '.join(sorted(self._known))}")
         task = Task(text=call.task.strip(), agent=agent, tools=call.tools, model=call.model.strip())
-        words = " ".join(task.text.split())
-        short = words if len(words) <= _DELEGATE_TITLE_CHARS else words[: _DELEGATE_TITLE_CHARS - 1] + "…"
         return Prepared(
-            title=f"delegate to {task.name}: {short}",
+            title=f"delegate to {task.name}: {truncate_line(task.text, _DELEGATE_TITLE_CHARS)}",
             action=Internal(),
             run=lambda progress: self._run(task, progress),
         )

@@ -15,13 +15,13 @@ from clio.errors import ToolFailed, UserError
 from clio.security.actions import ChangeFiles, FileChange, RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Declined
 from clio.sessions.state import Todo
+from clio.text.formatting import format_count
 from clio.tools.files.diff import Hunk, diff_change, keep_hunks, split_hunks
 from clio.tools.files.text_file import main_ending
 from clio.ui.diff_view import Display
 from clio.ui.painter import Part
 from clio.ui.prompt_io import ENTER, Desk
 from clio.ui.safe_text import clean, clean_line, spell_out_line, visible
-from clio.ui.status_text import plural
 from clio.ui.terminal_handoff import edit_text, lent
 
 
@@ -125,8 +125,8 @@ class Proposal:
         left = sum(one.hunks for one in answer.declined)
         files = len(self._proposed.changes) - len(answer.changes)
         parts = ["your version"] if answer.edited else []
-        parts += [f"{left} hunk{'' if left == 1 else 's'} left out"] if left else []
-        parts += [f"{files} file{'' if files == 1 else 's'} left out"] if files else []
+        parts += [f"{format_count(left, 'hunk')} left out"] if left else []
+        parts += [f"{format_count(files, 'file')} left out"] if files else []
         return f"allowed: {', '.join(parts)}"
 
 
@@ -571,7 +571,7 @@ class PlanReviewer:
         async with self._desk.suspended():
             rows = self._desk.todos(todos, width)
             hidden = len(rows) > MAX_ROWS
-            heading = self._desk.title("plan", plural(len(todos), "item"))
+            heading = self._desk.title("plan", format_count(len(todos), "item"))
             self._desk.say([heading, *(self._desk.excerpt(rows, MAX_ROWS, ", d shows all") if hidden else rows)])
             while True:
                 key = await self._desk.questions.key(_choices(before, hidden), guarded=self._desk.is_typing())

@@ -19,10 +19,10 @@ from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, rea
 from clio.images import looks_like_image
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
+from clio.text.formatting import format_bytes, format_count
 from clio.text.fuzzy import FuzzyNames, score
 from clio.text.lazy_regex import LazyRegex
 from clio.threads import start_daemon_thread
-from clio.tools.files.text_file import size_text
 from clio.ui.safe_text import clean_line
 
 if TYPE_CHECKING:
@@ -63,10 +63,10 @@ class Chips:
                 return f"+ {reading.name.rstrip('/')}/"
             lines = self._count(path, status.st_size, status.st_mtime_ns)
             if lines is None or looks_like_image(reading.name):
-                return f"+ {reading.label} · {size_text(status.st_size)}"
+                return f"+ {reading.label} · {format_bytes(status.st_size)}"
             if reading.lines is not None:
                 lines = max(min(reading.lines.last, lines) - reading.lines.first + 1, 0)
-            return f"+ {reading.label} · {lines:,} line" + "s" * (lines != 1)
+            return f"+ {reading.label} · {format_count(lines, 'line')}"
         return f"+ {mention.label}" if _RESOURCE.match(mention.label) else ""
 
     def _count(self, path: Path, size: int, changed: int) -> int | None:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.shell.parser import parse_command_line
+from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_change
 from clio.ui.safe_text import spell_out_foreign, spell_out_line, spell_out_lines, visible
@@ -405,7 +406,7 @@ def diff_lines(diff_text: str, theme: Theme, width: int, max_rows: int, hint: st
         yield rows[place]
     if shown < len(rows):
         missing = len(rows) - shown
-        yield Text(f"  … {missing:,} more line{'' if missing == 1 else 's'}{hint}", theme.faint)
+        yield Text(f"  … {format_count(missing, 'more line')}{hint}", theme.faint)
 
 
 def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:

@@ -25,8 +25,9 @@ from clio.agent.user_interface import (
     TurnFinished,
     TurnStarted,
 )
+from clio.text.formatting import format_count
 from clio.ui.safe_text import Cleaner, clean, clean_line, in_full
-from clio.ui.status_text import footer, format_seconds, plural
+from clio.ui.status_text import footer, format_seconds
 
 if TYPE_CHECKING:
     from clio.commands.command import CommandResult
@@ -211,7 +212,7 @@ class PipeScreen:
         for line in lines[:limit]:
             self._report.write(f"  {line}\n")
         if event.diff and len(lines) > limit:
-            self._report.write(f"  ... {plural(len(lines) - limit, 'more line')}\n")
+            self._report.write(f"  ... {format_count(len(lines) - limit, 'more line')}\n")
 
     def _turn_end(self, event: TurnFinished) -> None:
         self._end_answer()

@@ -23,6 +23,7 @@ from rich.text import Text
 from clio.commands.command import Table
 from clio.security.actions import Action, FileChange
 from clio.sessions.state import Todo
+from clio.text.formatting import format_count
 from clio.ui.diff_view import DiffRows, describe_action, describe_changes
 from clio.ui.diff_view import Display as Naming
 from clio.ui.keyboard import keep_early_keys
@@ -497,7 +498,7 @@ class Questions:
             if drawn or region is None or page is None:
                 return _choice_line(now, size()[0])
             below = page.lines_below(region.height)
-            more = f"  … {below:,} more line{'' if below == 1 else 's'} · space to see {'it' if below == 1 else 'them'}"
+            more = f"  … {format_count(below, 'more line')} · space to see {'it' if below == 1 else 'them'}"
             return [("class:hint", f"{crop(more, size()[0] - 1)}\n"), *_choice_line(now, size()[0])]
 
         windows: list[AnyContainer] = [Window(FormattedTextControl(shown), wrap_lines=True, dont_extend_height=True)]
@@ -710,7 +711,7 @@ class Desk:
             shown, used = shown + 1, used + self._height(line)
         if shown < len(body):
             missing = len(body) - shown
-            yield Text(f"  … {missing:,} more line{'' if missing == 1 else 's'}{hint}", self.theme.faint)
+            yield Text(f"  … {format_count(missing, 'more line')}{hint}", self.theme.faint)
 
     def page(self, body: Sequence[Text], title: Text | None = None) -> Page:
         """The lines to be scrolled over, below a title; each is painted when it comes into sight."""

@@ -2,7 +2,7 @@
 
 from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
-from clio.text.formatting import describe_cache_use, format_tokens
+from clio.text.formatting import describe_cache_use, format_count, format_tokens
 
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 SPINNER_PERIOD_S = 0.1
@@ -31,14 +31,9 @@ def format_usage(usage: Usage) -> str:
 
 def footer(event: TurnFinished) -> str:
     """The line under a turn: steps, tokens, money where any was spent, seconds."""
-    steps = f"{event.steps} step" + "s" * (event.steps != 1)
+    steps = format_count(event.steps, "step")
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     return " · ".join(part for part in (steps, format_usage(event.usage), cost, format_seconds(event.seconds)) if part)
-
-
-def plural(count: int, word: str) -> str:
-    """ "1 line", "3 lines"."""
-    return f"{count:,} {word}" + "s" * (count != 1)
 
 
 def spinner_frame(seconds: float) -> str:

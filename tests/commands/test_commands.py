@@ -21,12 +21,13 @@ from clio.commands.command import (
     is_command,
 )
 from clio.commands.registry import COMMANDS, command_table, complete, run_command
-from clio.commands.session_table import age, id_length
+from clio.commands.session_table import id_length
 from clio.commands.settings_commands import MODES
 from clio.config.loaded import Widening
 from clio.config.schema import ApprovalMode
 from clio.entrypoints.subcommand import in_cli_words
 from clio.sessions.state import Todo
+from clio.text.formatting import format_ago
 from tests.commands.desk import Desk, make_desk
 
 
@@ -277,7 +278,7 @@ def test_trust(tmp_path: Path) -> None:
     ],
 )
 def test_age(seconds: float, words: str) -> None:
-    assert age(seconds) == words
+    assert format_ago(seconds) == words
 
 
 def test_ids_are_told_apart() -> None:

@@ -232,7 +232,7 @@ def test_the_statistics_draw_every_group_to_its_own_scale(desk: Desk) -> None:
     assert shown["you"][0] == "6"
     assert shown["the model"][0] == "2"
     assert result.text.startswith("8 entries (")
-    assert "0 notes. Last confirmed just now, the oldest 10 d ago." in result.text
+    assert "0 notes. Last confirmed just now, the oldest 10 days ago." in result.text
     stats = data(desk, "/memory stats")
     assert (stats["total"], stats["counts"]["discovery"], stats["notes"]) == (8, 3, 0)
     assert ok(desk, "/memory stats").table is not None

@@ -28,7 +28,7 @@ WRONG = {
     "max_steps: -1": "config.yaml:1: max_steps must be a whole number of at least 1, not '-1'",
     "max_steps: 1.5": "config.yaml:1: max_steps must be a whole number of at least 1, not '1.5'",
     "max_steps: 1e3": "config.yaml:1: max_steps must be a whole number of at least 1, not '1e3'",
-    f"max_steps: {'9' * 5000}": f"config.yaml:1: max_steps must be a whole number of at least 1, not '{'9' * 57}...'",
+    f"max_steps: {'9' * 5000}": f"config.yaml:1: max_steps must be a whole number of at least 1, not '{'9' * 59}…'",
     "max_steps:": "config.yaml:1: max_steps has no value; it must be a whole number of at least 1",
     "max_steps: true": "config.yaml:1: max_steps must be a whole number of at least 1, not 'true'",
     "max_steps: [1]": "config.yaml:1: max_steps must be a whole number of at least 1, not a list",

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from clio.export.document import Call, call_title, count, minute, plain, span
+from clio.export.document import Call, call_title, minute, plain, span
+from clio.text.formatting import format_count
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_times_that_are_none_are_empty() -> None:
 
 
 def test_numbers_have_their_noun() -> None:
-    assert (count(1, "call"), count(1_234, "call")) == ("1 call", "1,234 calls")
+    assert (format_count(1, "call"), format_count(1_234, "call")) == ("1 call", "1,234 calls")
 
 
 def test_values_read_well() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.tools.files.text_file import NotText, decode, encode, read_text_file, shown, size_text
+from clio.text.formatting import format_bytes
+from clio.tools.files.text_file import NotText, decode, encode, read_text_file, shown
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def test_shown_has_no_surrogates() -> None:
     ("count", "text"), [(0, "0 bytes"), (999, "999 bytes"), (1_400, "1.4 kB"), (200_000_000, "200 MB")]
 )
 def test_sizes(count: int, text: str) -> None:
-    assert size_text(count) == text
+    assert format_bytes(count) == text
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from clio.commands.memory.memory_text import (
     SHORT_ID,
     bare_line,
     date,
-    entries_of,
     entry_data,
     names_repository,
     remembers,
@@ -45,7 +44,7 @@ from clio.memory.records import Entry
 from clio.memory.sleep.report import MAX_REPORTS, Report
 from clio.memory.temporal.when import parse_when
 from clio.memory.unified.hits import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, UnifiedAnswer, UnifiedHit
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_count, format_stored_time, truncate
 
 if TYPE_CHECKING:
     from clio.sessions.state import Trim
@@ -137,7 +136,7 @@ def _what(hit: UnifiedHit, query: str) -> str:
     text = around(hit.text, query, _TEXT_CHARS)
     title = " ".join(hit.where.title.split()) if hit.where and hit.source == "session" else ""
     if title and not " ".join(hit.text.split()).startswith(title.rstrip("…")[:_TITLE_CHARS]):
-        text = f"[{title if len(title) <= _TITLE_CHARS else title[: _TITLE_CHARS - 1].rstrip() + '…'}] {text}"
+        text = f"[{truncate(title, _TITLE_CHARS)}] {text}"
     return f"{text} ({hit.label})" if hit.label else text
 
 
@@ -296,8 +295,10 @@ def prune(shell: Shell, argument: str) -> CommandResult:
     }
     bounds = f"unconfirmed for {days:g} days or less sure than {below:.0%}"
     if not pruned.removed:
-        return CommandResult(text=f"Nothing to prune: none of {entries_of(pruned.kept)} is {bounds}.", data=data)
-    what = entries_of(len(pruned.removed))
+        return CommandResult(
+            text=f"Nothing to prune: none of {format_count(pruned.kept, 'entry')} is {bounds}.", data=data
+        )
+    what = format_count(len(pruned.removed), "entry")
     if sure:
         text = f"Moved to the archive: {what}; {pruned.kept:,} kept. `/memory undo` brings them back."
         return CommandResult(text=text, data=data)

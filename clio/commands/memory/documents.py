@@ -21,7 +21,6 @@ from clio.commands.command import (
 )
 from clio.commands.memory.memory_text import (
     around,
-    count,
     date,
     names_repository,
     note_data,
@@ -34,6 +33,7 @@ from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.memory.records import Note
 from clio.storage.locks import cause
+from clio.text.formatting import format_count
 from clio.text.listeners import Tell
 from clio.tools.files.file_index import list_files
 
@@ -188,7 +188,10 @@ def _files_now(shell: Shell, source: "DocumentSource") -> list[Path]:
 
 def _added(taken: "Taken") -> str:
     source = taken.source
-    head = f"Added {code(source.path)}: {count(len(source.files), 'file')}, {count(taken.windows, 'window')}."
+    head = (
+        f"Added {code(source.path)}: {format_count(len(source.files), 'file')}, "
+        f"{format_count(taken.windows, 'window')}."
+    )
     return head + _left_out(taken) + _stopped(taken)
 
 
@@ -196,8 +199,11 @@ def _refreshed(taken: "Taken") -> str:
     source = taken.source
     if not source.files:
         return f"{code(source.path)} is gone, or has no text any more; `/docs remove` lets go of it."
-    read = f"{count(taken.read, 'file')} read again" if taken.read else "nothing had changed"
-    return f"{code(source.path)}: {read}; {count(len(source.files), 'file')} in all.{_left_out(taken)}{_stopped(taken)}"
+    read = f"{format_count(taken.read, 'file')} read again" if taken.read else "nothing had changed"
+    return (
+        f"{code(source.path)}: {read}; {format_count(len(source.files), 'file')} in "
+        f"all.{_left_out(taken)}{_stopped(taken)}"
+    )
 
 
 def _left_out(taken: "Taken") -> str:
@@ -212,7 +218,7 @@ def _stopped(taken: "Taken") -> str:
     if not taken.unread:
         return ""
     again = f"/docs refresh {join([taken.source.path])}"
-    return f" Stopped: {count(taken.unread, 'file')} not looked at; {code(again)} goes on."
+    return f" Stopped: {format_count(taken.unread, 'file')} not looked at; {code(again)} goes on."
 
 
 def _data(taken: "Taken") -> dict[str, object]:
@@ -294,7 +300,7 @@ def list_notes(shell: Shell, argument: str) -> CommandResult:
     now = time.time()
     rows = tuple((short_key(note.key), _beginning(note), short_age(now, note.timestamp)) for note in notes)
     table = Table(columns=("key", "text", "age"), rows=rows, wide=1, cut=True)
-    return CommandResult(text=f"{count(len(notes), 'note')}.", table=table, data=data)
+    return CommandResult(text=f"{format_count(len(notes), 'note')}.", table=table, data=data)
 
 
 @remembers
@@ -302,7 +308,7 @@ def list_notes(shell: Shell, argument: str) -> CommandResult:
 def show(shell: Shell, argument: str) -> CommandResult:
     """One note whole, as it is."""
     note = _found(shell, argument, "show")
-    head = f"{code(note.key)}, {date(note.timestamp)}, {count(len(note.content), 'character')}."
+    head = f"{code(note.key)}, {date(note.timestamp)}, {format_count(len(note.content), 'character')}."
     return CommandResult(text=head, verbatim=note.content, data=note_data(note))
 
 
@@ -395,7 +401,7 @@ def _stored(shell: Shell, key: str, text: str) -> CommandResult:
     stored = note.content if note else text
     undo = "" if new else " `/memory undo` brings the former text back."
     return CommandResult(
-        text=f"{'Noted' if new else 'Replaced'}: {code(key)}, {count(len(stored), 'character')}.{undo}",
+        text=f"{'Noted' if new else 'Replaced'}: {code(key)}, {format_count(len(stored), 'character')}.{undo}",
         data={"new": new, "note": note_data(note or Note(key=key, content=text))},
     )
 

@@ -13,8 +13,6 @@ from clio.commands.command import CommandResult, Confirm, EditText, Shell, Sugge
 from clio.commands.memory.memory_text import (
     bare_line,
     by_user,
-    count,
-    entries_of,
     entry_data,
     kind_named,
     names_repository,
@@ -31,6 +29,7 @@ from clio.memory.typed.ranked import Ranked
 from clio.memory.typed.record import TYPES, MemoryRecord, Remembered, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import cause
+from clio.text.formatting import format_count, truncate_line
 from clio.text.lazy_regex import LazyRegex
 
 OWNERS: dict[Scope, str] = {"project": "the project's", "user": "yours"}
@@ -99,8 +98,8 @@ def forget(shell: Shell, argument: str) -> CommandResult:
     ids = [entry.id for entry in entries] + [short_id(record) for record in records]
     what = _what(entries, records)
     if len(ids) > 1 and "--yes" not in given.options:
-        shown = [_short(f"{entry.id} {bare_line(entry)}") for entry in entries]
-        shown += [_short(f"{short_id(record)} {record.content}") for record in records]
+        shown = [truncate_line(f"{entry.id} {bare_line(entry)}", 60) for entry in entries]
+        shown += [truncate_line(f"{short_id(record)} {record.content}", 60) for record in records]
         listed = "; ".join(shown[:5]) + (" …" if len(shown) > 5 else "")
         then = f"/memory forget {' '.join([*ids[: len(entries)], *(record.id for record in records)])} --yes"
         return CommandResult(follow_up=Confirm(question=f"Move {what} to the archive? {listed}", then=then))
@@ -140,7 +139,7 @@ def count_all(shell: Shell, argument: str) -> CommandResult:
         return refuse("/memory count takes nothing")
     found = shell.memory.memories.count()
     total = sum(found.values())
-    text = f"{_memories(total)}: {found['project']:,} of the project, {found['user']:,} yours."
+    text = f"{format_count(total, 'memory')}: {found['project']:,} of the project, {found['user']:,} yours."
     return CommandResult(text=text, data={"total": total, **found})
 
 
@@ -153,10 +152,10 @@ def compact(shell: Shell, argument: str) -> CommandResult:
     data = msgspec.to_builtins(done)
     if not done.removed:
         return CommandResult(
-            text=f"Nothing has faded, and no two say the same: {_memories(done.remaining)}.", data=data
+            text=f"Nothing has faded, and no two say the same: {format_count(done.remaining, 'memory')}.", data=data
         )
     same = f", {done.merged:,} of them part of another now" if done.merged else ""
-    text = f"{_memories(done.removed)} moved to the archive{same}; {done.remaining:,} kept."
+    text = f"{format_count(done.removed, 'memory')} moved to the archive{same}; {done.remaining:,} kept."
     return CommandResult(text=f"{text} `/memory undo` brings them back.", data=data)
 
 
@@ -296,22 +295,18 @@ def _nothing(counts: dict[Scope, int], query: str) -> str:
     if not total:
         return "Nothing is remembered yet; `/memory remember TEXT --type fact` is the first."
     if not query:
-        return f"No memory is of that type, of {_memories(total)}."
-    return f"No memory shares a word with {code(query)}, of {_memories(total)}; `/memory search` looks elsewhere."
+        return f"No memory is of that type, of {format_count(total, 'memory')}."
+    return (
+        f"No memory shares a word with {code(query)}, of {format_count(total, 'memory')}; `/memory "
+        "search` looks elsewhere."
+    )
 
 
 def _what(entries: Sequence[Entry], records: Sequence[MemoryRecord]) -> str:
-    parts = ([entries_of(len(entries))] if entries else []) + ([_memories(len(records))] if records else [])
+    parts = ([format_count(len(entries), "entry")] if entries else []) + (
+        [format_count(len(records), "memory")] if records else []
+    )
     return " and ".join(parts)
-
-
-def _memories(number: int) -> str:
-    return count(number, "memory", "memories")
-
-
-def _short(line: str) -> str:
-    flat = " ".join(line.split())
-    return flat if len(flat) <= 60 else flat[:59] + "…"
 
 
 Fields = dict[str, Any]

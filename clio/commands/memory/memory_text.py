@@ -12,10 +12,9 @@ from clio.commands.arguments import nearest
 from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, refuse
 from clio.commands.session_table import title_of
 from clio.errors import ClioError, UsageError
-from clio.memory.inert import shortened
 from clio.memory.records import KINDS, Entry, Freshness, Kind, Knowledge, Note, Provenance
 from clio.memory.typed.record import MemoryRecord
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
@@ -50,7 +49,6 @@ WHO = {"user": "you", "model": "the model", "tool": "a tool", "unknown": "unknow
 _SAID = {"user": "you", "model": "the model", "tool": "a tool's result, word for word"}
 _AROUND_CHARS, _BEFORE_CHARS, _KEY_CHARS, _NAME_CHARS = 160, 40, 32, 16
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-_UNITS = ((3_600, 60, "min"), (86_400, 3_600, "h"), (90 * 86_400, 86_400, "d"), (730 * 86_400, 30 * 86_400, "mo"))
 SHORT_ID = 8
 """Characters of the end of an id, which tell one memory from another."""
 
@@ -84,7 +82,7 @@ def entry_table(
             structs.replace(entry, examples=()).line,
             f"{entry.confidence:.0%}{f' ×{entry.times}' if entry.times > 1 else ''}",
             short_age(now, entry.confirmed),
-            *([shortened(entry.by, _NAME_CHARS)] if shared else []),
+            *([truncate(entry.by, _NAME_CHARS)] if shared else []),
             MARKS[freshness.get(entry.id, "unbound")],
         )
         for entry in listed
@@ -110,21 +108,12 @@ def bare_line(entry: Entry) -> str:
 
 def short_age(now: float, then: float) -> str:
     """How long ago that was, in at most seven columns; "–" where nobody knows."""
-    if not then:
-        return "–"
-    seconds = max(now - then, 0.0)
-    if seconds < 60:
-        return "now"
-    for limit, unit_s, unit in _UNITS:
-        if seconds < limit:
-            return f"{int(seconds // unit_s)} {unit}"
-    return f"{int(seconds // (365 * 86_400))} y"
+    return format_age(now - then) if then else "–"
 
 
 def ago(now: float, then: float) -> str:
     """The same in a sentence: "3 d ago", "just now"."""
-    age = short_age(now, then)
-    return "just now" if age == "now" else f"{age} ago"
+    return format_ago(now - then) if then else "–"
 
 
 def date(then: float) -> str:
@@ -141,16 +130,6 @@ def block_bar(share: float, cells: int) -> str:
     return "█" * full + (_EIGHTHS[rest] if rest else "")
 
 
-def count(number: int, one: str, many: str | None = None) -> str:
-    """The number with its noun: "1 entry", "2 entries"."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def entries_of(number: int) -> str:
-    """So many entries."""
-    return count(number, "entry", "entries")
-
-
 def around(text: str, query: str) -> str:
     """Up to 160 characters on one line, the first word of the query that stands in the text among them."""
     flat = " ".join(text.split())
@@ -163,8 +142,7 @@ def around(text: str, query: str) -> str:
 
 def short_key(key: str) -> str:
     """A note's key on one line, cut where it would push everything else out of a table."""
-    flat = " ".join(key.split())
-    return flat if len(flat) <= _KEY_CHARS else flat[: _KEY_CHARS - 1] + "…"
+    return truncate_line(key, _KEY_CHARS)
 
 
 def who_said(entry: Entry) -> str:
@@ -185,11 +163,6 @@ def session_words(shell: Shell, session_id: str) -> str:
     if info is None:
         return f"{session_id}, which is no longer stored"
     return f"{title_of(info)} ({date(info.created_at)}), {info.id}"
-
-
-def size(number: int) -> str:
-    """So many bytes, in thousands where there are many."""
-    return f"{number:,} bytes" if number < 1_000 else f"{number / 1_000:,.1f} kB"
 
 
 _MAX_SUGGESTED, _NOTE_CHARS = 60, 200

@@ -21,12 +21,9 @@ from clio.commands.command import (
     refuse,
 )
 from clio.commands.memory.memory_text import (
-    count,
-    entries_of,
     entry_data,
     entry_table,
     remembers,
-    size,
     suggest_options,
 )
 from clio.commands.session_table import suggest_paths
@@ -52,7 +49,7 @@ from clio.memory.typed.store import Scope
 from clio.memory.undo import UndoLog
 from clio.sessions.state import SessionInfo
 from clio.storage.files import write_atomic
-from clio.text.formatting import format_stored_time
+from clio.text.formatting import format_bytes, format_count, format_stored_time
 from clio.text.scoring import HARD_LIMIT
 
 WHAT = {
@@ -100,11 +97,11 @@ def export(shell: Shell, argument: str) -> CommandResult:
         return refuse(f"{str(path)!r} cannot be written ({error.strerror}); name a place you may write to")
     if what == ("knowledge",):
         number = counts.get("knowledge", 0)
-        told, more = entries_of(number), {"entries": number}
+        told, more = format_count(number, "entry"), {"entries": number}
     else:
         told, more = in_words(counts) or "nothing, since nothing was learned yet", {"counts": counts}
     return CommandResult(
-        text=f"Wrote {code(str(path))} ({size(len(data))}): {told}.",
+        text=f"Wrote {code(str(path))} ({format_bytes(len(data))}): {told}.",
         data={"path": str(path), "bytes": len(data)} | more,
     )
 
@@ -116,7 +113,9 @@ def places_of(shell: Shell) -> Places:
 
 def in_words(counts: dict[str, int]) -> str:
     """What there is how much of, such as "12 entries of project knowledge, 3 notes"."""
-    return ", ".join(count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES)
+    return ", ".join(
+        format_count(number, *_NAMES[name]) for name, number in counts.items() if number and name in _NAMES
+    )
 
 
 def _written(shell: Shell, what: Collection[Section]) -> tuple[bytes, dict[str, int]]:
@@ -198,14 +197,15 @@ def _bundle(
     head = bundle.head
     origin = f", written {format_stored_time('%Y-%m-%d', head.at)} in {code(head.project or '?')}"
     verb = "Would change" if dry_run else "Changed"
-    text = f"{verb} {count(changes, 'thing', 'things')} from {code(str(path))}{origin if head.at else ''}."
+    text = f"{verb} {format_count(changes, 'thing')} from {code(str(path))}{origin if head.at else ''}."
     if not changes:
         nothing = "Nothing would change" if dry_run else "Nothing changed"
         text = f"{nothing}: all of {code(str(path))} is known, or stays as it is here."
     tastes = sum(one.changes for one in taken if one.section == "memories" and one.scope == "user")
     if tastes and (rules := _rules(bundle, scope)):
         text += (
-            f" {count(rules, 'rule or hard limit in it reaches', 'rules and hard limits in it reach')} every prompt."
+            f" {format_count(rules, 'rule or hard limit in it reaches', 'rules and hard limits in it reach')}"
+            " every prompt."
         )
     if changes and not dry_run:
         text += (
@@ -286,7 +286,7 @@ def _data_of(path: Path) -> bytes:
     if not path.is_file():
         raise UserError(f"{str(path)!r} is no file; give the path of a bundle or an ltm.json")
     if path.stat().st_size > MAX_IMPORT_BYTES:
-        large = size(path.stat().st_size)
+        large = format_bytes(path.stat().st_size)
         raise UserError(f"{str(path)!r} has {large}, which nothing clio exports has; is it another file?")
     try:
         return path.read_bytes()
@@ -372,7 +372,7 @@ def _stays(scopes: Sequence[WipeScope], *, with_sessions: bool) -> str:
 
 def _wipe_table(shell: Shell, doomed: Sequence[Doomed], sessions: Sequence[SessionInfo]) -> Table:
     rows = [
-        (one.hoard.what, "" if one.records is None else f"{one.records:,}", size(one.bytes), _where(shell, one))
+        (one.hoard.what, "" if one.records is None else f"{one.records:,}", format_bytes(one.bytes), _where(shell, one))
         for one in doomed
     ]
     if sessions:
@@ -414,11 +414,13 @@ def _delete_sessions(shell: Shell, sessions: Sequence[SessionInfo]) -> tuple[int
 def _still_running(shell: Shell, left: int) -> str:
     """What a wipe cannot reach: conversations that go on."""
     others = sum(info.running for info in shell.store.list() if info.id != shell.session.id)
-    parts = [f" {count(left, 'session is', 'sessions are')} open and stay."] if left else []
+    parts = [f" {format_count(left, 'session is', 'sessions are')} open and stay."] if left else []
     if shell.session.messages:
         parts.append(f" This conversation keeps what it was given; {code('/session new')} starts without it.")
     if others:
-        parts.append(f" {count(others, 'other conversation is', 'other conversations are')} open here and keep theirs.")
+        parts.append(
+            f" {format_count(others, 'other conversation is', 'other conversations are')} open here and keep theirs."
+        )
     return "".join(parts)
 
 
@@ -521,7 +523,8 @@ def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
         shown = entries[:_SHOWN]
         rest = f", {len(shown)} shown here; `/memory list` shows all" if len(shown) < len(entries) else ""
         text = (
-            f"{entries_of(len(entries))} of project knowledge would become files in `{_FOLDER}/`{rest}. Who has the "
+            f"{format_count(len(entries), 'entry')} of project knowledge would become files in "
+            f"`{_FOLDER}/`{rest}. Who has the "
             "repository reads them, and what you learn from now on, under your git name. Secrets are replaced first. "
             "Notes, memories, preferences, styles and sessions stay yours. What others share is read from then on."
         )
@@ -531,7 +534,7 @@ def _on(shell: Shell, *, agreed: bool, gitignore: bool) -> CommandResult:
     number = sharing.turn_on()
     added = sharing.let_git_see() if gitignore else ()
     status = sharing.status()
-    parts = [f"{entries_of(number)} now lie in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
+    parts = [f"{format_count(number, 'entry')} now lie in `{_FOLDER}/`, {len(status.shared):,} with those of others."]
     parts += [f"Added to {code(rule.file)}: {', '.join(map(code, rule.lines))}." for rule in added]
     parts += [_rule(status.rule)] if status.rule else []
     parts.append(_commit(shell, status))
@@ -545,14 +548,15 @@ def _off(shell: Shell, *, agreed: bool) -> CommandResult:
         status = sharing.status()
         if status.there and status.trusted:
             text = (
-                f"{entries_of(len(status.shared))} go back into `{FOLDER_NAME}/ltm.json`, and `{_FOLDER}/` is deleted. "
+                f"{format_count(len(status.shared), 'entry')} go back into `{FOLDER_NAME}/ltm.json`, and "
+                f"`{_FOLDER}/` is deleted. "
                 "Committed, that takes it from everybody; agree with them first."
             )
             then = "/memory share off --yes"
             return CommandResult(text=text, data=_share_data(status), follow_up=Confirm(question="Do it?", then=then))
     number = sharing.turn_off()
     return CommandResult(
-        text=f"{entries_of(number)} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared any more.",
+        text=f"{format_count(number, 'entry')} are in `{FOLDER_NAME}/ltm.json` again; nothing is shared any more.",
         data={"on": False, "taken_back": number},
     )
 
@@ -565,13 +569,15 @@ def _tidy(shell: Shell, days: str | None) -> CommandResult:
     if not old >= 0:
         raise UsageError(f"--days takes a number of days that is not below 0, not {days!r}")
     number = shell.memory.sharing.tidy(old)
-    return CommandResult(text=f"{count(number, 'file')} that said nothing any more deleted.", data={"deleted": number})
+    return CommandResult(
+        text=f"{format_count(number, 'file')} that said nothing any more deleted.", data={"deleted": number}
+    )
 
 
 def _status(shell: Shell) -> CommandResult:
     status = shell.memory.sharing.status()
     if not status.there:
-        own = entries_of(len(status.private))
+        own = format_count(len(status.private), "entry")
         text = f"Nothing is shared: {own} of project knowledge only you have. `/memory share on` begins it."
         return CommandResult(text=text, data=_share_data(status))
     if not status.trusted:
@@ -581,16 +587,18 @@ def _status(shell: Shell) -> CommandResult:
         )
         return CommandResult(text=text, data=_share_data(status))
     by = ", ".join(f"{name or 'unnamed'} {number:,}" for name, number in status.by.items())
-    parts = [f"{entries_of(len(status.shared))} shared in `{_FOLDER}/`{f' (by {code(by)})' if by else ''}."]
+    parts = [f"{format_count(len(status.shared), 'entry')} shared in `{_FOLDER}/`{f' (by {code(by)})' if by else ''}."]
     if status.private:
-        parts.append(f"{entries_of(len(status.private))} only you have; `/memory share on` shares them.")
+        parts.append(f"{format_count(len(status.private), 'entry')} only you have; `/memory share on` shares them.")
     parts += [_listed(status.rivals, "said otherwise by somebody else; `/memory forget ID` of one settles it")]
     parts += [_listed(status.late, "changed while somebody forgot it; `/memory add` in those words brings it back")]
     if status.problems:
         rows = [f"- {code(f'{one.path}: {one.why}')}" for one in status.problems[:_PROBLEMS_SHOWN]]
-        parts.append("\n".join([f"\n{count(len(status.problems), 'file')} left out:\n", *rows, ""]))
+        parts.append("\n".join([f"\n{format_count(len(status.problems), 'file')} left out:\n", *rows, ""]))
     if status.emptied:
-        parts.append(f"{count(status.emptied, 'file')} said something once; `/memory share tidy` deletes the old ones.")
+        parts.append(
+            f"{format_count(status.emptied, 'file')} said something once; `/memory share tidy` deletes the old ones."
+        )
     parts += [_rule(status.rule)] if status.rule else []
     parts.append(_commit(shell, status))
     return CommandResult(text="\n".join(part for part in parts if part).strip(), data=_share_data(status))
@@ -600,7 +608,7 @@ def _listed(entries: tuple[Entry, ...], what: str) -> str:
     if not entries:
         return ""
     rows = [f"- {code(f'{entry.id} {entry.text} ({entry.by})')}" for entry in entries[:_SHOWN]]
-    return "\n".join([f"\n{entries_of(len(entries))} {what}:\n", *rows, ""])
+    return "\n".join([f"\n{format_count(len(entries), 'entry')} {what}:\n", *rows, ""])
 
 
 def _rule(rule: Rule) -> str:
@@ -616,7 +624,7 @@ def _rule(rule: Rule) -> str:
 def _commit(shell: Shell, status: Status) -> str:
     if not status.uncommitted:
         return ""
-    files = count(status.uncommitted, "file is", "files are")
+    files = format_count(status.uncommitted, "file is", "files are")
     ignoring = " .gitignore" if (shell.loaded.owner / ".gitignore").exists() else ""
     return f"{files} not committed: {code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
 

@@ -17,9 +17,7 @@ from clio.commands.memory.memory_text import (
     around,
     bare_line,
     block_bar,
-    count,
     date,
-    entries_of,
     entry_data,
     entry_table,
     kind_named,
@@ -30,7 +28,6 @@ from clio.commands.memory.memory_text import (
     session_words,
     short_age,
     short_key,
-    size,
     suggest_entry,
     suggest_options,
     who_said,
@@ -44,6 +41,7 @@ from clio.memory.temporal.changes import DOINGS, Changed, changes_of
 from clio.memory.temporal.when import parse_when
 from clio.memory.typed.record import TYPES
 from clio.memory.typed.versions import Version
+from clio.text.formatting import format_bytes, format_count
 
 if TYPE_CHECKING:
     from clio.memory.inject import Injected
@@ -78,7 +76,7 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
     if not entries:
         return CommandResult(text=f"{_nothing(kind, bool(notes or memories))} {beside}".rstrip(), data=data)
     shown = entries if "--all" in given.options else _first(entries)
-    what = entries_of(len(entries)) if kind is None else count(len(entries), kind, PLURALS[kind])
+    what = format_count(len(entries), "entry") if kind is None else format_count(len(entries), kind, PLURALS[kind])
     again = f"/memory list{f' {kind}' if kind else ''} --all"
     parts = [
         f"{what}, {len(shown)} shown; `{again}` shows all." if len(shown) < len(entries) else f"{what}.",
@@ -147,7 +145,10 @@ def _archive(shell: Shell, *, everything: bool) -> CommandResult:
         return CommandResult(text="The archive is empty: nothing was forgotten or pruned.", data=data)
     shown = entries if everything else entries[:LISTED]
     rest = f", {len(shown)} shown; `/memory list archive --all` shows all" if len(shown) < len(entries) else ""
-    text = f"{entries_of(len(entries))} in the archive{rest}. Added again in the same words, an entry comes back."
+    text = (
+        f"{format_count(len(entries), 'entry')} in the archive{rest}. Added again in the same words, an "
+        "entry comes back."
+    )
     return CommandResult(text=text, table=entry_table(shown, {}, now=time.time()), data=data)
 
 
@@ -169,12 +170,12 @@ def _nothing(kind: str | None, other: bool) -> str:
 
 
 def _notes(number: int) -> str:
-    return f"{count(number, 'note')}: `/note list`." if number else "No notes."
+    return f"{format_count(number, 'note')}: `/note list`." if number else "No notes."
 
 
 def _memories(number: int) -> str:
     """With those of the person, who may have said a moment ago that something is to be remembered."""
-    return f" {count(number, 'memory', 'memories')}: `/memory recall`." if number else ""
+    return f" {format_count(number, 'memory')}: `/memory recall`." if number else ""
 
 
 def _hit_table(query: str, hits: Sequence[Hit]) -> Table:
@@ -239,8 +240,9 @@ def stats(shell: Shell, argument: str) -> CommandResult:
     found = shell.memory.ltm_stats()
     notes = len(shell.memory.list_notes())
     data = msgspec.to_builtins(found) | {"notes": notes}
-    archive = f" and {found.archived:,} in the archive ({size(found.archive_bytes)})" if found.archived else ""
-    text = f"{entries_of(found.total)} ({size(found.file_bytes)}){archive}, {count(notes, 'note')}."
+    archive = f" and {found.archived:,} in the archive ({format_bytes(found.archive_bytes)})" if found.archived else ""
+    entries = f"{format_count(found.total, 'entry')} ({format_bytes(found.file_bytes)})"
+    text = f"{entries}{archive}, {format_count(notes, 'note')}."
     if found.newest:
         now = time.time()
         text += f" Last confirmed {ago(now, found.newest)}, the oldest {ago(now, found.oldest)}."
@@ -296,7 +298,7 @@ def _last_turn(report: WhyReport) -> CommandResult:
     cut = sum(item.count for item in report.items if not item.included)
     left = f"; {cut:,} left out by limits" if cut else ""
     tokens = sum(item.tokens for item in inside)
-    text = f"For {code(asked)}{work}: {count(len(inside), 'item')}, about {tokens:,} tokens{left}."
+    text = f"For {code(asked)}{work}: {format_count(len(inside), 'item')}, about {tokens:,} tokens{left}."
     rows = tuple(
         (
             item.source if item.included else f"{item.source}, cut",
@@ -414,7 +416,7 @@ def changes(shell: Shell, argument: str) -> CommandResult:
         of = f" of {wanted!r}" if wanted else ""
         return CommandResult(text=f"Nothing{of} was learned or changed since {date(since)}.", data=data)
     shown = found if "--all" in given.options else found[:SHOWN]
-    text = f"{count(len(found), 'change')} since {date(since)}"
+    text = f"{format_count(len(found), 'change')} since {date(since)}"
     text += f", {len(shown)} shown; `--all` shows all." if len(shown) < len(found) else "."
     rows = tuple(_change_row(one) for one in shown)
     columns = ("when", "", "id", "what", "said by")

@@ -14,6 +14,7 @@ from pathlib import Path
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.project_links import MARK, link_of
 from clio.storage.files import read_regular
+from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
 MAX_LISTED = 200
@@ -51,7 +52,7 @@ def _decisive(folder: Path) -> Path:
 
 def _line(word: str, note: str) -> str:
     note = " ".join(_UNSEEN.sub(" ", note).split())
-    return f"{word}\t{note if len(note) <= NOTE_CHARS else note[: NOTE_CHARS - 1] + '…'}\n"
+    return f"{word}\t{truncate(note, NOTE_CHARS)}\n"
 
 
 def _sessions(project: Path, home: Path) -> Rows:

@@ -36,7 +36,7 @@ from clio.context.encodings import (
     is_intact,
 )
 from clio.entrypoints.disk_usage import look
-from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok, several
+from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.errors import NewerDocument, ServerFailed, StorageError, ToolFailed
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places
@@ -55,10 +55,10 @@ from clio.storage.documents import decode, describe_damage
 from clio.storage.files import read_regular
 from clio.storage.jsonl import is_torn_line, split_lines
 from clio.storage.locks import holder, knows_locks, reason
+from clio.text.formatting import format_bytes, format_count
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.file_index import ripgrep
-from clio.tools.files.text_file import size_text
 
 PACKAGE = "clio-shell"
 OLDEST = (3, 11)
@@ -292,7 +292,7 @@ def check_secrets(ground: Ground) -> Iterator[Finding]:
     if not open_to_others:
         yield ok(
             "keys",
-            f"in {several(len(holding), 'file')}, which only you can read"
+            f"in {format_count(len(holding), 'file')}, which only you can read"
             if holding
             else "no file of clio's holds one",
         )
@@ -307,7 +307,7 @@ def check_disk(ground: Ground) -> Iterator[Finding]:
             continue
         seen.add(device)
         free = shutil.disk_usage(there).free
-        text = f"{size_text(free)} free for {ground.shown(folder) if name == 'home' else 'the project'}"
+        text = f"{format_bytes(free)} free for {ground.shown(folder) if name == 'home' else 'the project'}"
         if free < LITTLE_BYTES or _files_left(there) < _FEW_FILES:
             yield fix("disk", f"{text}, and {_files_left(there):,.0f} files" if free >= LITTLE_BYTES else text,
                       "make room before a session cannot be kept")  # fmt: skip
@@ -322,12 +322,14 @@ def check_space(ground: Ground) -> Iterator[Finding]:
     heaps = look(ground.loaded, GcRequest())
     waste = sum(heap.wasted for heap in heaps)
     unfinished = sum(len(heap.waste) for heap in heaps if heap.what == "unfinished writes")
-    left = f" with {several(unfinished, 'unfinished write')} that kills left" if unfinished else ""
+    left = f" with {format_count(unfinished, 'unfinished write')} that kills left" if unfinished else ""
     if waste > MUCH_BYTES or unfinished > MANY_UNFINISHED:
-        yield note("space", f"{size_text(waste)} may go{left}", "free it with: clio gc")
+        yield note("space", f"{format_bytes(waste)} may go{left}", "free it with: clio gc")
     else:
-        size = size_text(sum(heap.bytes for heap in heaps))
-        yield ok("space", f"{size} in clio's folders, {size_text(waste)} may go{left}" if heaps else "nothing kept yet")
+        size = format_bytes(sum(heap.bytes for heap in heaps))
+        yield ok(
+            "space", f"{size} in clio's folders, {format_bytes(waste)} may go{left}" if heaps else "nothing kept yet"
+        )
 
 
 def _writable(about: str, folder: Path, ground: Ground, todo: str) -> Finding:
@@ -455,7 +457,7 @@ def check_trust(ground: Ground) -> Iterator[Finding]:
         yield note("trust", f"the project's {names}{more} wait for it", "look at them, then: clio config trust")
     if not loaded.withheld and not waiting:
         trusted = len(loaded.trusted)
-        yield ok("trust", f"{several(trusted, 'value')} of the project's in force because you said so" if trusted
+        yield ok("trust", f"{format_count(trusted, 'value')} of the project's in force because you said so" if trusted
                  else "the project asks for nothing that needs it")  # fmt: skip
 
 
@@ -468,11 +470,11 @@ def check_added(ground: Ground) -> Iterator[Finding]:
     enabled = sum(1 for server in loaded.servers if server.enabled)
     off = len(loaded.servers) - enabled
     counts = (
-        several(enabled, "MCP server") + (f" ({off} switched off)" if off else ""),
-        several(len(found.skills), "skill"),
-        several(len(commands()), "own command"),
-        several(len(agents), "sub-agent"),
-        several(len(loaded.hooks), "hook"),
+        format_count(enabled, "MCP server") + (f" ({off} switched off)" if off else ""),
+        format_count(len(found.skills), "skill"),
+        format_count(len(commands()), "own command"),
+        format_count(len(agents), "sub-agent"),
+        format_count(len(loaded.hooks), "hook"),
     )
     for problem in (*loaded.server_problems, *found.problems, *commands.problems(), *agent_problems):
         yield note("extensions", problem)
@@ -491,7 +493,7 @@ def check_sessions(ground: Ground) -> Iterator[Finding]:
     aside = [name for name in file_names(folder) if ".corrupt-" in name]
     if aside:
         names = ", ".join(aside[:_MAX_NAMED]) + (" …" if len(aside) > _MAX_NAMED else "")
-        yield note("sessions", f"{several(len(aside), 'file')} set aside as damaged ({names})",
+        yield note("sessions", f"{format_count(len(aside), 'file')} set aside as damaged ({names})",
                    f"look at them in {ground.shown(folder)}")  # fmt: skip
     running = sum(1 for info in infos if info.running)
     more = f", {running} open now" if running else ""
@@ -517,8 +519,8 @@ def check_index(ground: Ground) -> Iterator[Finding]:
     watched = SessionFolder(ground.owner / ".clio" / "sessions")
     watched.look()
     behind = sum(1 for id, stamp in watched.stamps.items() if id not in kept or not stamp.same_as(kept[id]))
-    state = f"{several(behind, 'session')} behind, caught up with at the next search" if behind else "up to date"
-    yield ok("index", f"{several(len(kept), 'session')}, {size_text(path.stat().st_size)}, {state}")
+    state = f"{format_count(behind, 'session')} behind, caught up with at the next search" if behind else "up to date"
+    yield ok("index", f"{format_count(len(kept), 'session')}, {format_bytes(path.stat().st_size)}, {state}")
 
 
 def _kept(path: Path) -> dict[str, str] | None:
@@ -560,13 +562,17 @@ def check_memory(ground: Ground) -> Iterator[Finding]:
                 yield fix("memory", f"{ground.shown(path)} {wrong}", _todo(wrong))
     if damaged > _MAX_NAMED_FILES:
         yield fix(
-            "memory", f"{several(damaged - _MAX_NAMED_FILES, 'more file')} cannot be read", "look at those named first"
+            "memory",
+            f"{format_count(damaged - _MAX_NAMED_FILES, 'more file')} cannot be read",
+            "look at those named first",
         )
     if not damaged:
         size = sum(path.lstat().st_size for path in files if path.exists())
         yield ok(
             "memory",
-            f"{several(len(files), 'file')}, {size_text(size)}, all can be read" if files else "nothing kept yet",
+            f"{format_count(len(files), 'file')}, {format_bytes(size)}, all can be read"
+            if files
+            else "nothing kept yet",
         )
 
 
@@ -584,7 +590,7 @@ def check_team(ground: Ground) -> Iterator[Finding]:
     if status.problems or status.rule:
         named = ", ".join(repr(problem.path) for problem in status.problems[:_MAX_NAMED_FILES])
         left_out = (
-            f"{several(len(status.problems), 'file')} left out ({named})"
+            f"{format_count(len(status.problems), 'file')} left out ({named})"
             if named
             else "git does not see what it should"
         )
@@ -603,8 +609,8 @@ def check_undo(ground: Ground) -> Iterator[Finding]:
     except OSError as error:
         yield note("undo", f"{ground.shown(store)} cannot be read: {error.strerror}", "make it yours")
         return
-    turns = f"{several(kept.turns, 'turn')} of {several(kept.projects, 'project')}"
-    yield ok("undo", f"{turns}, {size_text(kept.bytes)} in {ground.shown(store)}")
+    turns = f"{format_count(kept.turns, 'turn')} of {format_count(kept.projects, 'project')}"
+    yield ok("undo", f"{turns}, {format_bytes(kept.bytes)} in {ground.shown(store)}")
 
 
 def check_locks(ground: Ground) -> Iterator[Finding]:

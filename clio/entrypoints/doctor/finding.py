@@ -63,11 +63,6 @@ Check = Callable[[Ground], Iterable[Finding]]
 """Checks one thing and changes nothing; it is abandoned at the time limit."""
 
 
-def several(count: int, noun: str) -> str:
-    """The number with its noun: "1 skill", "2 skills"."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def ok(about: str, text: str) -> Finding:
     """A finding that needs nothing to be done."""
     return Finding(mark="ok", about=about, text=text)

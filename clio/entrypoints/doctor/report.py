@@ -19,7 +19,7 @@ from clio.config.schema import Config
 from clio.entrypoints.doctor import checks
 from clio.entrypoints.doctor import checks as data_checks
 from clio.entrypoints.doctor import finding as check_limits
-from clio.entrypoints.doctor.finding import Finding, Ground, Named, fix, note, ok, run_all, several
+from clio.entrypoints.doctor.finding import Finding, Ground, Named, fix, note, ok, run_all
 from clio.errors import ClioError, ConfigError, UsageError
 from clio.messages import Usage, UserMessage
 from clio.providers.base import AUTO, ChatRequest, Limits, ListsModels, Provider
@@ -29,7 +29,7 @@ from clio.providers.model_facts import PROBE_TOOL, PROTOCOL_TITLES, read_request
 from clio.providers.prices import OLD_DAYS, SHOWN, PriceBook, states_cost
 from clio.providers.profiles import preset_named
 from clio.providers.registry import DEFAULT_KEY_VARIABLE, OFFLINE, make_provider
-from clio.text.formatting import format_money
+from clio.text.formatting import format_count, format_money
 from clio.threads import BackgroundCall
 from clio.ui.safe_text import clean_line, inert_json
 
@@ -187,8 +187,8 @@ async def _server(provider: Provider) -> Finding:
     if not names:
         return note("server", f"{text} and lists no models", "nothing, if it answers a prompt")
     if provider.model in names or f"models/{provider.model}" in names:
-        return ok("server", f"{text}, {several(len(names), 'model')}, {provider.model} among them")
-    return note("server", f"{text}, {several(len(names), 'model')}, {provider.model} is not among them",
+        return ok("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} among them")
+    return note("server", f"{text}, {format_count(len(names), 'model')}, {provider.model} is not among them",
                 "clio -m with one that /model lists")  # fmt: skip
 
 

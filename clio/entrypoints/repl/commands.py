@@ -56,7 +56,7 @@ from clio.git.commits import (
     diff_unstaged,
     extract_message,
     find_leaks,
-    format_count,
+    format_line_counts,
     format_stat,
     is_conventional,
 )
@@ -72,6 +72,7 @@ from clio.git.repository import (
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
 from clio.storage.locks import cause
+from clio.text.formatting import format_count
 from clio.ui.approval_dialog import CommitAnswer, CommitReviewer, FileRow, Proposed
 from clio.ui.keyboard import KeyWatch
 from clio.ui.line_keys import copy_sequence
@@ -185,7 +186,7 @@ class Committing:
         if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
             if rest := len(state.open):
                 self._reviewer.tell(
-                    f"what is staged goes in; {rest} file{'s' * (rest != 1)} with changes that are not stay"
+                    f"what is staged goes in; {format_count(rest, 'file')} with changes that are not stay"
                 )
             return ()
         own = await asyncio.to_thread(self._own, state)
@@ -266,7 +267,7 @@ class Committing:
         return Proposed(
             message=message,
             files=tuple(
-                FileRow(letters.get(one.path) or "M", one.path, format_count(one)) for one in difference.counts
+                FileRow(letters.get(one.path) or "M", one.path, format_line_counts(one)) for one in difference.counts
             ),
             stat=format_stat(difference.counts) + beyond,
             where=f"{place}{doing}{first}",

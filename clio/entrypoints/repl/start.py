@@ -24,6 +24,7 @@ from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
 from clio.sessions.state import first_words
 from clio.storage.files import make_folder
+from clio.text.formatting import format_count
 from clio.ui.footer import read_branch
 from clio.ui.safe_text import clean, visible
 from clio.ui.theme import Terminal
@@ -199,24 +200,23 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
 def recap(session: "Session") -> Iterator[str]:
     """A resumed session in short: its name, its length, open todos, and its last messages."""
-    from clio.commands.session_table import count_messages
 
-    parts = [f"session {_called(session)}", count_messages(len(session.messages))]
+    parts = [f"session {_called(session)}", format_count(len(session.messages), "message")]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     if open_todos:
-        parts.append(f"{open_todos} open todo{'s' * (open_todos != 1)}")
+        parts.append(f"{format_count(open_todos, 'open todo')}")
     yield " · ".join(parts)
     yield from tail(session.messages)
 
 
 def _called(session: "Session") -> str:
     """The session's name, else the start of its first message, else the start of its id."""
-    from clio.commands.session_table import shortened
+    from clio.text.formatting import truncate
 
     if session.name:
         return session.name
     words = first_words(session.messages)
-    return f"“{shortened(words, _CALLED_CHARS)}”" if words else session.id[:_ID_CHARS]
+    return f"“{truncate(words, _CALLED_CHARS)}”" if words else session.id[:_ID_CHARS]
 
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:

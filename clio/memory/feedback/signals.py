@@ -13,6 +13,7 @@ from clio.memory.feedback.command_words import checks_of, taken_back
 from clio.memory.feedback.opening_words import asks, opening_verdict
 from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.side_effects import deeds_of
+from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
 
 Source = Literal["words", "tests", "revert"]
@@ -55,8 +56,7 @@ def _said(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal
         return
     verdict = opening_verdict(said.content, after_question=asks(answer))
     if verdict:
-        quote = " ".join(said.content.split())
-        quote = quote if len(quote) <= _NOTE_CHARS else quote[: _NOTE_CHARS - 1].rstrip() + "…"
+        quote = truncate_line(said.content, _NOTE_CHARS)
         reward = -1 if verdict == "refused" else 1
         yield Signal(target="before", reward=reward, weight=WORDS_WEIGHT, source="words", note=f"“{quote}”")
 

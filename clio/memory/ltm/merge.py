@@ -18,6 +18,7 @@ from clio.memory.ltm.kinds import (
 from clio.memory.ltm.text import normal
 from clio.memory.records import AssertedBy, Kind, Provenance
 from clio.memory.tolerant import number, texts
+from clio.text.formatting import truncate_line
 
 TRUST: dict[AssertedBy, int] = {"tool": 0, "model": 1, "user": 2}
 
@@ -115,8 +116,7 @@ def confirmed(raw: Json) -> float:
 
 def label(kind: Kind, raw: Json) -> str:
     """The beginning of its text, for a sentence about it."""
-    text = " ".join(main_text(kind, raw).split())
-    return text if len(text) <= 60 else text[:59] + "…"
+    return truncate_line(main_text(kind, raw), 60)
 
 
 _WORDS = ("name", "impact", "other_impacts", "prevention", "other_preventions", "examples")

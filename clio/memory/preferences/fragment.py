@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 
-from clio.memory.inert import one_line, quotation, shortened
+from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.book import Weighed
 from clio.memory.typed.record import MemoryRecord
 from clio.messages import Fragment
+from clio.text.formatting import truncate
 from clio.text.scoring import HARD_LIMIT
 
 LIMITS_CAP_TOKENS = 1_500
@@ -121,7 +122,7 @@ def _is_rule(one: Weighed) -> bool:
 
 def _words(record: MemoryRecord) -> str:
     """What is preferred; a tool's words are a quotation."""
-    words = shortened(one_line(record.content), MAX_ITEM_CHARS)
+    words = truncate(one_line(record.content), MAX_ITEM_CHARS)
     quoted = record.provenance is not None and record.provenance.asserted_by == "tool"
     return f"quoted from a tool, unverified: {quotation(words)}" if quoted else words
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from clio.messages import Deeds, ToolCall, ToolMessage
+from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
@@ -110,7 +111,9 @@ def call_line(call: ToolCall, result: ToolMessage | None) -> str:
     deeds = (result.deeds if result else None) or Deeds()
     done = _changed(deeds) or " ".join(filter(None, (verb or name.replace("_", " "), *_told(arguments))))
     outcome = _outcome(verb, deeds, result) if result else ""
-    return _one_line(f"{_one_line(done, LINE_CHARS - _OUTCOME_CHARS)}{' → ' if outcome else ''}{outcome}", LINE_CHARS)
+    return truncate_line(
+        f"{truncate_line(done, LINE_CHARS - _OUTCOME_CHARS)}{' → ' if outcome else ''}{outcome}", LINE_CHARS
+    )
 
 
 def _changed(deeds: Deeds) -> str:
@@ -125,7 +128,7 @@ def _told(arguments: dict[str, Any]) -> Iterator[str]:
     """The arguments that say what a call is about; of a call of an unknown kind its first texts."""
     named = [name for name in _MAIN if isinstance(arguments.get(name), str)]
     for name in named or [name for name, value in arguments.items() if isinstance(value, str)][:3]:
-        text = _one_line(str(arguments[name]), _ARGUMENT_CHARS)
+        text = truncate_line(str(arguments[name]), _ARGUMENT_CHARS)
         yield f"{text!r}" if text and name in _QUOTED else text
     if isinstance(todos := arguments.get("todos"), list):
         entries = [cast("dict[str, Any]", entry) for entry in cast("list[Any]", todos) if isinstance(entry, dict)]
@@ -134,15 +137,15 @@ def _told(arguments: dict[str, Any]) -> Iterator[str]:
 
 def _outcome(verb: str, deeds: Deeds, result: ToolMessage) -> str:
     if verb == "asked" and (answer := deeds.answer or result.content if result.ok else ""):
-        return repr(_one_line(answer, _ARGUMENT_CHARS))
+        return repr(truncate_line(answer, _ARGUMENT_CHARS))
     if deeds.commits:
         return ", ".join(f"{commit.hash} {commit.subject}" for commit in deeds.commits[:_FILES])
     if verb == "ran":
         return _exit(deeds, result)
     if not result.ok:
         why = result.summary or _first_line(result.content)
-        return _one_line(f"failed: {why}" if why else "failed", _OUTCOME_CHARS)
-    return "" if verb in _PLAIN_SUCCESS else _one_line(result.summary, _OUTCOME_CHARS)
+        return truncate_line(f"failed: {why}" if why else "failed", _OUTCOME_CHARS)
+    return "" if verb in _PLAIN_SUCCESS else truncate_line(result.summary, _OUTCOME_CHARS)
 
 
 def _exit(deeds: Deeds, result: ToolMessage) -> str:
@@ -154,18 +157,13 @@ def _exit(deeds: Deeds, result: ToolMessage) -> str:
         found = next((match for place in places if (match := _EXIT.search(place))), None)
         code = int(found["code"]) if found else None
     if code is None:
-        return _one_line(result.summary, _OUTCOME_CHARS) or ("" if result.ok else "failed")
+        return truncate_line(result.summary, _OUTCOME_CHARS) or ("" if result.ok else "failed")
     said = lines[-1].strip() if code and len(lines) > 1 else ""
-    return _one_line(f"exit {code}{': ' if said else ''}{said}", _OUTCOME_CHARS)
+    return truncate_line(f"exit {code}{': ' if said else ''}{said}", _OUTCOME_CHARS)
 
 
 def _first_line(text: str) -> str:
     return text.strip().partition("\n")[0]
-
-
-def _one_line(text: str, chars: int) -> str:
-    line = " ".join(text[: 4 * chars].split())
-    return line if len(line) <= chars else line[: chars - 1] + "…"
 
 
 def _arguments(text: str) -> dict[str, Any]:

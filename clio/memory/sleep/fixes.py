@@ -5,13 +5,14 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.memory.inert import one_line, quotation, shortened
+from clio.memory.inert import one_line, quotation
 from clio.memory.sleep.doings import Doing, doings_of
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.outcomes import error_line, without_varying
 from clio.memory.sleep.runs import Change, Run, change_of, is_settled_by, reverts, run_of
 from clio.messages import AssistantMessage, Message, UserMessage
+from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
 CONFIDENCE, COMMITTED = 0.7, 0.85
@@ -173,7 +174,7 @@ def _finding(
         files=mended.files[-_MAX_FILES:],
         confidence=COMMITTED if committed else CONFIDENCE,
         asserted_by="model",
-        quote=shortened(line, QUOTE_CHARS),
+        quote=truncate(line, QUOTE_CHARS),
         session=turn.session,
         message=turn.message,
         at=turn.at,
@@ -188,12 +189,10 @@ def _told(mended: _Mended, cause: str) -> str:
     parts = [
         f"changed {_listed(changed, _MAX_FILES)}" if changed else "",
         f"removed {_listed(sorted(removed), _MAX_FILES)}" if removed else "",
-        f"ran {_listed([f'`{shortened(one_line(one), _COMMAND_CHARS)}`' for one in ran], _MAX_COMMANDS)}"
-        if ran
-        else "",
+        f"ran {_listed([f'`{truncate(one_line(one), _COMMAND_CHARS)}`' for one in ran], _MAX_COMMANDS)}" if ran else "",
     ]
     what = " and ".join(part for part in parts if part)
-    passed = shortened(one_line(mended.passed.checks[-1].text), _COMMAND_CHARS)
+    passed = truncate(one_line(mended.passed.checks[-1].text), _COMMAND_CHARS)
     return f"{what}; then `{passed}` passed" + (f"; the agent said {quotation(cause)}" if cause else "")
 
 

@@ -9,13 +9,14 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Struct
 
-from clio.memory.inert import one_line, shortened
+from clio.memory.inert import one_line
 from clio.memory.sleep.doings import doings_of
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.habit_lines import Counted, counted, role_of
 from clio.memory.sleep.outcomes import outcome_of
 from clio.sessions.state import derived_id
+from clio.text.formatting import truncate
 from clio.text.scoring import DAY_S
 
 MAX_HABITS = 600
@@ -171,7 +172,7 @@ def _finding(tally: Tally) -> Finding:
         steps=tuple(one_line(step) for step in tally.steps),
         confidence=min(0.55 + 0.05 * len(tally.occasions), 0.9),
         asserted_by="model",
-        quote=shortened(_JOINT.join(tally.steps), QUOTE_CHARS),
+        quote=truncate(_JOINT.join(tally.steps), QUOTE_CHARS),
         session=tally.session,
         message=tally.message,
         at=tally.at,

@@ -11,6 +11,7 @@ from clio.memory.records import Entry, Kind, Provenance
 from clio.memory.sleep.finding import Finding
 from clio.memory.sleep.ground import Ground
 from clio.memory.typed.record import MemoryRecord, Remembered, short
+from clio.text.formatting import truncate_line
 
 _KINDS: dict[str, Kind] = {"solution": "solution", "workflow": "workflow", "rule": "rule"}
 _COUNTED = {"solution": "solutions", "workflow": "workflows", "rule": "rules"}
@@ -101,7 +102,7 @@ class Keeper:
         self.counts[became] += 1
         if became not in ("confirmed", "dropped"):
             old = f", in the place of “{short(done.old)}”" if done.action == "superseded" and done.old else ""
-            self.changes.append(f"{finding.kind} “{_cut(done.record.content)}”{old}")
+            self.changes.append(f"{finding.kind} “{truncate_line(done.record.content, 120)}”{old}")
 
     def _know(self, finding: Finding) -> None:
         draft = Entry(
@@ -115,7 +116,7 @@ class Keeper:
         added = self._ground.knowledge.add(cleaned_entry(draft, self._ground.redact), _provenance(finding))
         self.counts[_COUNTED[finding.kind] if added.new else "confirmed"] += 1
         if added.new:
-            self.changes.append(f"{finding.kind} “{_cut(added.entry.line)}”")
+            self.changes.append(f"{finding.kind} “{truncate_line(added.entry.line, 120)}”")
 
     def _source(self, finding: Finding) -> Source:
         return (finding.session, finding.message, _plain(self._ground.redact(finding.text)))
@@ -148,8 +149,3 @@ def _provenance(finding: Finding) -> Provenance:
 
 def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
-
-
-def _cut(text: str, most: int = 120) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -4,6 +4,7 @@ import re
 from typing import Literal
 
 from clio.memory.inert import seen
+from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
 Outcome = Literal["passed", "failed", "unknown"]
@@ -153,4 +154,4 @@ def without_varying(line: str) -> str:
     for pattern, instead in _VARYING:
         line = pattern.sub(instead, line)
     line = " ".join(line.split()).strip(" :-–,;")
-    return line if len(line) <= LINE_CHARS else f"{line[: LINE_CHARS - 1].rstrip()}…"
+    return truncate(line, LINE_CHARS)

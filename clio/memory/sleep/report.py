@@ -9,6 +9,7 @@ from msgspec import Struct
 from clio.storage.files import make_ignored_folder, write_atomic
 from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
 from clio.storage.locks import FileLock
+from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
 
 By = Literal["hand", "idle", "exit"]
@@ -78,13 +79,13 @@ class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def line(self) -> str:
         """The night in one line."""
-        parts = [_count(number, one, many) for number, one, many in self._parts() if number]
-        turns = _count(self.replayed, "turn", "turns")
+        parts = [format_count(number, one, many) for number, one, many in self._parts() if number]
+        turns = format_count(self.replayed, "turn")
         head = f"dry run: {turns} to replay" if self.dry_run else f"slept: {turns} replayed"
         line = ", ".join([head, *(parts or ["nothing new"])])
         if self.cut:
             why = "cut short by a key" if self.cut == "stopped" else "out of time"
-            left = _count(self.waiting, "turn", "turns") if self.waiting else "more"
+            left = format_count(self.waiting, "turn") if self.waiting else "more"
             line += f"; {why}, {left} left"
         if self.dry_run:
             return f"{line} · nothing was written"
@@ -140,7 +141,3 @@ def _decode(line: bytes) -> Report | None:
         return decode_json(line, type=Report)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -7,7 +7,7 @@ say it (`clio.memory.preferences.notice`); what was certain there is not learned
 
 from collections.abc import Iterator, Sequence
 
-from clio.memory.inert import one_line, quotation, shortened
+from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.notice import notice
 from clio.memory.preferences.notice_words import TAIL, is_order, is_pointing
 from clio.memory.preferences.own_words import FILLER, Said, own_sentences
@@ -17,6 +17,7 @@ from clio.memory.sleep.doings import Doing
 from clio.memory.sleep.experiences import Experience, is_nod
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding, FindingKind
 from clio.messages import UserMessage
+from clio.text.formatting import truncate
 
 CONFIDENCE, EXPLICIT = 0.8, 0.9
 """Of what was said in passing, and of what the person asked to remember."""
@@ -167,7 +168,7 @@ def _finding(experience: Experience, kind: FindingKind, text: str, quote: str, c
         text=one_line(text),
         confidence=confidence,
         asserted_by="user",
-        quote=shortened(one_line(quote), QUOTE_CHARS),
+        quote=truncate(one_line(quote), QUOTE_CHARS),
         session=experience.session,
         message=experience.message,
         at=experience.at,

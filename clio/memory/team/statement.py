@@ -9,10 +9,11 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from clio.memory.inert import one_line, shortened
+from clio.memory.inert import one_line
 from clio.memory.ltm.draft import MAX_CHARS
 from clio.memory.ltm.kinds import Json, identity, is_entry, set_handle, stored_id
 from clio.memory.records import Kind
+from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
@@ -131,7 +132,7 @@ def _read(name: str, kind: Kind, data: bytes) -> Statement:
 
 def person(name: str) -> str:
     """A person's name as it may be shown: one bounded line without signs that steer a terminal or a prompt."""
-    return shortened(one_line(name), MAX_NAME_CHARS)
+    return truncate(one_line(name), MAX_NAME_CHARS)
 
 
 def _names(given: list[str]) -> tuple[str, ...]:

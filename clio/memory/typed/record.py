@@ -8,6 +8,7 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.memory.records import AssertedBy, Provenance
+from clio.text.formatting import truncate_line
 from clio.text.scoring import DAY_S, HARD_LIMIT, check_score, confidence_after, effective_importance, is_faded
 
 MemoryType = Literal["fact", "preference", "event", "note"]
@@ -217,5 +218,4 @@ def _said(record: MemoryRecord) -> tuple[object, ...]:
 
 def short(record: MemoryRecord) -> str:
     """How its content begins, on one line."""
-    words = " ".join(record.content.split())
-    return f"{words[: SHORT_CHARS - 1]}…" if len(words) > SHORT_CHARS else words
+    return truncate_line(record.content, SHORT_CHARS)

@@ -17,6 +17,7 @@ from clio.memory.unified.ranking import Ranking
 from clio.memory.unified.ruler import Ruler
 from clio.memory.unified.said import Said, until_of, with_distances
 from clio.memory.vectors.meaning import Meaning
+from clio.text.formatting import format_count
 
 MAX_LIMIT = 200
 HASHED_SHARE, REAL_SHARE = 0.0, 0.5
@@ -137,4 +138,4 @@ def _tell_unsearched(recall: Recall, asking: Asking) -> None:
         (len(recall.unreadable), "not readable"),
     ):
         if count:
-            asking.tell(f"{count:,} session{'s' * (count != 1)} {what}")
+            asking.tell(f"{format_count(count, 'session')} {what}")

@@ -13,6 +13,7 @@ from msgspec import Struct
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ChangeFiles, FileChange, Workspace
 from clio.storage.files import write_atomic
+from clio.text.formatting import format_bytes, format_count
 from clio.tools.base import Prepared, Progress, ReadLog, ToolOutput
 from clio.tools.files.diff import diff_change, diff_texts, text_lines
 from clio.tools.files.edit_search import CLOSE, Refused, Rung, definitions, find_definition, fit, line_key
@@ -44,7 +45,6 @@ from clio.tools.files.text_file import (
     read_bytes,
     read_for_change,
     shown,
-    size_text,
     split_lines,
     unix,
 )
@@ -115,7 +115,7 @@ def _with_text(plan: PlannedChange, change: FileChange, name: str) -> PlannedCha
         like = TextFile(data=b"", text="", encoding="utf-8", bom=b"", mode=plan.mode)
     data = encode(_exact(text, plan, like, name), like, name)
     if len(data) > MAX_EDIT_BYTES:
-        raise ToolFailed(f"{name!r} would have {size_text(len(data))}, more than clio writes; no file was changed")
+        raise ToolFailed(f"{name!r} would have {format_bytes(len(data))}, more than clio writes; no file was changed")
     return PlannedChange(change=change, before=plan.before, after=data, mode=plan.mode)
 
 
@@ -430,7 +430,7 @@ def show_changes(after: str, changed: Sequence[tuple[int, int]], most: int = _MA
     for number, (top, bottom) in enumerate(ranges):
         if number == _MAX_PLACES or (rows and len(rows) >= most):
             left = len(ranges) - number
-            rows.append(f"… and {left} more place{'' if left == 1 else 's'}")
+            rows.append(f"… and {format_count(left, 'more place')}")
             break
         here = numbered([shown(line) for line in lines[top - 1 : bottom]], top, max_chars=_MAX_LINE)
         if len(here) > _MAX_SHOWN:
@@ -461,7 +461,7 @@ class WriteFileTool:
         planned = self._plan(path, name, old, args.content)
         lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
         if old is None:
-            verb, counted = "create", f"{lines} line{'' if lines == 1 else 's'}"
+            verb, counted = "create", f"{format_count(lines, 'line')}"
         else:
             verb, counted = "overwrite", diff_texts(old.text, planned.change.after or "", name, name).counts
         done = f"{'created' if old is None else 'overwrote'} {name} ({counted}{_kept(old)})"
@@ -487,7 +487,9 @@ def plan_new(path: Path, name: str, content: str) -> PlannedChange:
     except UnicodeEncodeError as error:
         raise ToolRetry(f"the content of {name!r} holds half of a surrogate pair at character {error.start}") from None
     if len(data) > MAX_EDIT_BYTES:
-        raise ToolFailed(f"{name!r} would have {size_text(len(data))}, more than clio writes; make it with a command")
+        raise ToolFailed(
+            f"{name!r} would have {format_bytes(len(data))}, more than clio writes; make it with a command"
+        )
     change = FileChange(path=path, kind="add", after=content)
     return PlannedChange(change=change, before=None, after=data, mode=NEW_FILE_MODE)
 

@@ -13,6 +13,7 @@ from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, media_type, read_pict
 from clio.messages import UNCHANGED, Deeds
 from clio.security.actions import ReadFiles, Workspace
 from clio.sessions.session import Session
+from clio.text.formatting import format_bytes, format_count
 from clio.tools.base import PageSize, Prepared, Progress, ReadLog, ToolOutput, are_whole_in_window, page_size
 from clio.tools.files.file_index import is_glob, list_files, matcher, missing, resolve
 from clio.tools.files.text_file import (
@@ -27,7 +28,6 @@ from clio.tools.files.text_file import (
     looks_binary,
     numbered,
     shown,
-    size_text,
 )
 from clio.tools.schemas import MAX_CHARS, FindFiles, ListFiles, ReadFile
 
@@ -102,7 +102,7 @@ def list_folder(workspace: Workspace, folder: Path, depth: int | None, rg: str |
             break
     left = len(rows) - _MAX_ROWS
     tail = [f"[{left:,} more rows; list a folder, or find_files]"] if left > 0 else []
-    count = f"{len(names):,} file{'' if len(names) == 1 else 's'}"
+    count = f"{format_count(len(names), 'file')}"
     return ToolOutput(text="\n".join([f"{shown}/ ({count})", *rows[:_MAX_ROWS], *tail]), summary=count)
 
 
@@ -125,7 +125,7 @@ def _tree(names: list[str], depth: int) -> list[str]:
             key = "/".join(folders[:depth])
             closed[key] = closed.get(key, 0) + 1
             stem = f"{'  ' * depth}{folders[depth - 1]}/"
-            rows[-1] = f"{stem} ({closed[key]} file{'' if closed[key] == 1 else 's'})"
+            rows[-1] = f"{stem} ({format_count(closed[key], 'file')})"
     return rows
 
 
@@ -143,7 +143,7 @@ def _found(names: list[str], pattern: str, known: list[str]) -> ToolOutput:
         return ToolOutput(text=f"no file answers to {pattern!r}{hint} (ignored files are not searched)", summary="none")
     left = len(names) - _MAX_ROWS
     tail = [f"[{left:,} more; narrow the pattern]"] if left > 0 else []
-    count = f"{len(names):,} file{'' if len(names) == 1 else 's'}"
+    count = f"{format_count(len(names), 'file')}"
     return ToolOutput(text="\n".join([*names[:_MAX_ROWS], *tail]), summary=count)
 
 
@@ -229,11 +229,11 @@ class ReadFileTool:
     def _picture(self, path: Path, data: bytes, name: str) -> ToolOutput:
         """A picture, for a model that can see it. Raises ToolFailed for any other file that is no text."""
         if not media_type(data):
-            raise ToolFailed(f"{name!r} is a binary file ({size_text(len(data))}), not text")
+            raise ToolFailed(f"{name!r} is a binary file ({format_bytes(len(data))}), not text")
         try:
             picture = read_picture(data, name)
         except NotAPicture as error:
-            text = f"{name!r} is a binary file ({size_text(len(data))}) that cannot be sent as a picture: it {error}"
+            text = f"{name!r} is a binary file ({format_bytes(len(data))}) that cannot be sent as a picture: it {error}"
             raise ToolFailed(text) from None
         self._read_log.saw(path, data)
         text = f"[picture {name}: {picture.described}]"
@@ -244,18 +244,18 @@ class ReadFileTool:
         head = file.read(8_192)
         if looks_binary(head) and media_type(head):
             raise ToolFailed(
-                f"{name!r} is a picture of {size_text(size)}, and at most {size_text(MAX_TOOL_IMAGE_BYTES)} are sent; "
-                "make a smaller copy and read that"
+                f"{name!r} is a picture of {format_bytes(size)}, and at most {format_bytes(MAX_TOOL_IMAGE_BYTES)} are "
+                "sent; make a smaller copy and read that"
             )
         if looks_binary(head):
-            raise ToolFailed(f"{name!r} is a binary file ({size_text(size)}), not text")
+            raise ToolFailed(f"{name!r} is a binary file ({format_bytes(size)}), not text")
         file.seek(0)
         passed = _skip_lines(file, first - 1)
         if passed < first - 1:
             raise ToolRetry(f"{name!r} has {passed:,} lines; there is no line {first:,}")
         lines = _take_lines(file, limit, self._max_chars)
         total = None if file.read(1) else first - 1 + len(lines)
-        note = f"a large file of {size_text(size)}, read in parts; it cannot be edited with the file tools"
+        note = f"a large file of {format_bytes(size)}, read in parts; it cannot be edited with the file tools"
         return self._answer(path, _Window(first=first, lines=lines, total=total), [note])
 
     def _answer(self, path: Path, window: _Window, remarks: list[str]) -> ToolOutput:
@@ -270,9 +270,7 @@ class ReadFileTool:
         if not rows:
             notes.append("the file is empty")
         partial = window.first > 1 or window.total is None or last < window.total
-        summary = (
-            f"lines {window.first}-{last}{total}" if partial else f"{len(rows)} line{'' if len(rows) == 1 else 's'}"
-        )
+        summary = f"lines {window.first}-{last}{total}" if partial else f"{format_count(len(rows), 'line')}"
         text = "\n".join([*rows, *(f"[{note}]" for note in notes)])
         lines = window.lines[: len(rows)]
         if len(text) > _WORTH_POINTING and self._is_shown(path, window.first, lines):
@@ -299,7 +297,7 @@ def _window(text: str, name: str, first: int, limit: int) -> _Window:
     if not lines[-1]:
         lines.pop()
     if first > max(1, len(lines)):
-        count = f"{len(lines):,} line{'' if len(lines) == 1 else 's'}"
+        count = f"{format_count(len(lines), 'line')}"
         raise ToolRetry(f"{name!r} has {count}; there is no line {first:,}")
     chosen = [line.removesuffix("\r") for line in lines[first - 1 : first - 1 + limit]]
     return _Window(first=first, lines=chosen, total=len(lines))
@@ -322,7 +320,7 @@ def _remarks(file: TextFile) -> list[str]:
         remarks.append(f"encoding {file.encoding}; edits keep it")
     broken = 0 if file.text.isascii() else sum("\udc80" <= char <= "\udcff" for char in file.text)
     if broken and file.encoding == "utf-8":
-        remarks.append(f"{broken} byte{'' if broken == 1 else 's'} not valid UTF-8, shown as \ufffd; edits keep them")
+        remarks.append(f"{format_count(broken, 'byte')} not valid UTF-8, shown as \ufffd; edits keep them")
     return remarks
 
 

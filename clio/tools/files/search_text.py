@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles, Workspace
+from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import BoundedPattern, PatternRefused, TooSlow
 from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
@@ -428,7 +429,7 @@ def render(found: Found, prefix: str, max_chars: int = MAX_CHARS) -> ToolOutput:
 
 def _answer(rows: list[str], found: Found, hits: int) -> ToolOutput:
     lines, files = found.matching_lines, found.matching_files
-    count = f"{lines:,} match{'' if lines == 1 else 'es'} in {files:,} file{'' if files == 1 else 's'}"
+    count = f"{lines:,} match{'' if lines == 1 else 'es'} in {format_count(files, 'file')}"
     if hits < lines:
         rows = [*rows, f"[{hits} of {count} shown; narrow the pattern, the path or the glob]"]
     return ToolOutput(text="\n".join(rows), summary=count)

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import Workspace
+from clio.text.formatting import format_bytes
 from clio.text.lazy_regex import LazyRegex
 
 NEWLINE = LazyRegex(r"\r\n|\n|\r")
@@ -135,7 +136,7 @@ def read_text_file(path: Path, shown: str) -> TextFile:
         return decode(data, mode)
     except NotText:
         raise ToolFailed(
-            f"{shown!r} is a binary file ({size_text(len(data))}); read and edit text files only"
+            f"{shown!r} is a binary file ({format_bytes(len(data))}); read and edit text files only"
         ) from None
 
 
@@ -149,7 +150,7 @@ def read_bytes(path: Path, shown: str) -> tuple[bytes, int]:
     except OSError as error:
         raise explain(error, shown, "read") from error
     if len(data) > MAX_EDIT_BYTES:
-        size = size_text(max(status.st_size, len(data)))
+        size = format_bytes(max(status.st_size, len(data)))
         raise ToolFailed(f"{shown!r} is too large to edit ({size}); change it with a command instead")
     return data, stat.S_IMODE(status.st_mode)
 
@@ -254,18 +255,6 @@ def explain(error: OSError, shown: str, verb: str) -> ToolError:
             return ToolFailed(f"no permission to {verb} {shown!r}: {error.strerror}")
         case _:
             return ToolFailed(f"cannot {verb} {shown!r}: {error.strerror or error}")
-
-
-def size_text(count: int) -> str:
-    """A size in bytes as a person says it: "812 bytes", "1.4 MB"."""
-    if count < 1_000:
-        return f"{count} bytes"
-    value, unit = count / 1_000, "kB"
-    for larger in ("MB", "GB", "TB"):
-        if value < 1_000:
-            break
-        value, unit = value / 1_000, larger
-    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
 
 
 class Open(Struct, frozen=True, kw_only=True):

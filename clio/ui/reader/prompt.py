@@ -22,6 +22,7 @@ from rich.text import Text
 
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.sessions.state import Todo
+from clio.text.formatting import format_count
 from clio.tools.files.diff import diff_change
 from clio.ui.diff_view import Display as Naming
 from clio.ui.diff_view import command_facts
@@ -34,7 +35,6 @@ from clio.ui.prompt_io import Desk, Page, Questions
 from clio.ui.prompt_line import HELD_HINT, PromptLine
 from clio.ui.reader.spoken_text import broken, spell_drawn, spoken, spoken_diff, spoken_text, undrawn
 from clio.ui.safe_text import clean_line, spell_out_line, spell_out_lines
-from clio.ui.status_text import plural
 from clio.ui.tables import plain_rows
 from clio.ui.terminal_handoff import Suspended
 from clio.ui.theme import Terminal, Theme
@@ -408,7 +408,7 @@ class ReaderDesk(Desk):
         """The first lines, and how many are missing."""
         yield from body[:rows]
         if len(body) > rows:
-            yield Text(f"{plural(len(body) - rows, 'more line')}{hint.replace('shows', 'reads')}")
+            yield Text(f"{format_count(len(body) - rows, 'more line')}{hint.replace('shows', 'reads')}")
 
     def fits(self, body: Sequence[Text], rows: int) -> bool:
         """Whether there are no more lines than that."""

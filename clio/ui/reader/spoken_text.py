@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from clio.agent.user_interface import Retrying, TurnFinished
 from clio.commands.command import Bar, Table
+from clio.text.formatting import format_count
 from clio.text.lazy_regex import LazyRegex
 from clio.ui.diff_view import DiffRow, ParsedDiff, parse_diff
 from clio.ui.markdown import BlockSplitter, Piece, markdown_tokens
 from clio.ui.safe_text import clean, clean_line
-from clio.ui.status_text import format_usage, plural
+from clio.ui.status_text import format_usage
 from clio.ui.text_width import cells_of
 
 if TYPE_CHECKING:
@@ -93,14 +94,14 @@ def spoken_seconds(seconds: float) -> str:
     minutes, rest = divmod(whole, 60)
     hours, minutes = divmod(minutes, 60)
     parts = ((hours, "hour"), (minutes, "minute"), (rest, "second"))
-    return " ".join(plural(count, word) for count, word in parts if count)
+    return " ".join(format_count(count, word) for count, word in parts if count)
 
 
 def spoken_footer(event: TurnFinished) -> str:
     """How a turn ended and what it took: "done, 2 steps, 12k in, 432 out, 12 seconds"."""
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     how = {"done": "done", "interrupted": "interrupted"}.get(event.status, "failed")
-    parts = (how, plural(event.steps, "step"), format_usage(event.usage), cost, spoken_seconds(event.seconds))
+    parts = (how, format_count(event.steps, "step"), format_usage(event.usage), cost, spoken_seconds(event.seconds))
     return ", ".join(part for part in parts if part)
 
 
@@ -145,7 +146,7 @@ def spoken_diff(diff: str, *, names: bool | None = None, max_lines: int | None =
     lines = list(_lines(parsed, named))
     said = lines if max_lines is None or len(lines) <= max_lines + 1 else lines[: max_lines + 1]
     more = len(lines) - len(said)
-    return [*said, f"{plural(more, 'more line')}{hint}"] if more else list(said)
+    return [*said, f"{format_count(more, 'more line')}{hint}"] if more else list(said)
 
 
 def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
@@ -168,7 +169,9 @@ def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
 
 def _counts(added: int, removed: int) -> str:
     """ "2 lines added, 1 line removed"."""
-    parts = [f"{plural(added, 'line')} added"] * bool(added) + [f"{plural(removed, 'line')} removed"] * bool(removed)
+    parts = [f"{format_count(added, 'line')} added"] * bool(added) + [
+        f"{format_count(removed, 'line')} removed"
+    ] * bool(removed)
     return ", ".join(parts) or "no line changed"
 
 
@@ -177,9 +180,9 @@ def _content(row: DiffRow) -> str:
     text = row.text.expandtabs(4)
     bare = text.rstrip(" ")
     if not bare:
-        return f"{plural(len(text), 'blank')} only" if text else "empty"
+        return f"{format_count(len(text), 'blank')} only" if text else "empty"
     left = f" ... {len(bare) - _MAX_CHARS:,} more characters" if len(bare) > _MAX_CHARS else ""
-    blanks = f" (then {plural(len(text) - len(bare), 'blank')})" if len(text) > len(bare) else ""
+    blanks = f" (then {format_count(len(text) - len(bare), 'blank')})" if len(text) > len(bare) else ""
     return undrawn(bare[:_MAX_CHARS]) + left + blanks
 
 
@@ -245,7 +248,7 @@ class SpokenMarkdown:
         if self._code_lines < _HELD_LINES:
             yield from _code_block(self._language, self._code)
         else:
-            yield f"end of code, {plural(self._code_lines, 'line')}"
+            yield f"end of code, {format_count(self._code_lines, 'line')}"
         self._code, self._code_lines, self._in_code = [], 0, False
 
     def _sentences(self, block: str) -> list[str]:
@@ -368,7 +371,7 @@ def _table(tokens: "Sequence[Token]") -> Iterator[str]:
         elif token.type == "inline":
             rows[-1].append(" ".join(undrawn(_words(token.children or ())).split()))
     head, *body = rows or [[]]
-    yield f"table, {plural(len(head), 'column')}, {plural(len(body), 'row')}"
+    yield f"table, {format_count(len(head), 'column')}, {format_count(len(body), 'row')}"
     for number, row in enumerate(body, 1):
         cells = (f"{title}: {cell}" if title else cell for title, cell in zip(head, row, strict=False) if cell)
         yield f"row {number}: {'; '.join(cells)}"
@@ -376,7 +379,7 @@ def _table(tokens: "Sequence[Token]") -> Iterator[str]:
 
 
 def _code_block(language: str, lines: Sequence[str]) -> Iterator[str]:
-    yield _announced(language, plural(len(lines), "line"))
+    yield _announced(language, format_count(len(lines), "line"))
     yield from (Exact(undrawn(line.expandtabs(4)).rstrip()) for line in lines)
     yield "end of code"
 
