@@ -345,11 +345,6 @@ class CommandView:
         """Whether a part of the line queries a local service (such as docker), so that it needs network access."""
         return any(one.network for one in self.judgements)
 
-    @property
-    def reads_repository(self) -> bool:
-        """Whether a part of the line calls git, whose configuration may name programs to run."""
-        return any(one.git for one in self.judgements)
-
     def _outside(self, command: SimpleCommand, *, writes: bool) -> str:
         """Which path outside the workspace, or protected file, a command touches, as the end of a sentence; "" for
         none.

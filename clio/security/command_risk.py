@@ -71,14 +71,6 @@ def has_option(argv: tuple[str, ...], letters: str, longs: tuple[str, ...] = ())
     return False
 
 
-FIND_READS = word_set("""
-    -name -iname -path -ipath -wholename -iwholename -regex -iregex -type -xtype -maxdepth -mindepth -size -empty
-    -newer -newermt -anewer -cnewer -mtime -mmin -atime -amin -ctime -cmin -user -group -perm -not -and -or -a -o ! ( )
-    , -print -print0 -printf -ls -prune -quit -depth -d -mount -xdev -links -inum -samefile -readable -writable
-    -executable -true -false -regextype -H -P -E -nouser -nogroup -daystart -used -lname -ilname -noleaf -warn -nowarn
-    """)
-"""Expressions of `find` that change nothing and run nothing."""
-
 BUILDS = word_set("""
     make gmake cmake ctest ninja meson bazel gradle gradlew mvn mvnw ant sbt cargo rustc rustfmt clippy-driver go gofmt
     gcc g++ clang clang++ cc c++ ld ar javac java kotlinc scalac swift swiftc xcodebuild dotnet msbuild zig ghc cabal

@@ -249,11 +249,6 @@ def read_project_file(
         os.close(fd)
 
 
-def read_project_text(path: Path, root: Path, max_bytes: int, *, trusted: Iterable[Path] = ()) -> str:
-    """Read a file like `read_project_file`, as text. Invalid UTF-8 is replaced."""
-    return read_project_file(path, root, max_bytes, trusted=trusted).decode("utf-8-sig", "replace")
-
-
 def _open_regular(path: Path, *, follow: bool = True) -> int:
     # Checked before opening as well: opening a device can have side effects, such as rewinding a tape.
     require_regular(path, (path.stat() if follow else path.lstat()).st_mode)

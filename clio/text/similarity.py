@@ -54,11 +54,6 @@ _HASH_BYTES = array("I").itemsize
 Key = TypeVar("Key", bound=Hashable)
 
 
-def collision_probability(similarity: float, bands: int = BANDS, rows: int = ROWS) -> float:
-    """How likely two texts of that Jaccard index (0 to 1) share at least one bucket."""
-    return 1.0 - (1.0 - similarity**rows) ** bands
-
-
 class LshIndex(Generic[Key]):
     """Keys by the bands of their signatures. Adding, removing and asking cost the same however many there are."""
 

@@ -95,11 +95,6 @@ def format_entry(text: str, when: str) -> str:
     return f"\n# {when}\n{lines}"
 
 
-def parse_entries(data: str, *, cut: bool = False) -> list[str]:
-    """The entries of a history file, oldest first. `cut`: the data begins in the middle of one, which is left out."""
-    return [text for text, _ in parse_projects(data, cut=cut)]
-
-
 def parse_projects(data: str, *, cut: bool = False) -> list[tuple[str, str]]:
     """The same with the project that stands before each, "" where none does."""
     if cut:

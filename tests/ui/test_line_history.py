@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.history import LineHistory, format_entry, parse_entries
+from clio.ui.history import LineHistory, format_entry, parse_projects
 
 
 def same(text: str) -> str:
@@ -20,7 +20,8 @@ def entries(path: Path) -> list[str]:
 
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"]), min_size=1), max_size=5))
 def test_entries_survive_the_file(texts: list[str]) -> None:
-    assert parse_entries("".join(format_entry(text, "2026-01-01 00:00:00") for text in texts)) == texts
+    history = "".join(format_entry(text, "2026-01-01 00:00:00") for text in texts)
+    assert [text for text, _ in parse_projects(history)] == texts
 
 
 def test_newest_first_and_private(tmp_path: Path) -> None:

@@ -65,12 +65,6 @@ def is_unpronounceable(value: str) -> bool:
     return _CONSONANTS.search(value) is not None or turns * 2 >= len(value)
 
 
-def has_scrambled_case(value: str) -> bool:
-    """Whether letters alone change case too often to be words."""
-    turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
-    return len(value) >= 20 and turns * 3 >= len(value)
-
-
 # How common each pair of letters is in words and identifiers, by first and second letter: 6 is as common as chance.
 _PAIRS = (
     "36763461604867061878554341856575427538557516747223538354840761764394165862204075569543922633733664642340"
