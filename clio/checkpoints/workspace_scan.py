@@ -1,4 +1,4 @@
-"""Which files of the workspace changed, found by size and time, within limits of count and bytes."""
+"""Find which files of the workspace changed, by size and time, within limits of count and bytes."""
 
 import hashlib
 import os
@@ -31,10 +31,12 @@ from clio.storage.locks import FileLock
 
 
 class Row(NamedTuple):
-    """One file that was looked at. A tuple, for there are many.
+    """One scanned file. A tuple, because there are many.
 
-    seen: what the file system said of it, to tell whether it was touched since; empty where that cannot be told.
-    blob: what git calls its bytes; "" outside of git. id: see FileState; "" where git has the bytes.
+    Attributes:
+        seen: metadata that changes when the file is touched; empty if that cannot be determined.
+        blob: git's object name of its content; "" outside git.
+        id: see `FileState`; "" if git has the content.
     """
 
     seen: tuple[int, ...]
@@ -46,7 +48,7 @@ class Row(NamedTuple):
 
 
 class Clean(NamedTuple):
-    """One tracked file whose bytes are those of a blob."""
+    """One tracked file whose content is that of a blob."""
 
     blob: str
     mode: int
@@ -54,10 +56,12 @@ class Clean(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """All files of a workspace that are covered.
+    """All covered files of a workspace.
 
-    clean: what git has, but for what stands in `rows` or `gone`; snapshots of one index share it.
-    repositories: folders of other repositories, which are not covered. beyond: files left out since there are too many.
+    Attributes:
+        clean: unchanged tracked files, except those in `rows` or `gone`. Snapshots of the same index share it.
+        repositories: folders of other repositories, which are not covered.
+        beyond: files left out because there are too many.
     """
 
     clean: Mapping[str, Clean]
@@ -67,14 +71,14 @@ class Snapshot(NamedTuple):
     beyond: int = 0
 
     def of(self, path: str) -> Row | Clean | None:
-        """The file at that path; None where there is none."""
+        """Return the file at a path; None if there is none."""
         row = self.rows.get(path)
         if row is not None or path in self.gone:
             return row
         return self.clean.get(path)
 
     def folders(self) -> set[str]:
-        """Every folder that holds a file, at any depth."""
+        """Every folder that contains a file, at any depth."""
         found: set[str] = set()
         for paths in (self.rows, self.clean):
             for path in paths:
@@ -86,7 +90,7 @@ class Snapshot(NamedTuple):
 
 
 def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
-    """The paths whose file is not the same in both, sorted."""
+    """Return the sorted paths whose files differ between two snapshots."""
     doubtful = before.rows.keys() | after.rows.keys() | before.gone | after.gone
     if before.clean is not after.clean:
         doubtful |= {path for path, _ in before.clean.items() ^ after.clean.items()}
@@ -94,7 +98,7 @@ def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def make_signature(status: os.stat_result) -> tuple[int, ...]:
-    """What changes whenever a file is written, replaced or given other permissions."""
+    """Return metadata that changes whenever a file is written, replaced or given other permissions."""
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
 
 
@@ -113,11 +117,14 @@ _REGULAR = (b"100644", b"100755")
 
 
 class Tracked(Struct, frozen=True, kw_only=True):
-    """What the index says.
+    """The content of git's index.
 
-    blobs: the object name of every regular file git would notice a change of. special: what else is tracked and has to
-    be looked at: links, files with a filter, files in a merge, files git was told not to look at.
-    submodules: folders of other repositories.
+    Attributes:
+        blobs: the object name of each regular file whose changes git notices.
+        special: other tracked paths, which must be read: links, files with a filter, files in a merge, and files git
+        was
+            told not to check.
+        submodules: folders of other repositories.
     """
 
     blobs: dict[str, str]
@@ -126,7 +133,7 @@ class Tracked(Struct, frozen=True, kw_only=True):
 
 
 class Changed(Struct, frozen=True, kw_only=True):
-    """Tracked files that may differ from the index, those that are gone, and files git does not know."""
+    """Tracked files that may differ from the index, tracked files that are missing, and untracked files."""
 
     touched: frozenset[str]
     gone: frozenset[str]
@@ -135,14 +142,14 @@ class Changed(Struct, frozen=True, kw_only=True):
 
 
 class GitTree:
-    """One folder in a git working tree; paths are relative to it, with forward slashes."""
+    """One folder in a git working tree. Paths are relative to it, with forward slashes."""
 
     def __init__(self, folder: Path, index: Path) -> None:
         self.folder = folder
         self._index = index
 
     def index_key(self) -> tuple[int, ...]:
-        """Changes whenever the index does."""
+        """Return a key that changes whenever the index does."""
         try:
             status = self._index.stat()
         except OSError:
@@ -150,9 +157,9 @@ class GitTree:
         return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
 
     def tracked(self) -> Tracked:
-        """Read the index. Raises StorageError where git fails."""
+        """Read the index. Raises StorageError if git fails."""
         listing = self._start("ls-files", "--stage", "-v", "-z")
-        # Asked the other way round: "attr:filter" is a filter that is set, and not one that has a name, as all have.
+        # Negated on purpose: `attr:filter` matches a filter that is just set, but all real filters have a name.
         unfiltered = self._start("ls-files", "-z", ":(attr:!filter)")
         blobs: dict[str, str] = {}
         special: set[str] = set()
@@ -175,9 +182,9 @@ class GitTree:
         return Tracked(blobs=blobs, special=frozenset(special), submodules=tuple(submodules))
 
     def changed(self) -> Changed:
-        """Compare working tree and index by what the file system says of each file; no file is read.
+        """Compare working tree and index by metadata only; no file is read.
 
-        Raises StorageError where git fails.
+        Raises StorageError if git fails.
         """
         differing = self._start("diff-files", "--name-status", "--ignore-submodules=all", "-z")
         unknown = self._start("ls-files", "--others", "--exclude-standard", "-z")
@@ -192,13 +199,13 @@ class GitTree:
         )
 
     def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
-        """The size in bytes of each object that is there."""
+        """Return the size in bytes of each object that exists."""
         lines = self._ask("cat-file", "--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
         rows = [line.split(b" ") for line in lines]
         return {name.decode("ascii"): int(size) for name, size in rows if size.isdigit()}
 
     def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
-        """The bytes of each object that is there, unfiltered."""
+        """Return the unfiltered content of each object that exists."""
         wanted = sorted(set(blobs))
         if not wanted:
             return {}
@@ -233,7 +240,7 @@ class GitTree:
 
 
 def find_git_tree(folder: Path) -> GitTree | None:
-    """The working tree the folder lies in; None outside of git, without git, and where git ignores the folder."""
+    """Return the git working tree of a folder; None outside git, without git, or if git ignores the folder."""
     try:
         asked = start_git(folder, "rev-parse", "--is-inside-work-tree", "--git-path", "index")
         answer, _ = _communicate(asked, None)
@@ -248,7 +255,7 @@ def find_git_tree(folder: Path) -> GitTree | None:
 
 
 def compute_blob_name(data: bytes, like: str) -> str:
-    """What git calls these bytes, in the repository whose names look like `like`."""
+    """Return git's object name for some content, in the hash format of the name `like`."""
     hashed = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
     hashed.update(b"blob %d\0" % len(data))
     hashed.update(data)
@@ -256,7 +263,7 @@ def compute_blob_name(data: bytes, like: str) -> str:
 
 
 def start_git(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
-    """Start a reading git command. Raises OSError where it cannot be started."""
+    """Start a git command that only reads. Raises OSError if it cannot be started."""
     return subprocess.Popen(
         command(folder, *words),
         cwd=folder,
@@ -278,21 +285,21 @@ def _communicate(process: "subprocess.Popen[bytes]", given: bytes | None) -> tup
 MAX_FILE_BYTES = 20_000_000
 """Larger files are not covered."""
 MAX_COPIED_BYTES = 200_000_000
-"""What one look copies at most; the rest is covered as far as later looks get."""
+"""Limit of bytes copied per scan; later scans continue."""
 COPYING_S = 3.0
-"""How long a command waits at most for copies to be made; what is left then is copied by later looks."""
+"""Seconds a command waits at most for copies to be made; later scans make the rest."""
 MAX_FILES = 100_000
-"""Files beyond are not looked at."""
+"""Files beyond this number are not scanned."""
 _RACY_NS = 50_000_000
-"""A file written this shortly before it was read may be written again within the same tick of the clock."""
+"""A file written this shortly before it was read may be written again within the same clock tick, unnoticed."""
 _OWN_FOLDER = ".clio"
 
 Lister = Callable[[Path], Sequence[str]]
-"""The files of a folder outside of git, links among them, without what ignore rules leave out."""
+"""Lists the files of a folder outside git, links included, without ignored ones."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What was known of a workspace when it was last looked at; a cache that may be lost."""
+    """The state of a workspace at the last scan; a cache that may be lost."""
 
     key: tuple[int, ...] = ()
     blobs: dict[str, str] = {}
@@ -304,10 +311,12 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Scanner:
-    """Looks at one workspace again and again.
+    """Scans one workspace repeatedly.
 
-    root: absolute, links resolved. apart: folders in it that are left out, such as clio's own. max_kept: bytes that
-    copies of the files as they are may come to, so that there is room for those as they were.
+    Args:
+        root: absolute, links resolved.
+        apart: folders inside it that are not covered, such as clio's own.
+        max_kept: limit in bytes for copies of present files, which leaves room for earlier versions.
     """
 
     def __init__(
@@ -330,12 +339,16 @@ class Scanner:
         self.seen = Seen()
 
     def probe(self) -> None:
-        """Ask git once whether the workspace is a tree of its own."""
+        """Determine once whether the workspace is a git working tree."""
         if not self._probed:
             self._git, self._probed = find_git_tree(self._root), True
 
     def look(self, copying_s: float = COPYING_S) -> Snapshot:
-        """The workspace as it is now; bytes nobody else has are copied, for so long. Raises StorageError, OSError."""
+        """Return a snapshot of the workspace. Content that git does not have is copied, for at most `copying_s`
+        seconds.
+
+        Raises StorageError, OSError.
+        """
         if self._git is not None and not self._git.index_key():
             self._probed = False
         self.probe()
@@ -344,15 +357,15 @@ class Scanner:
         return self._with_git(self._git, budget) if self._git else self._without_git(budget)
 
     def forget_copies(self) -> None:
-        """Copies were deleted to make room: what there is of them has to be found out anew."""
+        """Note that copies were deleted to make room, so the next scan must check which remain."""
         self.seen = _with_rows(self.seen, {}, self.seen.gone)
 
     def is_too_large(self, size: int) -> bool:
-        """Whether a file of so many bytes is never kept."""
+        """Whether a file of this size is never copied."""
         return size > MAX_FILE_BYTES
 
     def states(self, found: Sequence[Row | Clean | None]) -> list[FileState | None]:
-        """Files of a snapshot, their bytes in the object store; git is asked for those it has.
+        """Return the states of snapshot files with their content in the object store, copied from git if necessary.
 
         Raises StorageError, OSError.
         """
@@ -381,7 +394,7 @@ class Scanner:
         return Snapshot(seen.clean, rows, gone, (*seen.submodules, *changed.repositories), beyond)
 
     def _read_index(self, git: GitTree) -> None:
-        """Follow the index; a file counts as clean where it is as long as its blob, so that no filter was between."""
+        """Update from the index. A file counts as clean only if its size equals its blob's, which rules out filters."""
         key = git.index_key()
         if key == self.seen.key:
             return
@@ -392,9 +405,9 @@ class Scanner:
         for path, blob in new.items():
             try:
                 status = os.lstat(self._prefix + path)
-            except OSError:  # gone from the working tree, or a folder closed to us
+            except OSError:  # missing from the working tree, or in an unreadable folder
                 continue
-            # Git may compare times by the second: what changed in the second of the index is looked at each time.
+            # Git may compare times by the second, so a file changed in the second of the index is read each time.
             settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
             if settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
                 clean[path] = Clean(blob, stat.S_IMODE(status.st_mode), status.st_size)
@@ -420,10 +433,10 @@ class Scanner:
         for path in paths:
             known = before.get(path)
             if known is not None and known.seen and not known.id.startswith(NOT_KEPT):
-                # Nearly all of many files: what was not touched costs a look at the file system and no more.
+                # Fast path for most files: an untouched file costs one stat call.
                 try:
                     untouched = known.seen == make_signature(lstat(prefix + path))
-                except OSError:  # gone meanwhile
+                except OSError:  # removed in the meantime
                     continue
                 if untouched:
                     rows[path] = known
@@ -434,7 +447,7 @@ class Scanner:
         return rows
 
     def _row(self, path: str, known: Row | None, budget: "_Budget", like: str) -> Row | None:
-        """What is at a path; None where it is nothing that is kept, such as a pipe."""
+        """Scan a path; None if it is something that is not covered, such as a pipe."""
         full = self._prefix + path
         now = time.time_ns()
         try:
@@ -453,7 +466,7 @@ class Scanner:
                 return Row(seen, mode, status.st_size, f"{NOT_KEPT}{status.st_size}-{status.st_mtime_ns}")
             with open(full, "rb") as file:  # noqa: PTH123 - speed
                 data = file.read(MAX_FILE_BYTES + 1)
-        except OSError:  # gone meanwhile, or not ours to read
+        except OSError:  # removed in the meantime, or unreadable
             return None
         if max(status.st_mtime_ns, status.st_ctime_ns) > now - _RACY_NS:
             seen = ()
@@ -464,12 +477,12 @@ class Scanner:
         return Row(seen, mode, len(data), self._objects.put(data), blob)
 
     def _is_ours(self, path: str) -> bool:
-        """Names that are no valid Unicode cannot be written into the log."""
+        """Whether a name can be covered: the log cannot contain names that are invalid Unicode."""
         return not path.startswith(self._apart) and (path.isascii() or _is_unicode(path))
 
 
 class _Budget:
-    """How many bytes may still be copied, and for how long."""
+    """The bytes and seconds left for copying."""
 
     def __init__(self, left: int, seconds: float) -> None:
         self.left = left
@@ -480,9 +493,13 @@ class _Budget:
 
 
 def read_file_state(path: Path, objects: Objects, *, keep: bool) -> FileState | None:
-    """The file at an absolute path as it is now; None where there is no file or link.
+    """Return the present state of the file at an absolute path; None if there is no file or link.
 
-    keep: its bytes are put into the store. Raises OSError where it cannot be read.
+    Args:
+        keep: store its content.
+
+    Raises:
+        OSError: if it cannot be read.
     """
     try:
         status = path.lstat()
@@ -524,7 +541,7 @@ def _with_rows(seen: Seen, rows: dict[str, Row], gone: frozenset[str]) -> Seen:
 
 
 def _inside(root: Path, folders: Sequence[Path]) -> list[str]:
-    """Folders of the workspace, relative and with a slash at their end."""
+    """Return folders of the workspace as relative paths with a trailing slash."""
     return [folder.relative_to(root).as_posix() + "/" for folder in folders if root in folder.parents]
 
 
@@ -539,14 +556,14 @@ class _Stored(Struct, kw_only=True):
 
 
 class SeenFile:
-    """The file of one workspace; whoever writes last wins, for it can be made anew. folder: None keeps nothing."""
+    """The cache file of one workspace. The last writer wins, because it can be rebuilt. folder: None stores nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         self.path = folder / SEEN_NAME if folder else None
         self._stored: _Stored | None = None
 
     def load(self) -> tuple[str, Seen]:
-        """Its id and what was seen; an empty id where there is none that can be read."""
+        """Return its id and content; an empty id if there is none that can be read."""
         stored = _read(self.path) if self.path else None
         if stored is None:
             return "", Seen()
@@ -554,14 +571,14 @@ class SeenFile:
         return stored.id, stored.seen
 
     def vanished(self) -> bool:
-        """Whether somebody deleted it since it was read or written, and with it perhaps copies it names; said once."""
+        """Whether the file was deleted since the last access, maybe with copies it names. True once per deletion."""
         if self._stored is None or self.path is None or self.path.exists():
             return False
         self._stored = None
         return True
 
     def save(self, seen: Seen) -> str:
-        """The id of the file that holds `seen`, which is written only where it differs. Raises OSError."""
+        """Write the cache if it differs, and return its id. Raises OSError."""
         stored = self._stored
         if stored is None or stored.seen != seen:
             stored = self._stored = _Stored(version=_VERSION, id=new_id(), seen=seen)
@@ -572,7 +589,7 @@ class SeenFile:
 
 
 def list_seen_ids(path: Path) -> Iterable[str]:
-    """The objects that what was seen needs."""
+    """Return the ids of the objects that a cache file refers to."""
     stored = _read(path)
     rows = stored.seen.rows.values() if stored else ()
     return (row.id for row in rows if row.id and not row.id.startswith(NOT_KEPT))
@@ -582,16 +599,16 @@ def _read(path: Path) -> _Stored | None:
     try:
         stored = msgspec.msgpack.decode(read_regular(path), type=_Stored)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None  # it is a cache
+        return None  # a cache may be lost
     return stored if stored.version == _VERSION else None
 
 
 YOUNG_S = 3600.0
-"""Objects put this recently are spared: the line that names them may be about to be written."""
+"""Age in seconds below which objects are kept: the log line that names them may not have been written yet."""
 
 
 class Usage(Struct, frozen=True, kw_only=True):
-    """What the store holds. oldest: seconds since the epoch; None where there is nothing."""
+    """The size of the store. oldest: seconds since the epoch; None if it is empty."""
 
     bytes: int
     objects: int
@@ -601,7 +618,7 @@ class Usage(Struct, frozen=True, kw_only=True):
 
 
 def measure_usage(store: Path) -> Usage:
-    """Count. Raises OSError."""
+    """Measure the size of the store. Raises OSError."""
     sizes = [size for _, size, _ in DiskObjects(store / "objects").all()]
     logs = [_records(path) for path in _logs(store)]
     times = [record.at for log in logs for record in log]
@@ -615,9 +632,9 @@ def measure_usage(store: Path) -> Usage:
 
 
 def make_room(store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = YOUNG_S) -> None:
-    """Forget what is too old, then the oldest until the rest fits, and delete what nothing names any more.
+    """Drop records that are too old, then the oldest until the rest fits, and delete objects no longer referred to.
 
-    Does nothing while another clio is at it. Raises OSError.
+    Does nothing while another process does the same. Raises OSError.
     """
     lock = FileLock(store / "room.lock")
     if not store.is_dir() or not lock.acquire():
@@ -645,7 +662,7 @@ def make_room(store: Path, *, max_bytes: int, max_age_s: float, now: float, youn
 
 
 def count_excess_bytes(store: Path, *, max_bytes: int, max_age_s: float, now: float, young_s: float = YOUNG_S) -> int:
-    """How many bytes `make_room` would free; what was seen and never changed counts as kept. Raises OSError."""
+    """Return how many bytes `make_room` would free. Scanned, unchanged content counts as used. Raises OSError."""
     objects = {name: (size, put) for name, size, put in DiskObjects(store / "objects").all()}
     sizes = {name: size for name, (size, _) in objects.items()}
     logs, seen = [_records(path) for path in _logs(store)], _seen_ids(store)
@@ -655,7 +672,7 @@ def count_excess_bytes(store: Path, *, max_bytes: int, max_age_s: float, now: fl
 
 
 def list_object_ids(record: Record) -> Iterable[str]:
-    """The objects a record needs."""
+    """Return the ids of the objects that a record refers to."""
     for change in record.changes:
         for state in (change.before, change.after):
             if state is not None and state.id and not state.id.startswith(NOT_KEPT):
@@ -663,11 +680,11 @@ def list_object_ids(record: Record) -> Iterable[str]:
 
 
 def _cut(logs: Iterable[list[Record]], sizes: dict[str, int], seen: set[str], max_bytes: int, oldest: float) -> float:
-    """The time before which everything is forgotten: newest first, as many records as fit."""
+    """Return the time before which all records are dropped, keeping as many of the newest as fit."""
     newest_first = sorted((record for log in logs for record in log), key=lambda record: -record.at)
     counted = set(seen)
     total = sum(sizes.get(name, 0) for name in seen)
-    total = 0 if total > max_bytes else total  # then what was seen goes, and not what was done
+    total = 0 if total > max_bytes else total  # the cached scan is dropped before any records
     for record in newest_first:
         new = set(list_object_ids(record)) - counted
         total += sum(sizes.get(name, 0) for name in new)
@@ -694,4 +711,4 @@ def _records(path: Path) -> list[Record]:
     try:
         return read_log(path)
     except (StorageError, FileNotFoundError):
-        return []  # a newer clio's, or gone meanwhile
+        return []  # written by a newer clio, or removed in the meantime

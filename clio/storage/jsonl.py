@@ -275,7 +275,7 @@ def _keep_copy(path: Path, data: bytes) -> None:
 
 
 def mend_tail(fd: int, path: Path) -> int:
-    """Terminate the last line of an open file, so that the next line does not continue a truncated one. Returns its size.
+    """Terminate the last line of an open file, so that no line is appended to a truncated one. Returns its size.
 
     A complete last line without line end gets one; a truncated one is cut off. Anything else that is not JSON
     there, such as NULs after a power failure, is cut off after the file was copied: see `keep_damaged_lines`.
