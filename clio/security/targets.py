@@ -304,7 +304,7 @@ def apply_form(value: str, form: str) -> str:
     doubled = form[:1] == form[1:2]
     pattern = _bare(form[2:] if doubled else form[1:])
     match form[:1]:
-        case "%":  # try the shortest suffix first
+        case "%":  # `%` tries the shortest suffix first, `%%` the longest
             return _head(value, pattern, places if doubled else reversed(places))
         case "#":
             return _tail(value, pattern, reversed(places) if doubled else places)

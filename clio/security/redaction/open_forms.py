@@ -1,4 +1,4 @@
-"""Forms that are still open at the end of a piece of a stream, such as a key without its end line."""
+"""Find forms that are incomplete at the end of a piece of a stream, such as a key block without its end line."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ from clio.text.regex_limits import compile_partial, list_leads
 
 @cache
 def list_forms() -> tuple[Form, ...]:
-    """All forms that have a needle, the lines of programs and the calls of functions included."""
+    """Return all forms that have a needle, including program lines and function calls."""
     return (*ALL_FORMS, *_list_further_forms())
 
 
@@ -42,7 +42,7 @@ def _list_further_forms() -> tuple[Form, ...]:
 
 
 class _Sign(Struct, frozen=True):
-    """A word that announces forms: `letters` is part of it, at its beginning or its end where the needle says so."""
+    """A word that announces forms. `letters` is part of it: at its start or end if the needle requires that."""
 
     letters: str
     at_start: bool
@@ -57,14 +57,14 @@ class _Sign(Struct, frozen=True):
 
 
 _COMMON = frozenset(("command", "config", "put", "set"))
-"""Words of many texts: a needle with another word in it is announced by that one."""
+"""Words common in texts. A needle that also contains another word is announced by that one."""
 
 
 def _signs() -> Iterator[_Sign]:
     found: dict[tuple[str, bool, bool], list[Form]] = {}
     for form in (*OTHER_FORMS, FOREIGN, *_list_further_forms()):
         if form.needs:
-            continue  # known by the name that is part of it
+            continue  # announced by the name in it
         for needle in form.needles:
             parts = needle.split()
             letters = max(parts, key=lambda part: (part not in _COMMON, len(part)))
@@ -79,7 +79,9 @@ def _signs() -> Iterator[_Sign]:
 
 
 class _Tables(Struct, frozen=True):
-    """The signs: all by number, with their bits by the first three letters, and those that have fewer or others."""
+    """All signs by number, with their bits by first three letters, and those that are shorter or contain other
+    characters.
+    """
 
     signs: tuple[_Sign, ...]
     heads: dict[tuple[str, ...], list[tuple[int, _Sign]]]
@@ -89,7 +91,7 @@ class _Tables(Struct, frozen=True):
 
 @cache
 def _tables() -> _Tables:
-    """Made for the first stream, not at every start."""
+    """Build the tables for the first stream, not at every start."""
     signs = tuple(_signs())
     heads: dict[tuple[str, ...], list[tuple[int, _Sign]]] = {}
     others: list[tuple[int, _Sign]] = []
@@ -102,7 +104,7 @@ def _tables() -> _Tables:
 
 
 def find_signs(word: str) -> int:
-    """The forms a word in small letters announces: a bit for each sign; 0 for none."""
+    """Return the forms that a lower-case word announces, one bit per sign; 0 for none."""
     tables, found = _tables(), 0
     for head in tables.heads.keys() & zip(word, word[1:], word[2:], strict=False):
         for bit, sign in tables.heads[head]:
@@ -117,7 +119,7 @@ def find_signs(word: str) -> int:
 
 @lru_cache(maxsize=256)
 def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The needles of the forms that signs announce, and what such a needle begins with up to a blank in it."""
+    """Return the needles of the forms announced by signs, and the first words of needles that contain a blank."""
     needles = tuple(dict.fromkeys(needle for form in select_forms(bits) for needle in form.needles))
     begun = (needle[: blank.end()] for needle in needles for blank in re.finditer(r"(?<=\S)\s", needle[:-1]))
     return needles, tuple(dict.fromkeys(begun))
@@ -125,7 +127,7 @@ def select_needles(bits: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def select_forms(bits: int) -> tuple[Form, ...]:
-    """The forms that signs announce."""
+    """Return the forms announced by signs."""
     return tuple(
         dict.fromkeys(form for number, sign in enumerate(_tables().signs) if bits >> number & 1 for form in sign.forms)
     )
@@ -135,10 +137,10 @@ _WINDOW = 1400
 _ROW_WINDOW = 4096
 _LONG_KINDS = ("private-key", "kubernetes-secret")
 _FEW_PLACES = 24
-_NEAREST_NAMES = 8  # so many of the last names may have a value that is open
-_NEAREST = 3  # so many of the last places of a needle may belong to a form that is open
+_NEAREST_NAMES = 8  # number of last names whose value may be incomplete
+_NEAREST = 3  # number of last occurrences of a needle whose form may be incomplete
 _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
-# Every expression of `syntaxes` that has a value is matched at the end of a name.
+# Every expression of `syntaxes` with a value is matched at the end of a name.
 _AT_NAMES = (
     PLIST,
     MAPPING,
@@ -150,7 +152,7 @@ _MOST_TITLES = 40
 
 
 class OpenRows(Struct, frozen=True):
-    """Rows below titles that may go on: where the titles begin and end, and where the last row begins."""
+    """Table rows that may continue: where the titles begin and end, and where the last row begins."""
 
     head: int
     first: int
@@ -158,7 +160,7 @@ class OpenRows(Struct, frozen=True):
 
 
 def open_form(text: str, end: int) -> int | None:
-    """Where a form begins that may still be completed after `end`; None for nowhere."""
+    """Return where a form begins that may still be completed after `end`; None for nowhere."""
     found: list[int] = []
     for start, stop in _nearest_names(text, max(0, end - _WINDOW), end, _NEAREST_NAMES):
         if any(make_partial_pattern(each).match(text, stop, end) for each in _AT_NAMES):
@@ -184,7 +186,7 @@ def open_form(text: str, end: int) -> int | None:
 
 @lru_cache(maxsize=1)
 def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
-    """The forms of which a needle is in a text; the places in one text are looked at one after another."""
+    """Return the forms whose needle occurs in a text. Cached, because one text is examined at several positions."""
     lowered = lower_in_place(text)
     words = split_words(lowered)
     return tuple(
@@ -197,9 +199,10 @@ def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
 
 
 def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
-    """Whether one of some forms is in a text, or begins in it and may be completed behind it.
+    """Whether one of the forms is in a text, or begins in it and may be completed after it.
 
-    lowered: the text in small letters, place by place.
+    Args:
+        lowered: the lower-case form of the text, of equal length.
     """
     for form in forms:
         for needle in form.needles:
@@ -215,9 +218,9 @@ def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
 
 
 def open_rows(text: str, end: int) -> OpenRows | None:
-    """The rows of a table, of comma-separated values or of an `INSERT` that may go on after `end`.
+    """Return the rows of a table, of comma-separated values or of an `INSERT` that may continue after `end`.
 
-    What is known of the text behind `end` may show that they do not.
+    The text after `end` may show that they do not.
     """
     begin = max(0, end - _ROW_WINDOW)
     if not _find_names(text) or not any(text.find(sign, begin, end) >= 0 for sign in "|,;\t"):
@@ -230,18 +233,18 @@ def open_rows(text: str, end: int) -> OpenRows | None:
 
 @cache
 def make_partial_pattern(pattern: LazyRegex | re.Pattern[str]) -> re.Pattern[str]:
-    """The expression for the beginnings of what a pattern finds."""
+    """Return an expression for the prefixes of what a pattern matches."""
     return compile_partial(pattern.pattern, pattern.flags)
 
 
 def _nearest_names(text: str, begin: int, end: int, most: int) -> list[tuple[int, int]]:
-    """Where the last names of secrets between two places begin and end."""
+    """Return the spans of the last names of secrets between two positions."""
     return [span for span in _find_names(text) if begin <= span[0] and span[1] <= end][-most:]
 
 
 @lru_cache(maxsize=1)
 def _find_names(text: str) -> tuple[tuple[int, int], ...]:
-    """Where the names of secrets in a text begin and end; the places in one text are looked at one after another."""
+    """Return the spans of the names of secrets in a text. Cached, because one text is examined at several positions."""
     lowered = lower_in_place(text)
     found: dict[int, int] = {}
     for at, word in sorted(find_name_places(lowered)):
@@ -254,12 +257,12 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
 
 @cache
 def _list_leads(pattern: LazyRegex | re.Pattern[str], size: int) -> tuple[str, ...]:
-    """What a form begins with that has a needle of a size further in, as far as that size."""
+    """Return the possible beginnings, of the given size, of a form whose needle is further in."""
     return tuple({lead[:size] for lead in list_leads(pattern.pattern, pattern.flags)})
 
 
 def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> bool:
-    """Whether a form may begin between two places in lower case text, at the second of which its needle is."""
+    """Whether a form may begin between two positions in lower-case text; its needle is at the second."""
     window = lowered[line:at]
     if not all(any(part in window for part in group) for group in form.needs):
         return False
@@ -272,9 +275,11 @@ def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> boo
 
 
 def _open_at(text: str, lowered: str, form: Form, needle: str, at: int, begin: int) -> int | None:
-    """Where a form with its needle at a place begins, if it is open at the end.
+    """Return where a form begins if it is incomplete at the end of the text; None otherwise.
 
-    lowered: the text from `begin` to the end in small letters; at: the place in it.
+    Args:
+        lowered: the text from `begin` to the end in lower case.
+        at: position of the form's needle in it.
     """
     place, end = begin + at, begin + len(lowered)
     if not form.back:
@@ -293,7 +298,7 @@ def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> Ope
     line = text.rfind("\n", max(0, start - _ROW_WINDOW), start) + 1
     whole = text[:limit]
     if "\n" not in text[end:limit]:
-        # The line of the name itself: a cell beside it may be its value.
+        # The line of the name itself counts: the cell beside it may contain the value.
         may_be = "|" in text[line:start] or _is_insert(text, line, start) or _TITLES.fullmatch(text, line, limit)
         return OpenRows(line, line, line) if may_be else None
     if _is_insert(text, line, start):
@@ -314,7 +319,7 @@ def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> Ope
 
 
 def _follow_rows(text: str, head: int, first: int, limit: int, sign: str, number: int) -> OpenRows | None:
-    """The rows where each so far holds the sign so often, or for "|" at least once."""
+    """Return the rows in which each so far contains the separator as often as required, or at least once for "|"."""
     place = first
     for _ in range(syntaxes.MAX_ROWS):
         stop = text.find("\n", place, limit)
