@@ -147,15 +147,18 @@ _HERE = LazyRegex(r"\$(?:PWD\b|\{PWD\})")
 _NUMBER = LazyRegex(r"\$[?#]|\$\{#\}")
 _FREE_VARIABLE = LazyRegex(r"[$`{}\\]")
 _MISLEADS = ("\\$", "\\{", "\\\n")
-"""Where a line holds these, a word as it is read here may not be what the shell makes of it."""
+"""If a line contains these, a word as parsed here may differ from what the shell makes of it."""
 _FIRST = r"(?:\s*[a-z_]\w*=[\w./@:+,%-]*\s*(?:;|&&|\n))*"
 
 
 class KnownCalls(Struct, frozen=True):
-    """What an open call stands for.
+    """The calls that a call with computed words can turn into.
 
-    patterns: those whose matches must be plain names, as the shell parts them. files: whether some words are names of
-    files of the project, as a command lists them; each below the folder of the call must then be a plain one.
+    Attributes:
+        patterns: patterns whose matches must be plain names, because the shell splits them.
+        files: whether some words are names of project files listed by a command; then every file name below the
+        folder of
+            the call must be plain.
     """
 
     calls: tuple[SimpleCommand, ...]
@@ -164,10 +167,10 @@ class KnownCalls(Struct, frozen=True):
 
 
 def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> KnownCalls | None:
-    """The calls with plain words that a call with open ones stands for; None where that cannot be told.
+    """Return the calls with plain words that a call with computed words can turn into; None if they are not known.
 
     Args:
-        line: the parsed line; it must hold no script of its own (`sh -c`, `eval`).
+        line: the parsed line; it must contain no script of its own (`sh -c`, `eval`).
         text: the line as written.
     """
     if command.wrappers or any(mark in text for mark in _MISLEADS):
@@ -217,7 +220,7 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
 
 
 def _name_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Word, ...], dict[str, Printed]]:
-    """The words with a variable in place of each substitution of which is known what it prints, and those variables."""
+    """Replace each substitution with known output by a variable. Returns the words and those variables."""
     outputs: dict[str, Printed] = {}
     found: list[Word] = []
     for word in words:
@@ -233,20 +236,20 @@ def _name_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Word, ...],
 
 
 def _fits(source: Printed, variable: str, word: Word, command: SimpleCommand) -> bool:
-    """Whether a word may be made of what a command prints, for the call it is in.
+    """Whether a word may contain the output of a command, given the call it is in.
 
-    A name of a file must be the whole word, and so must what is not in quotes and may hold anything.
+    A file name must be the whole word; so must unquoted output that may contain anything.
     """
     if source.programs is not None and command.program not in source.programs:
         return False
     if source.programs is None and word.glob and command.program not in ("basename", "dirname"):
-        return False  # the name of the folder may part in words
+        return False  # the shell may split the name of the folder
     return not word.text.startswith("-") and (not source.files or _HERE.sub(".", word.text) == variable)
 
 
 def _find_listed(name: str, line: CommandLine, text: str) -> Printed | None:
-    """What the line gives a variable of its own out of a substitution, or out of a pipe with `read`."""
-    counts = "((" in text or "let" in text  # there `--name` sets a variable
+    """Return what a variable of the line receives from a substitution, or from a pipe through `read`."""
+    counts = "((" in text or "let" in text  # in arithmetic, `--name` sets a variable
     if not is_line_variable(name) or name in os.environ or counts or has_function(text) or _MOVES.search(text):
         return None
     if "\\" in text or any(re.search(rf"\$\{{?{name}\b", part[0]) for part in _SINGLE.finditer(text) if part[1]):
@@ -268,7 +271,7 @@ def _find_listed(name: str, line: CommandLine, text: str) -> Printed | None:
 
 
 def _reads_names(command: SimpleCommand, line: CommandLine) -> bool:
-    """Whether `read` is given names of files by a pipe, whole lines of it."""
+    """Whether `read` receives whole lines with file names from a pipe."""
     texts = command.argv[1:-1]
     plain = texts in ((), ("-r",)) and command.env in ((), (("IFS", ""),)) and not command.wrappers
     at = next(at for at, other in enumerate(line.commands) if other is command)
@@ -281,7 +284,7 @@ def _reads_names(command: SimpleCommand, line: CommandLine) -> bool:
 
 
 def _braces(word: Word) -> tuple[Word, ...]:
-    """The words of one brace expansion; none where it is not as plain as that."""
+    """Return the words of one brace expansion; none if it is not that simple."""
     match = _BRACE.fullmatch(word.text)
     if match is None:
         return ()
@@ -290,7 +293,7 @@ def _braces(word: Word) -> tuple[Word, ...]:
 
 
 def _filled(word: Word, given: dict[str, Word]) -> tuple[Word, ...] | None:
-    """A word with its variables filled in, where nothing else in it is open; no word for nothing."""
+    """Return a word with its variables replaced if nothing else in it is computed; no word if it becomes empty."""
     text = _NUMBER.sub("1", _HERE.sub(".", word.text))
     pattern = any(given[match[1] or match[2]].glob for match in _READ.finditer(text))
     text = _READ.sub(lambda match: given[match[1] or match[2]].text, text)
@@ -304,9 +307,9 @@ def _filled(word: Word, given: dict[str, Word]) -> tuple[Word, ...] | None:
 
 
 def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
-    """Everything a variable of the line may hold where it is read; None where that cannot be told.
+    """Return all values a variable of the line may have where it is read; None if they are not known.
 
-    Each place in which the name stands must give it a plain value, go through words, or read it.
+    Each occurrence of the name must assign a plain value, loop over words, or read it.
     """
     if not is_line_variable(name) or name in os.environ or re.search(rf"'[^']*\$\{{?{name}\b", text):
         return None
@@ -314,7 +317,7 @@ def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
     loops = [words for other, words in line.loops if other == name]
     places = len(re.findall(rf"(?<![\w$]){name}=", text)), len(re.findall(rf"\bfor\s+{name}\s+in\b", text))
     reads = len(re.findall(rf"\$(?:{name}\b|\{{{name}\}})", text))
-    # `-n` is an option, but in arithmetic `--n` sets a variable.
+    # `-n` is an option, but in arithmetic `--n` changes a variable.
     bare = rf"\b{name}\b" if "((" in text or "let" in text else rf"(?<![\w-]){name}\b"
     if (len(given), len(loops)) != places or len(re.findall(bare, text)) != sum(places) + reads:
         return None
@@ -339,7 +342,7 @@ def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
 
 
 def _is_set(name: str, text: str) -> bool:
-    """Whether a variable is surely set wherever it is read: at the beginning of the line, or in the loop over it."""
+    """Whether a variable is certainly set wherever it is read: at the start of the line, or in the loop over it."""
     if re.match(rf"{_FIRST}\s*{name}=[\w./@:+,%-]*\s*(?:;|&&|\n)", text):
         return True
     first = re.search(rf"\b{name}\b", text)
