@@ -381,14 +381,14 @@ def refills(commands: list[SimpleCommand]) -> bool:
 
 
 def split_declaration(command: SimpleCommand) -> tuple[tuple[Word, ...], tuple[tuple[str, str], ...]]:
-    """The words of `export` and its like that are no assignments, and the assignments, quoted ones too."""
+    """Split the arguments of `export` and similar built-ins into plain words and assignments, quoted ones included."""
     given = [word for word in command.words[1:] if "=" in word.text and not word.text.startswith(("-", "="))]
     pairs = [(name.removesuffix("+"), value) for name, _, value in (word.text.partition("=") for word in given)]
     return tuple(word for word in command.words if word not in given), (*command.env, *pairs)
 
 
 def explain_state_risk(command: SimpleCommand) -> str:
-    """Why a builtin may change what later words mean, or run text; "" where it does not."""
+    """Why a built-in may change what later words mean, or run text; "" if it does not."""
     program, words = command.program, command.words[1:]
     if any(not word.dynamic and _NESTED.search(word.text) for word in words) and program in (
         {"test", "[", "[[", "printf", "wait"} | _SETTERS | DECLARES
@@ -414,7 +414,7 @@ def explain_state_risk(command: SimpleCommand) -> str:
 
 
 def _plain_test(words: tuple[Word, ...]) -> bool:
-    """Whether `test` only looks at texts and files: one thing asked, and what is open stays one word."""
+    """Whether `test` only examines texts and files: a single condition, whose computed words cannot split."""
     while words and words[0] == Word("!"):
         words = words[1:]
     if not any(word.dynamic for word in words):
@@ -433,7 +433,7 @@ def _plain_test(words: tuple[Word, ...]) -> bool:
 
 
 def _changes_meanings(program: str, words: tuple[Word, ...]) -> bool:
-    """Whether a builtin gives names another meaning, or sets an option by which a line is read or run otherwise."""
+    """Whether a built-in gives names another meaning, or sets an option that changes how a line is read or run."""
     texts = [word.text for word in words]
     if program in _RENAMES:
         return bool(words) and texts != ["-r"]
@@ -455,45 +455,46 @@ def _declaration(command: SimpleCommand) -> str:
     if any(word.dynamic for word in command.words[1:]) or "n" in flags.replace("function", ""):
         return f"which variable {command.program!r} sets is only known when it runs"
     array = "a" in flags and any("$" in value and not value.startswith("(") for _, value in command.env)
-    if "i" in flags or array:  # whatever an integer is given is calculated, and so are the subscripts in `([x]=1)`
+    # assignments to an integer are evaluated as arithmetic, and so are the subscripts in `([x]=1)`
+    if "i" in flags or array:
         return CALCULATES
     return ""
 
 
-# In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
-# `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` and `>&! x` (zsh, called `sh`,
-# takes them for `>| x`).
+# In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (in plain shells the 10 is an
+# argument), `ls &> x rm` (runs `ls` in the background, then `rm`), `>! x` and `>&! x` (zsh called as `sh` reads them as
+# `>| x`).
 _PLAIN_DOUBT = LazyRegex(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
-# There `/x` is an option, and almost every sign means something.
+# In cmd.exe `/x` is an option, and almost every punctuation character has a meaning.
 _CMD_PLAIN = LazyRegex(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
 _CALCULATE = word_set("shift exit return break continue")
 _NUMBERED = LazyRegex(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
 _PLAIN_NAME = LazyRegex(r"[A-Za-z_]")
-# Before version 4, bash looked for the end of `$( )` without reading what stands in it.
+# Before version 4, bash searched for the end of `$( )` without parsing its content.
 _OLD_HERE = LazyRegex(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
 _OLD_COMMENT = LazyRegex(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
 _MISLEADS = LazyRegex(r"['\"`()\\]")
 
 
 def get_line_shell() -> tuple[str, ...]:
-    """The program and options that run one line of shell on this machine; the line comes behind them."""
+    """Return the program and options that run one line of shell on this machine; the line is appended to them."""
     if sys.platform == "win32":
         return (os.environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c")
     return (shutil.which("bash") or "/bin/sh", "-c")
 
 
 def is_bash(shell: tuple[str, ...]) -> bool:
-    """Whether a shell is bash, not a plain one."""
+    """Whether a shell is bash, as opposed to a plain shell."""
     return shell[0].rsplit("/", 1)[-1] == "bash"
 
 
 def explain_plain_shell_doubt(text: str) -> str:
-    """Why a plain shell may read a script otherwise than bash does; "" where it reads it alike."""
+    """Why a plain shell may interpret a script differently than bash; "" if it does not."""
     return "a plain shell reads it otherwise than bash" if _PLAIN_DOUBT.search(text) else ""
 
 
 def counts_on(command: SimpleCommand) -> bool:
-    """Whether a builtin is given a name for a number: a plain shell that is zsh calculates it, and what it holds."""
+    """Whether a built-in gets a variable name as a number: zsh as `sh` evaluates it, and its value again."""
     texts = [word.text for word in command.words[1:] if not word.dynamic]
     if command.program == "printf":
         return len(texts) > 1 and _NUMBERED.search(texts[0]) is not None and any(map(_PLAIN_NAME.search, texts[1:]))
@@ -501,7 +502,7 @@ def counts_on(command: SimpleCommand) -> bool:
 
 
 def explain_shell_doubt(text: str, shell: tuple[str, ...]) -> str:
-    """Why the shell that runs a line may read it otherwise than the bash of today; "" where it reads it alike."""
+    """Why the shell that runs a line may interpret it differently than a current bash; "" if it does not."""
     if "/c" in shell:
         return "" if _CMD_PLAIN.fullmatch(text) else "it is judged as bash reads it, and cmd.exe reads it otherwise"
     if shell[0] == "/bin/bash" and sys.platform == "darwin":

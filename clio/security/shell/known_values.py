@@ -1,4 +1,4 @@
-"""Which values variables and substitutions of a line can have, as far as the line itself tells."""
+"""Determine which values the variables and substitutions of a line can have, as far as the line itself shows."""
 
 import os
 import re
@@ -21,15 +21,16 @@ from clio.security.shell.command_line import (
 from clio.security.shell.parser import parse_command_line
 from clio.text.lazy_regex import LazyRegex
 
-# `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
-# So is what arithmetic makes of numbers; whether its names hold any is looked at by the parser of the line.
+# `$?`, `${#files[@]}`, `${PIPESTATUS[0]}` are always numbers. So is the result of arithmetic on numbers; the parser of
+# the line checks whether its names contain numbers.
 _NUMBERS = LazyRegex(
     r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+\[[@*]\]\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
     r"|\$\(\([\w\s+*/%<>=!&|?:,$-]*\)\)"
 )
 _VARIABLE = LazyRegex(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
 _FREE = LazyRegex(r"[$`{]")
-# POSIX leaves names in small letters to the line itself; programs are told what they need, secrets too, in capitals.
+# POSIX reserves lower-case names for the user of the shell; programs receive their settings, secrets included, in
+# upper-case names.
 _OWN = LazyRegex(r"[a-z_][a-z0-9_]*")
 _TOLD = ("npm_", "git_", "ac_")
 _CAPITALS = LazyRegex(r"[A-Z][A-Z0-9_]*")
@@ -46,9 +47,9 @@ _OF_SHELL_FAMILIES = (
     *("BASH", "COMP_", "LC_", "READLINE_", "PROMPT", "RPROMPT", "RPS", "PS", "ZSH", "ZLE", "HIST", "ENV", "KSH"),
     *("GH_", "GO", "PIP_", "SSH_", "HOMEBREW_", "NPM", "XDG_", "SYSTEMD_", "DEBUGINFOD", "NO_", "CLIO", "MAN", "LESS"),
 )
-"""What shells themselves look at, or clio sets for a command, so that it is handed on to programs."""
+"""Variables that shells read themselves, or that clio sets for a command and that are passed on to programs."""
 _PLAIN = word_set("HOME PATH PWD OLDPWD USER SHELL LANG TERM CI VIRTUAL_ENV NODE_ENV SECONDS LINENO PIPESTATUS OSTYPE")
-# What a loop may go through: words, files of the folder and below it, numbers, and what a command says.
+# What a loop may iterate over: words, files of the folder and below it, numbers, and the output of commands.
 _PART = r"(?!\.[.*?])[\w.*?@:+-]+"
 _ITEM = rf"(?:{_PART}(?:/{_PART})*/?|\{{\d+\.\.\d+\}}|\$\([^()`\n]*\))"
 _ONE_WORD = LazyRegex(r"[\w./@:+,=%~-]*")
@@ -57,9 +58,9 @@ _ABOUT_FILES = LazyRegex(r"\s-[a-mp-yA-Z]\s")
 
 
 def is_line_variable(name: str) -> bool:
-    """Whether a variable belongs to the line alone: no program looks at it, and no secret comes in it.
+    """Whether a variable is private to the line: no program reads it, and no secret is passed in it.
 
-    A name in capitals does where the shell neither inherits it, so that no program is told, nor looks at it itself.
+    An upper-case name is private if the shell neither inherits it (so it is not exported) nor reads it itself.
     """
     if _CAPITALS.fullmatch(name):
         shells = name in _OF_SHELLS or name.startswith(_OF_SHELL_FAMILIES) or is_number(name) or decides(name)
@@ -68,12 +69,17 @@ def is_line_variable(name: str) -> bool:
 
 
 def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> bool:
-    """Whether nothing about a command is open that could matter to what it does.
+    """Whether no word that is computed at run time can affect what a command does.
 
-    That is so without open words; where a test compares, or `echo` and `printf` print, numbers of the shell; and where
-    they do so with what the commands of the line say, each of them judged by itself. So it is with a here-document.
-    line: all of the text, in which each variable must be one the line sets: others may hold what is nobody's business;
-    None where a shell in the line reads a text of its own. start: the folder it starts in.
+    True without computed words; if a test compares, or `echo` and `printf` print, numbers of the shell; and if they
+    use
+    the output of commands in the line, each of which is judged separately. The same applies to a here-document.
+
+    Args:
+        line: the whole text. Each variable in it must be set by the line, because others may contain secrets. None
+        if a
+            shell in the line parses a script of its own.
+        start: the folder it starts in.
     """
     opened, fed = [word for word in command.words if word.dynamic], command.stdin == ""
     if opened and not _only_shows(command):
@@ -83,7 +89,7 @@ def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> boo
     if line is None:
         return False
     text = line.replace("\\\n", "")
-    # Without quotes the shell parts what a variable holds, and takes it for a pattern; not so a number.
+    # An unquoted variable is split into words and expanded as a pattern, unless it contains a number.
     numbers = counted(text) | _single_words(text, start)
     if any(word.glob and not numbers.issuperset(_parts(word.text)) for word in opened):
         return False
@@ -91,7 +97,7 @@ def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> boo
 
 
 def _single_words(text: str, start: str) -> set[str]:
-    """The variables from before the line that hold neither blanks nor patterns, and that it leaves alone."""
+    """Return the inherited variables that contain neither blanks nor patterns and that the line does not change."""
     values = {
         name: os.environ.get(name, "")
         for name in _PLAIN - {"HOME", "OLDPWD", "LINENO", "SECONDS", "PIPESTATUS", "OSTYPE"}
@@ -106,9 +112,9 @@ def _single_words(text: str, start: str) -> set[str]:
 
 def _only_shows(command: SimpleCommand) -> bool:
     match command.words[0]:
-        case Word("echo" | "let", dynamic=False):  # what `let` calculates is looked at by the parser
+        case Word("echo" | "let", dynamic=False):  # the parser examines the arithmetic of `let`
             return True
-        case Word("printf", dynamic=False):  # an open first word may turn into `-v` and a name
+        case Word("printf", dynamic=False):  # a computed first word may become `-v` and a variable name
             return len(command.words) > 1 and not command.words[1].dynamic and command.words[1].text[:1] != "-"
         case Word("[", dynamic=False):
             return _ABOUT_FILES.search(command.words[-1].text) is None
@@ -117,13 +123,13 @@ def _only_shows(command: SimpleCommand) -> bool:
 
 
 def _parts(text: str) -> set[str]:
-    """The variables of a word, or the word itself where something else in it is open."""
+    """Return the variables of a word, or the word itself if anything else in it is computed."""
     rest = _VARIABLE.sub("", text).replace("}", "")
     return {text} if _FREE.search(rest) or has_glob(rest) else set(_VARIABLE.findall(text))
 
 
 def _set_in(line: str, name: str) -> bool:
-    """Whether a line gives a variable of its own a value (`x=`, `read -r x`, `for x in`), and no names from outside."""
+    """Whether a line assigns a variable (`x=`, `read -r x`, `for x in`), but not from external file names."""
     if not is_line_variable(name):
         return False
     loops = len(re.findall(rf"\bfor\s+{name}\b", line))
@@ -133,7 +139,7 @@ def _set_in(line: str, name: str) -> bool:
 
 
 _MAX_CALLS = 64
-# No letter here parts a word, is a pattern, or is expanded a second time.
+# None of these characters splits a word, is a pattern, or is expanded a second time.
 _PLAIN_VALUE = LazyRegex(r"[\w./@:+,=%-]*", re.ASCII)
 _PATTERN = LazyRegex(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
 _COUNT = LazyRegex(r"\{(\d{1,4})\.\.(\d{1,4})\}")
