@@ -92,10 +92,8 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 Verdict = Literal["put", "same", "edited", "between", "unsure", "lost", "blocked"]
 """"put": it can be restored. "same": it is already in that state. "edited": changed since. "between": changed from
-outside
-between two of the turns. "unsure": the origin of a change is unknown. "lost": its content was not stored. "blocked":
-a
-link redirects its path.
+outside between two of the turns. "unsure": the origin of a change is unknown. "lost": its content was not stored.
+"blocked": a link redirects its path.
 """
 REFUSED: frozenset[Verdict] = frozenset(("edited", "between", "unsure"))
 """Verdicts that the user may override."""

@@ -534,8 +534,7 @@ class Checkpoints:
     """The checkpoints of one workspace.
 
     All work on files runs in one thread, in order. `before_files`, `before_command` and `after` return a future, the
-    other
-    methods wait. Errors are ClioErrors and OSErrors.
+    other methods wait. Errors are ClioErrors and OSErrors.
 
     Args:
         store: the folder of all projects' checkpoints; None keeps everything in memory.

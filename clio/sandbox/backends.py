@@ -152,8 +152,7 @@ def confine_with_bubblewrap(
 
     TMPDIR names an empty folder in that /tmp.
 
-    Sockets are denied by a seccomp filter, which costs no time; a network namespace takes longer to create than all
-    the
+    Sockets are denied by a seccomp filter, which costs no time; a network namespace takes longer to create than all the
     rest (7 of 13 ms). It is used only if clio does not know the machine's system calls.
 
     Args:
@@ -294,9 +293,8 @@ def enclose_with_seatbelt(program: str, fence: Fence, argv: Sequence[str]) -> En
 def render_seatbelt_profile(fence: Fence) -> str:
     """Render the rules of the fence; of several matching rules the last one applies.
 
-    Everything not named is allowed: programs look up dozens of services whose names change with each macOS version,
-    and a
-    list of them would have to be tested on every version.
+    Everything not named is allowed: programs look up dozens of services whose names change with each macOS version, and
+    a list of them would have to be tested on every version.
     """
     return "".join(f"{line}\n" for line in _rules(fence))
 

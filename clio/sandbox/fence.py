@@ -95,11 +95,9 @@ def find_tmp_paths(command: str) -> list[Path]:
 def list_tmp_program_folders(env: Mapping[str, str], tmp: Path = TMP) -> tuple[Path, ...]:
     """Return the folders below /tmp that contain the user's programs, by PATH and VIRTUAL_ENV, topmost first.
 
-    For a `bin` folder whose programs need files beside it, such as a venv's, that is its parent; for a venv created
-    by a
-    Python in /tmp, the folder of that Python as well. Never /tmp as a whole. Paths are given both as named and with
-    links
-    resolved.
+    For a `bin` folder whose programs need files beside it, such as a venv's, that is its parent; for a venv created by
+    a Python in /tmp, the folder of that Python as well. Never /tmp as a whole. Paths are given both as named and with
+    links resolved.
     """
     named = [env.get("VIRTUAL_ENV", ""), *env.get("PATH", "").split(":")]
     found = {place for name in named if name for place in _list_visible(Path(name), tmp)}
@@ -283,8 +281,7 @@ class Guard:
         """Restore everything. Returns each changed path and the file that holds its new content, None if it was
         removed.
 
-        New content is moved aside and never deleted, because the user may have changed the file in the meantime.
-        Raises
+        New content is moved aside and never deleted, because the user may have changed the file in the meantime. Raises
         OSError.
         """
         done = [found for place in self._places if (found := self._bring_back(place))]
@@ -441,8 +438,7 @@ def find_refusal(
     """Return what a failed command needed and was denied, such as "needs the network"; "" for an ordinary failure.
 
     A denied file counts only if the user could write or read it; otherwise the system itself denied it. Examines the
-    end
-    of the output, in English (see `unasked_environment`).
+    end of the output, in English (see `unasked_environment`).
 
     Args:
         output: what the command printed.

@@ -1,12 +1,10 @@
 """Confine a command with Landlock and supervise it. Runs as a script by its path and imports only the standard library.
 
-Arguments: a seccomp filter in hexadecimal, "lingers" or "attended", a count, that many writable paths, then the
-command
-and its arguments. There are two processes: one confines itself and becomes the command; the supervisor is not
-confined, cannot be signalled by the command from Linux 6.12 on, and stays until everything the command has started
-ends. Processes that leave its session or lose their parent become children of the supervisor, so none escapes.
-Exits with 126 and a message if it cannot confine the command: a command never runs with weaker limits than
-requested.
+Arguments: a seccomp filter in hexadecimal, "lingers" or "attended", a count, that many writable paths, then the command
+and its arguments. There are two processes: one confines itself and becomes the command; the supervisor is not confined,
+cannot be signalled by the command from Linux 6.12 on, and stays until everything the command has started ends.
+Processes that leave its session or lose their parent become children of the supervisor, so none escapes. Exits with 126
+and a message if it cannot confine the command: a command never runs with weaker limits than requested.
 Source: linux/landlock.h, linux/seccomp.h, prctl(2).
 """
 

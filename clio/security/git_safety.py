@@ -101,8 +101,7 @@ def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str
     """Return the variables for a git call that runs without approval: no programs, prompts, fetches or locks.
 
     The user's GIT_CONFIG_* configuration is kept; these settings come after it. git does not search above the
-    repository
-    that contains `root`, nor above `root` if there is none.
+    repository that contains `root`, nor above `root` if there is none.
     """
     count = env.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
@@ -518,8 +517,7 @@ _UNUSED = """
     sequence: editor
     """
 """Keys naming programs that no listed git command starts, because it would have to commit, merge, sign, verify, fetch
-or
-use a pager. `git_environment` overrides most of them in variables that also reach submodules.
+or use a pager. `git_environment` overrides most of them in variables that also reach submodules.
 """
 _LFS = {
     "clean": ("git-lfs clean -- %f",),

@@ -116,8 +116,7 @@ def make_folder(folder: Path) -> None:
 def make_ignored_folder(folder: Path, root: Path) -> None:
     """Create `folder` inside `root`, hidden from git.
 
-    The topmost folder created, from `root` down, gets a `.gitignore` containing `*`. If `root` already existed with
-    a
+    The topmost folder created, from `root` down, gets a `.gitignore` containing `*`. If `root` already existed with a
     `.gitignore`, the user has decided what git sees, and none is written.
     """
     if folder.is_dir():

@@ -53,8 +53,7 @@ class NoLocks(OSError):
 class FileLock:
     """One lock file, held by at most one `FileLock` on this machine. The file names its owner.
 
-    The file is deleted on release. A file left behind by a process that has exited locks nothing. The context
-    manager
+    The file is deleted on release. A file left behind by a process that has exited locks nothing. The context manager
     waits up to 10 seconds, then raises a TimeoutError that names the owner.
     """
 

@@ -370,10 +370,8 @@ def explain_project_influence(condition: str, directory: Path, root: Path) -> st
 
     Args:
         condition: "python": no module of the directory shadows one of Python's own. "rust": no toolchain file and no
-            configuration names a program. "npm": no configuration names a program or another directory. "git urls":
-            no
-            URL in git's configuration has a password. "toolchain": no file names a Rust toolchain. "lock": beside
-            each
+            configuration names a program. "npm": no configuration names a program or another directory. "git urls": no
+            URL in git's configuration has a password. "toolchain": no file names a Rust toolchain. "lock": beside each
             Cargo.toml that cargo finds is a Cargo.lock, so that it writes none.
         directory: where the tool runs.
         root: the workspace; directories from `directory` up to it are checked.

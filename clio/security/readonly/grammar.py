@@ -11,8 +11,7 @@ from clio.security.shell.command_line import Word
 
 Order = Literal["permute", "stop", "first"]
 """Where options may be. "permute": anywhere (git, GNU getopt). "stop": only before the first operand; all later words
-are
-operands. "first": like "stop", but a later word that looks like an option is refused, for programs that write to a
+are operands. "first": like "stop", but a later word that looks like an option is refused, for programs that write to a
 second operand, whose implementations differ in the order they read words.
 """
 
@@ -141,9 +140,8 @@ class UnknownWord(Exception):
 def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
     """Parse the arguments of a call, without the program's name.
 
-    A word computed at run time is never accepted. An unquoted pattern such as `*.py` becomes one or more files, so
-    it is
-    accepted only as an operand, and only where any number of paths is allowed.
+    A word computed at run time is never accepted. An unquoted pattern such as `*.py` becomes one or more files, so it
+    is accepted only as an operand, and only where any number of paths is allowed.
 
     Raises:
         UnknownWord: if a word is not in the grammar.

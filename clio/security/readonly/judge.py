@@ -261,8 +261,7 @@ def _paths_of_fd(call: ParsedCall) -> tuple[Word, ...]:
 def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_call: Judge) -> Judgement:
     """Judge a call started by find, fd or xargs, as the parser returns it: computed words are file names.
 
-    Calls started by find and fd are judged together with them, and here again. For xargs, the line must show where
-    the
+    Calls started by find and fd are judged together with them, and here again. For xargs, the line must show where the
     names come from.
 
     Raises:
@@ -331,8 +330,7 @@ def check_feed(command: SimpleCommand, line: CommandLine) -> None:
     """Check that xargs reads the names of project files.
 
     Every command of the line must list such names, or select among the lines it receives, or read what xargs starts;
-    `cd`
-    is allowed too. This way no function defined in the line can replace a listing program.
+    `cd` is allowed too. This way no function defined in the line can replace a listing program.
 
     Raises:
         UnknownWord: if the names may be anything.
@@ -529,8 +527,7 @@ def is_started(command: SimpleCommand) -> bool:
 def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """Return what a command reads if it provably does nothing else; otherwise the reason why that is not known.
 
-    The reason continues "it …" or names the word: "the option '-o' is not known to be harmless". The caller judges
-    the
+    The reason continues "it …" or names the word: "the option '-o' is not known to be harmless". The caller judges the
     variables set for the command, its wrappers, and where its paths lead.
 
     Args:

@@ -221,8 +221,7 @@ class _Parser:
     def regex(self, delimiter: str) -> None:
         """Parse a regular expression and its closing delimiter.
 
-        Every sed skips the character after a backslash, and ignores delimiters in brackets. Versions disagree on
-        where
+        Every sed skips the character after a backslash, and ignores delimiters in brackets. Versions disagree on where
         brackets end if they contain a backslash or a character class.
         """
         while (letter := self.peek()) != delimiter:

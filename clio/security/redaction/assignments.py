@@ -497,8 +497,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     Args:
         style: "quoted": a literal; "element": of XML; "environment": `NAME=value`; "data": the only value on its
         line;
-            "inline": `name=value` elsewhere; "text": in a sentence or log line; "code": where an expression may
-            occur;
+            "inline": `name=value` elsewhere; "text": in a sentence or log line; "code": where an expression may occur;
             "flag" and "beside": after a blank.
         sure: whether the name denotes a secret whatever its value looks like.
     """

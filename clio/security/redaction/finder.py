@@ -125,12 +125,9 @@ _BITS = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
 NAMES = (1 << len(_ALL_NAMES)) - 1
 CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS, VALUES = (1 << (len(_ALL_NAMES) + number) for number in range(7))
 """Bits for what a word may indicate, in order: the name of a secret (one bit for each of `_ALL_NAMES`), the beginning
-of a
-context, a program that takes secrets, a program that may write one into a pipe, the second half of "api key", an
-offered
-value ("use … as the password"), a secret by its own form, and a random-looking word that "is the password" may
-follow.
-All but the last four may stay valid for the rest of the line.
+of a context, a program that takes secrets, a program that may write one into a pipe, the second half of "api key", an
+offered value ("use … as the password"), a secret by its own form, and a random-looking word that "is the password" may
+follow. All but the last four may stay valid for the rest of the line.
 """
 _SIGNS_AT = len(_ALL_NAMES) + 7
 _MOST_SIGNS = 256
@@ -149,8 +146,7 @@ _KEY_REACH = 32
 class SignTest:
     """Tests cheaply whether complete words may contain a secret, or begin one that continues after them.
 
-    Most words of a text are plain: they indicate nothing, which is determined once per word and cached. For the
-    others,
+    Most words of a text are plain: they indicate nothing, which is determined once per word and cached. For the others,
     `describe` returns what they indicate, and `judge` examines them together with the text before.
 
     Args:
@@ -196,11 +192,9 @@ class SignTest:
     def judge(self, before: str, words: str, told: int = _ALL, *, cells: bool = True) -> int:
         """Whether the words need a full scan: -1 or `WHOLE_LINE`, otherwise the bits of `told` that stay valid.
 
-        There are no false negatives: if `Finder.spans` would find something in the words, or they may begin
-        something, the
-        answer is yes, except for a name without a separator after it, which the text before covers. False positives
-        only
-        cost time. The user's patterns are not tested here.
+        There are no false negatives: if `Finder.spans` would find something in the words, or they may begin something,
+        the answer is yes, except for a name without a separator after it, which the text before covers. False positives
+        only cost time. The user's patterns are not tested here.
 
         Args:
             before: the end of the line emitted so far.
@@ -651,8 +645,7 @@ class Finder:
         """Find where a text can be split into two parts that are redacted separately, although more text may follow.
 
         Returns the last position tried, the last position up to it where the text can be split, and the spans of the
-        whole
-        text.
+        whole text.
 
         Args:
             places: positions tried in order until one works; each is between two units, or after a character that no

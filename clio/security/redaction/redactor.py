@@ -412,8 +412,7 @@ def _shape(expression: str) -> re.Pattern[str]:
 class Seams:
     """Finds secrets that a page break splits between two messages.
 
-    Keeps the secrets seen and the ends of recent messages, so that the other half of a secret is recognized. Holds
-    at
+    Keeps the secrets seen and the ends of recent messages, so that the other half of a secret is recognized. Holds at
     most 512 values and the ends of a dozen messages, in memory only.
     """
 
@@ -689,8 +688,7 @@ class Redactor:
         """Redact a user message or a tool result; call it in the order of the messages.
 
         Unlike `redact`, it also removes halves of secrets that a page break has split between two messages, and
-        repetitions
-        of values that had the name of a secret in an earlier message. See `Seams`.
+        repetitions of values that had the name of a secret in an earlier message. See `Seams`.
         """
         if not self.enabled or not text:
             return Redacted(text, {})

@@ -525,8 +525,7 @@ class Outline(Simple):
 
     def statements(self, *closing: str) -> Exits:
         """Read statements up to one of these words or operators, which is not consumed. Returns where the last one
-        leaves the
-        line.
+        leaves the line.
         """
         exits: Exits = (self.here, self.here)
         while True:

@@ -71,8 +71,7 @@ def is_line_variable(name: str) -> bool:
 def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> bool:
     """Whether no word that is computed at run time can affect what a command does.
 
-    True without computed words; if a test compares, or `echo` and `printf` print, numbers of the shell; and if they
-    use
+    True without computed words; if a test compares, or `echo` and `printf` print, numbers of the shell; and if they use
     the output of commands in the line, each of which is judged separately. The same applies to a here-document.
 
     Args:

@@ -370,8 +370,7 @@ def parse_command_line(command: str, *, plain: bool = False) -> CommandLine:
     """Return the simple commands of a line, including pipes, lists, bodies, substitutions and known wrappers.
 
     Runs nothing and reads no file. Never raises: what cannot be parsed is named in `unknown`. Takes about 20 ms the
-    first
-    time, to load the grammar, then well under a millisecond for a line of usual length.
+    first time, to load the grammar, then well under a millisecond for a line of usual length.
 
     Args:
         plain: the line is read by a plain POSIX shell; what it may interpret differently than bash is unknown.
