@@ -222,6 +222,7 @@ _RAW, _PACKED = b"r", b"z"
 _PAYS_BYTES = 128
 """Shorter content is stored uncompressed, because a file occupies at least one disk block anyway."""
 _PROBE_BYTES = 65_536
+"""Size of the sample that is compressed to decide whether compressing the rest is worth the time."""
 _ID_CHARS = 64
 
 

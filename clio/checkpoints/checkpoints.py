@@ -236,6 +236,7 @@ _BEHIND_S = 5.0
 _FRESH_S = 0.5
 """A scan no older than this after a call, in seconds, is reused as the scan before the next call."""
 _NAMED = 3
+"""Paths listed by name in a message."""
 
 
 class _Open(Struct, kw_only=True):

@@ -113,6 +113,7 @@ def _same(one: Row | Clean | None, other: Row | Clean | None) -> bool:
 
 
 _TIMEOUT_S = 8.0
+"""Limit for one git call; without its answer the call is not covered by undo."""
 _REGULAR = (b"100644", b"100755")
 
 

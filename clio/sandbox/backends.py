@@ -29,7 +29,9 @@ from clio.storage.locks import cause
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _IO_URING_SETUP = 425
+"""The same number on every architecture."""
 _X32_BIT = 0x40000000
+"""Set in the numbers of x32 calls on x86_64, which bypass a comparison with the plain numbers."""
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EACCES, _EROFS, _ENOSYS, _ENETUNREACH = 13, 30, 38, 101
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -368,6 +370,7 @@ def _quoted(path: Path) -> str:
 
 
 _LIMIT_S = 10.0
+"""Time limit for the command that tests a level; it usually takes 15 to 60 ms."""
 _TRY_CONFINED = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write; fi; : > /dev/null && echo done'
 _TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
 

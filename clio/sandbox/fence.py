@@ -140,6 +140,7 @@ Only these two of ~/.cargo: ~/.cargo/bin is on the search path, and ~/.cargo/con
 _DOORS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
 """Sockets of programs that run any command for a client. Those in /run and /tmp are hidden as well."""
 _MAX_MODULES = 200
+"""Worktrees and submodules whose files are protected, per pattern."""
 
 
 def make_fence(
@@ -248,7 +249,9 @@ def _watched_of(git: Path) -> Iterator[Path]:
 
 
 _MAX_BYTES = 1_000_000
+"""Larger files are only compared, not restored."""
 _MAX_FILES = 300
+"""Files remembered per folder."""
 
 
 class Seen(Struct, frozen=True):
@@ -423,6 +426,7 @@ _SHELL = LazyRegex(r"(?:^|/)(?:ba|da|a|z|k)?sh: ")
 _SPEAKER = LazyRegex(r"(?:[^\s:]*/)?(?P<name>[\w.+-]+)(?:: | (?:ERR!|error|warn)\b)")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 _LAST_CHARS = 20_000
+"""How much of the end of an output is searched for a denial, in characters."""
 _LINE_CHARS = 1_000
 
 

@@ -25,14 +25,19 @@ _MIN_VERSION = 3
 _WRITES = 0x1FF2 | 1 << 13 | 1 << 14
 """Rights to write, remove and create; to link into another folder (bit 13); to truncate (bit 14)."""
 _FILE_RIGHTS = (1 << 1) | (1 << 14)
+"""Rights that apply to a file rather than a folder: to write (bit 1) and to truncate (bit 14)."""
 _SCOPES_ABI, _SCOPES = 6, 0b11  # no abstract sockets of, and no signals to, processes outside
 _CAPSET = {"x86_64": 126, "aarch64": 91}
+"""System call numbers of capset(2)."""
 _HEARD = (signal.SIGCHLD, signal.SIGTERM)
 _ENDING_S = 0.05
 """Seconds in which background processes may end by themselves before they are reported as left running."""
 _TERM_GRACE_S = 1.0
+"""Seconds between SIGTERM and SIGKILL."""
 _KILLED_S = 2.0
+"""Seconds after which the supervisor gives up on processes that SIGKILL does not end (in uninterruptible sleep)."""
 _LEFT = b"[processes it left running were stopped, background=true would keep them]\n"
+"""Last line of the output, for the model."""
 
 
 class Unable(Exception):

@@ -44,8 +44,11 @@ _VARIABLES: Mapping[str, str] = {
     "SSH_ASKPASS_REQUIRE": "never",
 }
 _MAX_SUBMODULES = 64
+"""Submodules and repositories examined per check; with more, the user is asked."""
 _MAX_ENTRIES = 2_000
+"""Directory entries read per folder of a repository; with more, links among them could be missed."""
 _TIMEOUT_S = 10.0
+"""Limit for one git call that reads configuration; far above the usual 10 ms."""
 _GITLINK = b"\x00\x00\xe0\x00"
 """Mode of a submodule in the index file."""
 _MAX_ALTERNATES = 5

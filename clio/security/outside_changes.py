@@ -188,6 +188,7 @@ _LITERALS = LazyRegex(
     r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
 )
 _GIT_PLACES = word_set("-C --git-dir --work-tree")
+# Limits that bound the time of a check: matches of one pattern, and nested scripts or containers.
 _MAX_MATCHES = 200
 _MAX_DEPTH = 3
 
@@ -694,6 +695,7 @@ def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:
 
 _COPY = frozenset({"cp", "install", "rsync"})
 _MAX_PATHS = 500
+"""Matches of one pattern that are compared with the protected files."""
 
 
 def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[Path], str]) -> str:

@@ -391,6 +391,7 @@ SINGLE_DASH_WORDS = word_set(
 """Programs with long options after a single dash, so that `-rf` is not `-r -f`."""
 
 
+# Limits for configuration files written by a repository: size of one file, and number of includes followed.
 _MAX_BYTES = 1_000_000
 _MAX_INCLUDES = 20
 _SECRET_URL = LazyRegex(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")

@@ -290,6 +290,7 @@ def _is_wide(pattern: str) -> bool:
 
 _SLICE = LazyRegex(r":\s*\(?\s*(-?\d+)\s*\)?\s*(?::\s*(-?\d+)\s*)?")
 _MAX_CHARS = 400
+"""Longer values are not expanded, because matching a pattern at each position takes quadratic time."""
 
 
 def apply_form(value: str, form: str) -> str:
@@ -350,7 +351,9 @@ def _bare(text: str) -> str:
 
 
 _MAX_VALUES = 64
+"""Values per word that are examined; nested brace expansions multiply."""
 _MAX_DEPTH = 4
+"""Variables within values that are replaced, which also ends references of a variable to itself."""
 _LOOPS = LazyRegex(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
 _ARRAYS = LazyRegex(r"\b(\w+)\+?=\(([^()]*)\)")
 _HERE = LazyRegex(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")

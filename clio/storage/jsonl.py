@@ -76,6 +76,7 @@ def take_damage_notes() -> list[str]:
 
 
 BLOCK_BYTES = 65_536
+"""Bytes read at a time when searching backwards for the last line end."""
 MAX_LINE_BYTES = 64_000_000
 """Length limit when searching for a truncated line. clio writes no longer ones."""
 _APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW

@@ -14,6 +14,7 @@ _OPTIONS = """
     --non-decimal-data --version --help
     ; path*
     """
+# Limits of the parser, in characters and in levels of nesting; it is recursive, and the program may be generated.
 _MAX_PROGRAM = 20_000
 _MAX_DEPTH = 40
 

@@ -351,6 +351,7 @@ DEVELOPER_TOOLS: dict[str, Judge] = {
 
 
 MAX_BYTES = 200_000
+"""Larger configuration files are not parsed and count as unknown."""
 _PYTHON_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 _NEWER_MODULES = frozenset({"annotationlib", "compression", "json", "pip"})
 """Modules that only a newer Python than clio's own includes."""

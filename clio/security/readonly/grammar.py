@@ -16,6 +16,7 @@ second operand, whose implementations differ in the order they read words.
 """
 
 MAX_WORDS = 2_000
+"""Calls with more words are not parsed."""
 
 
 class Value(Struct, frozen=True):

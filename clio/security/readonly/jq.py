@@ -22,6 +22,7 @@ _VALUES = {
     "--rawfile": ("text", "path"),
     "--indent": ("text",),
 }
+# Limits of the parser, in characters and in levels of nesting; it is recursive, and the filter may be generated.
 _MAX_FILTER = 20_000
 _MAX_DEPTH = 40
 

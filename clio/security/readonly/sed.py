@@ -16,6 +16,7 @@ _OPTIONS = """
 _SCRIPT_OPTIONS = ("-e", "--expression")
 _DELIMITERS = frozenset("/|#,:@!%~+=_;")
 _MAX_SCRIPT = 20_000
+"""Longer scripts, in characters, are not parsed."""
 
 _BLANKS = LazyRegex(r"[ \t]*")
 _SEPARATORS = LazyRegex(r"[ \t\n;]*")

@@ -108,6 +108,7 @@ _OPENERS = LazyRegex(rf"{ANY_WORD}|bearer|basic|-u(?:ser)?")
 _HALF_A_NAME = LazyRegex(HALF_A_NAME)
 _HALF_CHARS = 40
 _OPEN_WINDOW = 1400
+"""How far before a position, in characters, a name may begin whose value continues after it."""
 _NEAR_WINDOW = 240
 _NEAREST = 6  # number of names before a position whose value may be incomplete there
 _CALL = LazyRegex(

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
 
 _LONG = 256
+"""Runs of base64 from this length on, in characters, are shortened before names are searched in them."""
 _NAME_REACH = 160
 _SIGN_REACH = 120
 _DIGIT = LazyRegex("[0-9]")
@@ -138,7 +139,9 @@ _ALL = LASTING | OFFERS | FORMS | VALUES
 WHOLE_LINE = -2
 """Result of `SignTest.judge` if nothing can be decided before the end of the line."""
 _MOST_WORDS = 16_384
+"""Words cached by one `SignTest`; the caches are cleared when full."""
 _CACHED_CHARS = 64
+"""Longer words are not cached, because they rarely repeat."""
 _KEY = LazyRegex(r"keys?(?![a-z])")
 _KEY_REACH = 32
 
@@ -432,6 +435,7 @@ def _counts(text: str, place: int) -> bool:
 
 _counted: dict[str, bool] = {}
 _MOST_NAMES = 4096
+"""Entries of the cache of names; it is cleared when full."""
 
 
 @lru_cache(maxsize=256)
@@ -548,6 +552,7 @@ def _inner(words: str) -> str:
 _WORD = LazyRegex(r"\S+")
 _LINE = LazyRegex(r"[^\n]+")
 _MAX_ROUNDS = 8
+"""Rounds in which a text is scanned again after replacements."""
 _MOST_ROUNDS = 12
 _FAR = 2048
 _CHAIN_CHARS = 1024

@@ -134,6 +134,7 @@ def select_forms(bits: int) -> tuple[Form, ...]:
 
 
 _WINDOW = 1400
+"""How far before the end of a text, in characters, a name may be whose value is incomplete."""
 _ROW_WINDOW = 4096
 _LONG_KINDS = ("private-key", "kubernetes-secret")
 _FEW_PLACES = 24

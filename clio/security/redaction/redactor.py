@@ -55,6 +55,7 @@ LOOK_COST = 128
 _PASSED = 128
 """Pieces kept unjoined; joining them only when needed keeps the common case at one append."""
 _QUIET_PIECES = 4
+"""Pieces of ordinary prose after a name that end the wait for its value."""
 _SPLITS = LazyRegex(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LazyRegex(r"[A-Za-z0-9_+/=.~%-]*")
 _IN_A_BLOCK = LazyRegex(r"[A-Za-z0-9+/=,:.\s]*")

@@ -312,6 +312,7 @@ _STRETCH_MAP = bytes(
     120 if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_-+/=%.") else 32 for code in range(256)
 )
 SHORTEST_KEY = 16
+"""Length of the shortest run of key characters, in characters, that a token pattern can match."""
 _SIXTEEN = b"x" * SHORTEST_KEY
 _STRETCH_END = re.compile(rb"x*")
 _DIGIT = LazyRegex("[0-9]")

@@ -197,6 +197,7 @@ Exits = tuple[Paths, Paths]
 """The folders after a statement succeeded, and after it failed."""
 
 _MAX_FOLDERS = 8
+"""With more possible folders, the folder of a command counts as unknown."""
 MOVES = word_set("cd pushd popd chdir")
 PLAINLY_STARTS = word_set("time command builtin")
 """Prefixes after which a `cd` is still recognized as moving the line."""

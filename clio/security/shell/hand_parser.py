@@ -22,6 +22,7 @@ from clio.security.shell.command_line import (
 from clio.text.lazy_regex import LazyRegex
 
 MAX_DEPTH = 40
+"""Levels of nesting; the parser is recursive."""
 _BLANKS = LazyRegex(r"(?:[ \t]|\\\n)*")
 _RUN = LazyRegex(r"[^ \t\n\\'\"$`;&|<>()]+")
 _IN_DOUBLE = LazyRegex(r"[^\\\"$`]+")

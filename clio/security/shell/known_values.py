@@ -138,6 +138,7 @@ def _set_in(line: str, name: str) -> bool:
 
 
 _MAX_CALLS = 64
+"""With more combinations of values, the calls count as unknown."""
 # None of these characters splits a word, is a pattern, or is expanded a second time.
 _PLAIN_VALUE = LazyRegex(r"[\w./@:+,=%-]*", re.ASCII)
 _PATTERN = LazyRegex(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
 
 _MAX_NESTING = 6
+"""Scripts within scripts (`sh -c "sh -c …"`) and wrappers of wrappers that are followed."""
 _RESERVED = word_set("if then else elif fi do done case esac while until for select function { } [[ in ((")
 
 
@@ -336,7 +337,9 @@ class Reader(Collector):
 MAX_CHARS = 60_000
 """Longer lines are not parsed. They are not written by hand, and the user could not review them."""
 _MAX_DEPTH = 120
+"""Levels of the syntax tree; the walk is recursive."""
 _MAX_UPSTREAM = 32
+"""Programs of a pipe that are remembered, nearest last."""
 # The parser's time grows with the square of this: about 0.1 s at the limit.
 _MAX_JOINTS = 2000
 # The time to judge a line grows with the square of these: under a second at the limits.
@@ -345,8 +348,7 @@ _MAX_CALLS = 200
 
 _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
 # The grammar's scanner passes each character to C functions for single bytes, and may crash the process with one that
-# is
-# not (tree-sitter-bash 337). The shell treats a comma as an ordinary character too; texts are taken from the source.
+# is not (tree-sitter-bash 337). The shell treats a comma as an ordinary character too; texts are taken from the source.
 _ASCII = bytes(code if code < 128 else ord(",") for code in range(256))
 _STRANGE = LazyRegex(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
 _SUBSTITUTION = LazyRegex(r"`|\$\(|[<>]\(")
