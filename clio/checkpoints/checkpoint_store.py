@@ -431,7 +431,7 @@ class DiskLog:
         try:
             with open_regular(self.path) as file:
                 inode = os.fstat(file.fileno()).st_ino
-                known = self._known = self._known if _goes_on(file, inode, self._known) else _Known(inode)
+                known = self._known = self._known if _is_same_log(file, inode, self._known) else _Known(inode)
                 file.seek(known.end)
                 data = file.read()
         except FileNotFoundError:
@@ -489,7 +489,7 @@ def read_log(path: Path) -> list[Record]:
     return _records(path, read_lines(path).lines, from_start=True)
 
 
-def _goes_on(file: BinaryIO, inode: int, known: _Known) -> bool:
+def _is_same_log(file: BinaryIO, inode: int, known: _Known) -> bool:
     """Whether this is still the file read before, at most grown: its last known line is at the same position."""
     file.seek(max(known.end - len(known.last) - 1, 0))
     return known.end > 0 and inode == known.inode and file.read(len(known.last) + 1) == known.last + b"\n"

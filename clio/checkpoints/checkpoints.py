@@ -389,7 +389,7 @@ class Recorder:
         if self._seen.vanished():
             self._scanner.forget_copies()
         self._last = looked = self._scanner.look(copying_s)
-        self._tell_what_is_left_out(looked)
+        self._report_uncovered_files(looked)
         return looked
 
     def _load(self) -> None:
@@ -459,7 +459,7 @@ class Recorder:
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix() if self._root in path.parents else str(path)
 
-    def _tell_what_is_left_out(self, looked: Snapshot) -> None:
+    def _report_uncovered_files(self, looked: Snapshot) -> None:
         """Tell the user once per cause which files are not covered: an undo is only trusted if its limits are known."""
         missing = {path: row.size for path, row in looked.rows.items() if row.id.startswith(NOT_KEPT)}
         self._tell([path for path, size in missing.items() if self._scanner.is_too_large(size)], "too large to keep")
@@ -600,11 +600,11 @@ class Checkpoints:
     def after(self) -> "Future[None]":
         """Record what a call did. Later requests wait for it. An error becomes a message to the user."""
         ended_ns = time.time_ns()
-        return self._pool.submit(self._noting, lambda: self._after(ended_ns))
+        return self._pool.submit(self._queue_error, lambda: self._after(ended_ns))
 
     def end_turn(self, turn: TurnRef) -> "Future[None]":
         """End a turn. Changes by its background commands so far belong to it."""
-        return self._pool.submit(self._noting, lambda: self._recorder.settle(turn))
+        return self._pool.submit(self._queue_error, lambda: self._recorder.settle(turn))
 
     def take_news(self) -> list[str]:
         """Return the messages for the user that have been queued."""
@@ -660,14 +660,14 @@ class Checkpoints:
 
     def close(self) -> None:
         """Record everything, including what background commands did until they ended, and stop the thread."""
-        self._pool.submit(self._noting, self._recorder.settle)
+        self._pool.submit(self._queue_error, self._recorder.settle)
         self._pool.shutdown()
         self._intents.close()
 
     def _do(self, work: Callable[[], T]) -> T:
         return self._pool.submit(work).result()
 
-    def _noting(self, work: Callable[[], None]) -> None:
+    def _queue_error(self, work: Callable[[], None]) -> None:
         """Run work whose result is not awaited, and queue its error as a message."""
         try:
             work()

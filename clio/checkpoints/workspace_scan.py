@@ -386,7 +386,7 @@ class Scanner:
         changed = git.changed()
         seen = self.seen
         special = {path for path in seen.special if path not in changed.gone}
-        wanted = sorted(path for path in changed.touched | special | changed.others if self._is_ours(path))
+        wanted = sorted(path for path in changed.touched | special | changed.others if self._has_valid_name(path))
         like = next(iter(seen.blobs.values()), "0" * 40)
         rows = self._rows(wanted[:MAX_FILES], budget, like)
         gone = changed.gone | {path for path in wanted if path not in rows}
@@ -401,7 +401,7 @@ class Scanner:
             return
         tracked = git.tracked()
         clean = {path: one for path, one in self.seen.clean.items() if tracked.blobs.get(path) == one.blob}
-        new = {path: blob for path, blob in tracked.blobs.items() if path not in clean and self._is_ours(path)}
+        new = {path: blob for path, blob in tracked.blobs.items() if path not in clean and self._has_valid_name(path)}
         sizes = git.sizes(list(dict.fromkeys(new.values()))) if new else {}
         for path, blob in new.items():
             try:
@@ -412,7 +412,7 @@ class Scanner:
             settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
             if settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
                 clean[path] = Clean(blob, stat.S_IMODE(status.st_mode), status.st_size)
-        unlike = frozenset(path for path in tracked.blobs if path not in clean and self._is_ours(path))
+        unlike = frozenset(path for path in tracked.blobs if path not in clean and self._has_valid_name(path))
         self.seen = Seen(
             key=key,
             blobs=tracked.blobs,
@@ -423,7 +423,7 @@ class Scanner:
         )
 
     def _without_git(self, budget: "_Budget") -> Snapshot:
-        listed = [path for path in self._lister(self._root) if self._is_ours(path)]
+        listed = [path for path in self._lister(self._root) if self._has_valid_name(path)]
         rows = self._rows(listed[:MAX_FILES], budget, "")
         self.seen = Seen(rows=rows)
         return Snapshot({}, rows, beyond=max(0, len(listed) - MAX_FILES))
@@ -477,7 +477,7 @@ class Scanner:
         budget.left -= len(data)
         return Row(seen, mode, len(data), self._objects.put(data), blob)
 
-    def _is_ours(self, path: str) -> bool:
+    def _has_valid_name(self, path: str) -> bool:
         """Whether a name can be covered: the log cannot contain names that are invalid Unicode."""
         return not path.startswith(self._apart) and (path.isascii() or _is_unicode(path))
 
@@ -648,7 +648,7 @@ def make_room(store: Path, *, max_bytes: int, max_age_s: float, now: float, youn
             if path.stat().st_mtime < now - max_age_s:
                 path.unlink(missing_ok=True)
         seen = _seen_ids(store)
-        keep_from = _cut(logs.values(), sizes, seen, max_bytes, now - max_age_s)
+        keep_from = _find_cutoff(logs.values(), sizes, seen, max_bytes, now - max_age_s)
         for path, records in logs.items():
             if any(record.at < keep_from for record in records):
                 _forget_before(path, keep_from)
@@ -667,7 +667,7 @@ def count_excess_bytes(store: Path, *, max_bytes: int, max_age_s: float, now: fl
     objects = {name: (size, put) for name, size, put in DiskObjects(store / "objects").all()}
     sizes = {name: size for name, (size, _) in objects.items()}
     logs, seen = [_records(path) for path in _logs(store)], _seen_ids(store)
-    keep_from = _cut(logs, sizes, seen, max_bytes, now - max_age_s)
+    keep_from = _find_cutoff(logs, sizes, seen, max_bytes, now - max_age_s)
     live = seen | {name for log in logs for record in log if record.at >= keep_from for name in list_object_ids(record)}
     return sum(size for name, (size, put) in objects.items() if name not in live and put < now - young_s)
 
@@ -680,7 +680,9 @@ def list_object_ids(record: Record) -> Iterable[str]:
                 yield state.id
 
 
-def _cut(logs: Iterable[list[Record]], sizes: dict[str, int], seen: set[str], max_bytes: int, oldest: float) -> float:
+def _find_cutoff(
+    logs: Iterable[list[Record]], sizes: dict[str, int], seen: set[str], max_bytes: int, oldest: float
+) -> float:
     """Return the time before which all records are dropped, keeping as many of the newest as fit."""
     newest_first = sorted((record for log in logs for record in log), key=lambda record: -record.at)
     counted = set(seen)

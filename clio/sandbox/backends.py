@@ -119,7 +119,7 @@ _LEFT = "[processes it left running were stopped, background=true would keep the
 _ENTRY = 'trap : TERM; "$@"; code=$?; set -- /proc/[0-9]*; if [ $# -gt 2 ]; then '
 _ATTENDED = f'{_ENTRY}sleep 0.05; set -- /proc/[0-9]*; [ $# -gt 2 ] && echo "{_LEFT}"; fi; exit $code'
 _LINGERING = f"{_ENTRY}while [ $# -gt 2 ]; do sleep 0.3; set -- /proc/[0-9]*; done; fi; exit $code"
-_DOOR_NAMES = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "DISPLAY", "WAYLAND_DISPLAY")
+_SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 def find_bubblewrap() -> str | None:
@@ -140,7 +140,7 @@ def enclose_with_bubblewrap(
     """
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
     words += [] if fence.network else ["--unshare-net"]
-    words += [*_tree(fence), *(word for name in _DOOR_NAMES for word in ("--unsetenv", name))]
+    words += [*_tree(fence), *(word for name in _SOCKET_VARIABLES for word in ("--unsetenv", name))]
     words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--"]
     words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
     return Enclosed(argv=tuple(words), keeper=True)

@@ -137,7 +137,7 @@ CACHES = (
 
 Only these two of ~/.cargo: ~/.cargo/bin is on the search path, and ~/.cargo/config.toml names programs to run.
 """
-_DOORS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
+_SOCKET_FOLDERS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
 """Sockets of programs that run any command for a client. Those in /run and /tmp are hidden as well."""
 _MAX_MODULES = 200
 """Worktrees and submodules whose files are protected, per pattern."""
@@ -165,7 +165,7 @@ def make_fence(
     write = [root, *(_place(name, root, person) for name in named if name)]
     git = list(iter_git_folders(root))
     write += [folder for folder in git if root not in folder.parents]
-    sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _sealed_of(folder))]
+    sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _list_sealed(folder))]
     if (root / ".git").is_file():
         sealed.append(root / ".git")
     # "/" is never made writable: that would replace the mounts around it, such as /dev, or open them.
@@ -175,7 +175,7 @@ def make_fence(
         root=root,
         write=allowed,
         sealed=tuple(path for path in _existing(sealed) if any(_holds(folder, path) for folder in allowed)),
-        watched=(*links, *(path for folder in git for path in _watched_of(folder))),
+        watched=(*links, *(path for folder in git for path in _list_watched(folder))),
         hidden=list_socket_folders(person),
         tmp=tmp.resolve(),
         shown=list_tmp_program_folders(env),
@@ -185,7 +185,7 @@ def make_fence(
 
 def list_socket_folders(person: Path) -> tuple[Path, ...]:
     """Return the existing folders that contain sockets of other programs. person: the user's home folder."""
-    return _existing(_place(name, person, person) for name in _DOORS)
+    return _existing(_place(name, person, person) for name in _SOCKET_FOLDERS)
 
 
 def _place(name: str, root: Path, person: Path) -> Path:
@@ -229,7 +229,7 @@ def iter_git_folders(root: Path) -> Iterator[Path]:
         return
 
 
-def _sealed_of(git: Path) -> Iterator[Path]:
+def _list_sealed(git: Path) -> Iterator[Path]:
     """Yield the paths in a repository's folder that name programs for git to run, or where git looks for them."""
     main = git / "commondir"
     yield from (git / "config", git / "config.worktree", git / "hooks")
@@ -241,7 +241,7 @@ def _sealed_of(git: Path) -> Iterator[Path]:
         yield from sorted(git.glob(pattern))[:_MAX_MODULES]
 
 
-def _watched_of(git: Path) -> Iterator[Path]:
+def _list_watched(git: Path) -> Iterator[Path]:
     """Yield such paths that do not exist yet: git reads its settings from the folder that `commondir` names."""
     for name in ("commondir", "config.worktree", "hooks"):
         if not (git / name).exists():
@@ -287,7 +287,7 @@ class Guard:
         New content is moved aside and never deleted, because the user may have changed the file in the meantime. Raises
         OSError.
         """
-        done = [found for place in self._places if (found := self._bring_back(place))]
+        done = [found for place in self._places if (found := self._move_back(place))]
         for path in self.changed():
             if not path.parent.is_dir():
                 continue  # restored together with its folder, which was removed as a whole
@@ -296,7 +296,7 @@ class Guard:
             done.append((path, aside))
         return done
 
-    def _bring_back(self, place: Path) -> tuple[Path, Path | None] | None:
+    def _move_back(self, place: Path) -> tuple[Path, Path | None] | None:
         """Rename a folder back if it is found beside its old path."""
         identity = self._places[place]
         if identity is None or _identity(place) == identity:
@@ -457,7 +457,7 @@ def find_refusal(
     if level == "off":
         return ""
     for line in reversed(output[-_LAST_CHARS:].splitlines()):
-        if len(line) > _LINE_CHARS or (speakers is not None and not _is_said_by(line, speakers)):
+        if len(line) > _LINE_CHARS or (speakers is not None and not _is_error_of(line, speakers)):
             continue
         small = line.lower()
         if _READ_ONLY.search(small):
@@ -473,7 +473,7 @@ def find_refusal(
     return ""
 
 
-def _is_said_by(line: str, programs: Collection[str]) -> bool:
+def _is_error_of(line: str, programs: Collection[str]) -> bool:
     """Whether a line is an error message of one of these programs or of a shell, and not text that they print."""
     speaker = _SPEAKER.match(line)
     return speaker is not None and (speaker["name"] in programs or speaker["name"] in _SHELLS)

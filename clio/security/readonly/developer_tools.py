@@ -55,7 +55,7 @@ def judge_subcommands(
     return judge
 
 
-def _says(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
+def _judge_version_only(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
     """Create the judge of a program that is only known with one of these options, which print its version."""
     table = dict.fromkeys(options.split(), ";")
     return judge_subcommands(table, conditions=conditions, long_single_dash=long_single_dash)
@@ -307,32 +307,34 @@ _COMPILER = "--version --help -v -dumpversion -dumpmachine -dumpfullversion -pri
 
 DEVELOPER_TOOLS: dict[str, Judge] = {
     **dict.fromkeys(("python", "python3", "pypy", "pypy3"), _judge_python),
-    **dict.fromkeys(("node", "nodejs"), _says("--version -v --help")),
-    "deno": _says("--version -V --help"),
-    "bun": _says("--version -v --revision --help"),
-    **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _says("--version -v")),
-    **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _says("--version")),
+    **dict.fromkeys(("node", "nodejs"), _judge_version_only("--version -v --help")),
+    "deno": _judge_version_only("--version -V --help"),
+    "bun": _judge_version_only("--version -v --revision --help"),
+    **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _judge_version_only("--version -v")),
+    **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _judge_version_only("--version")),
     # With -n they check a script and run nothing.
     **dict.fromkeys(("bash", "sh", "dash"), judge_subcommands({"--version": ";", "-n": "; path"}, order="stop")),
-    **dict.fromkeys(("zsh", "fish"), _says("--version")),
+    **dict.fromkeys(("zsh", "fish"), _judge_version_only("--version")),
     "rustc": judge_subcommands(_RUSTC, conditions=("rust",)),
     "rustup": judge_subcommands(_RUSTUP, conditions=("rust", "toolchain")),
-    **dict.fromkeys(("rustfmt", "rustdoc"), _says("--version -V -vV --help", conditions=("rust",))),
-    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _says(_COMPILER)),
-    **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _says("--version -version")),
-    **dict.fromkeys(("make", "gmake"), _says("--version -v --help")),
-    **dict.fromkeys(("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _says("--version --help")),
+    **dict.fromkeys(("rustfmt", "rustdoc"), _judge_version_only("--version -V -vV --help", conditions=("rust",))),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _judge_version_only(_COMPILER)),
+    **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _judge_version_only("--version -version")),
+    **dict.fromkeys(("make", "gmake"), _judge_version_only("--version -v --help")),
+    **dict.fromkeys(
+        ("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _judge_version_only("--version --help")
+    ),
     **dict.fromkeys(
         ("ruff", "black", "mypy", "isort", "prettier", "tsc", "eslint", "uv", "uvx", "pipx"),
-        _says("--version --help"),
+        _judge_version_only("--version --help"),
     ),
     **dict.fromkeys(
         ("curl", "wget", "rsync", "psql", "redis-cli", "shellcheck", "shfmt"),
-        _says("--version --help"),
+        _judge_version_only("--version --help"),
     ),
     "sqlite3": _judge_sqlite,
-    "mysql": _says("--version"),  # --help prints the user's settings as well
-    **dict.fromkeys(("podman", "docker-compose", "brew"), _says("--version --help")),
+    "mysql": _judge_version_only("--version"),  # --help prints the user's settings as well
+    **dict.fromkeys(("podman", "docker-compose", "brew"), _judge_version_only("--version --help")),
     "cargo": _judge_cargo,
     "go": judge_subcommands(_GO, long_single_dash=True),
     "gofmt": judge_subcommands({"": "-l -s -e -d ; path*"}, long_single_dash=True),

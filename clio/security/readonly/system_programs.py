@@ -491,7 +491,7 @@ _WILDCARDS = frozenset("*?[")
 
 def _judge_tar(words: tuple[Word, ...]) -> Judgement:
     call = parse_call(read_grammar(_TAR), _spell_out(words[1:]))
-    if _only_says(call, words):
+    if _only_shows_help(call, words):
         return Judgement()
     if not call.has("-t", "--list"):
         raise UnknownWord(f"{words[0].text} is not told to list an archive")
@@ -529,7 +529,7 @@ def _refuse_hosts(paths: tuple[Word, ...]) -> None:
         raise UnknownWord("an archive with a colon in its name may be on another machine")
 
 
-def _only_says(call: ParsedCall, words: tuple[Word, ...]) -> bool:
+def _only_shows_help(call: ParsedCall, words: tuple[Word, ...]) -> bool:
     """Whether the call is only `program --help` or similar."""
     return len(words) == 2 and call.has(*_SAYS)
 
@@ -581,7 +581,7 @@ def _judge_packer(
         prints: it prints by default.
     """
     call = parse_call(read_grammar(spec), words[1:])
-    if _only_says(call, words):
+    if _only_shows_help(call, words):
         return Judgement()
     # The last of several modes applies: `xz -l -d` unpacks.
     if not prints and not call.has(*_PRINTS) and (call.has(*_CHANGES) or not call.has(*_TESTS)):
@@ -615,7 +615,7 @@ def _judge_7z(words: tuple[Word, ...]) -> Judgement:
 
 def _judge_cpio(words: tuple[Word, ...]) -> Judgement:
     call = parse_call(read_grammar(_CPIO), words[1:])
-    if not _only_says(call, words) and not call.has("-t", "--list"):
+    if not _only_shows_help(call, words) and not call.has("-t", "--list"):
         raise UnknownWord("cpio is not told to list an archive")
     _refuse_hosts(call.paths)
     return Judgement(paths=call.paths)

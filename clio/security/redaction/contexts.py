@@ -232,7 +232,7 @@ def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]
     yield from find_command_spans(text, words)
     yield from find_call_spans(text, lowered, words)
     if not words.isdisjoint(("password", "passphrase", "passwort", "token", "secret", "key", "pwd")):
-        yield from _told_spans(text, lowered)
+        yield from _find_spans_before_name(text, lowered)
     for place, word in names:
         for form, before in _FORMS_OF_NAMES.get(word, ()):
             if (
@@ -266,7 +266,7 @@ def split_words(lowered: str) -> frozenset[str]:
     return frozenset(lowered.encode("latin-1", "replace").translate(_LETTERS).decode("ascii").split())
 
 
-def _told_spans(text: str, lowered: str) -> Iterator[Span]:
+def _find_spans_before_name(text: str, lowered: str) -> Iterator[Span]:
     """Yield values that a sentence gives before their name: "X is the password"."""
     for needle in (" is the ", " is my ", " is your ", " is our "):
         place = lowered.find(needle)

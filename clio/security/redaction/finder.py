@@ -160,7 +160,7 @@ class SignTest:
         self._begun: list[tuple[str, str]] = []
         self._firsts: tuple[str, ...] = ()
         self._plain: set[str] = set()
-        self._told: dict[str, int] = {}
+        self._signs_by_word: dict[str, int] = {}
         self.are_plain = self._plain.issuperset
         """Whether all of some words are known to be plain."""
         self.add_values(values)
@@ -172,7 +172,7 @@ class SignTest:
         self._begun += [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
         self._firsts = tuple(first.rstrip() for first, _ in self._begun)
         self._plain.clear()
-        self._told.clear()
+        self._signs_by_word.clear()
 
     def describe(self, words: str, parted: Sequence[str] | None = None) -> int:
         """Return the bits of what the words indicate, `NAMES` and the others combined; 0 for most words.
@@ -183,7 +183,7 @@ class SignTest:
         found = 0
         for word in words.split() if parted is None else parted:
             if word not in self._plain:
-                found |= self._told[word] if word in self._told else self._describe_word(word)
+                found |= self._signs_by_word[word] if word in self._signs_by_word else self._describe_word(word)
         return found
 
     @staticmethod
@@ -310,11 +310,11 @@ class SignTest:
     def _remember(self, word: str, found: int) -> None:
         if len(word) > _CACHED_CHARS:
             return
-        if len(self._plain) + len(self._told) > _MOST_WORDS:
+        if len(self._plain) + len(self._signs_by_word) > _MOST_WORDS:
             self._plain.clear()
-            self._told.clear()
+            self._signs_by_word.clear()
         if found:
-            self._told[word] = found
+            self._signs_by_word[word] = found
         else:
             self._plain.add(word)
 
@@ -411,13 +411,13 @@ def _find_names(word: str, low: str) -> int:
         if part in low:
             for match in name.finditer(low):
                 if (part != "key" or is_begun(low, match.start(), part)) and (
-                    not exact or _counts(word, match.start())
+                    not exact or _is_countable_name(word, match.start())
                 ):
                     found |= _BITS[part]
     return found
 
 
-def _counts(text: str, place: int) -> bool:
+def _is_countable_name(text: str, place: int) -> bool:
     """Whether the name that contains a word at this position may be that of a secret."""
     name, _ = find_name(text, place)
     found = _counted.get(name)
@@ -474,7 +474,7 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 and _is_title(line, start, cell.end())
             ):
                 return WHOLE_LINE
-            if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
+            if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _is_countable_name(line, start):
                 return -1
             dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
             if dash >= 0 and " " not in low[dash:start] and _FLAG.search(low, max(0, start - _FLAG_CHARS), start):
@@ -490,7 +490,12 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 continue
             for following in (_SAID, _BESIDE):
                 said = following.match(low, end)
-                if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
+                if (
+                    said
+                    and said.end() >= begun
+                    and _may_be_stated(line[slice(*said.span(1))])
+                    and _is_countable_name(line, start)
+                ):
                     return -1
             if _DONE.match(low, end) is None:
                 lasting |= bit
@@ -520,7 +525,7 @@ def _is_cell(line: str, place: int) -> bool:
     """Whether a name is the whole content so far of a cell in a Markdown table."""
     _, start = find_name(line, place)
     before = line[line.rfind("\n", 0, start) + 1 : start]
-    return before.rstrip("*`\"' \t")[-1:] == "|" and _counts(line, place)
+    return before.rstrip("*`\"' \t")[-1:] == "|" and _is_countable_name(line, place)
 
 
 def _is_title(line: str, place: int, end: int) -> bool:
@@ -530,12 +535,12 @@ def _is_title(line: str, place: int, end: int) -> bool:
     if before and before.rstrip(" \"'")[-1:] not in ("", ",", ";", "\t"):
         return False
     stop = line.find("\n", end - 1)
-    return _TITLES.fullmatch(line, start - len(before), len(line) if stop < 0 else stop) is not None and _counts(
-        line, place
-    )
+    return _TITLES.fullmatch(
+        line, start - len(before), len(line) if stop < 0 else stop
+    ) is not None and _is_countable_name(line, place)
 
 
-def _may_be_said(value: str) -> bool:
+def _may_be_stated(value: str) -> bool:
     """Whether a word introduced by a sentence may be a secret: not an ordinary word, unless quoted or compound."""
     bare = value.rstrip(".,;:!?)]}")
     return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(bare) or is_passphrase(bare)
