@@ -219,6 +219,7 @@ def _exit_like(code: int) -> int:
     if code < 0:
         import resource
 
+        # The command may have dumped core already; the supervisor must not dump a second one.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)
@@ -230,8 +231,11 @@ def _exit_like(code: int) -> int:
 def main(arguments: list[str]) -> int:
     """Start the command and supervise it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inherited SIG_IGN would hide the exit status of children
+    # Blocked before the fork, so that the end of a fast child is not missed; sigwaitinfo receives it later.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    # Orphaned descendants become children of this process instead of init.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    # Sent by the kernel when clio exits, even if it is killed.
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     child = os.fork()
     if child == 0:

@@ -261,9 +261,9 @@ class Policy:
             return Deny(PLAN_REASON)
         paths = _list_changed_paths(action)
         why_not = self._explain_always_asked if self.mode == "all" else self._explain_special_write
-        # The reason reported is the strictest one, because it decides whether mode "all" would ask too.
         special = [(path, why) for path in paths if (why := why_not(path)) and path not in self._paths]
         if special:
+            # A reason that applies in every mode is reported first.
             path, why = next((one for one in special if self._explain_always_asked(one[0])), special[0])
             never = bool(self._explain_always_asked(path))
             return Ask("high", f"{self.workspace.display(path)!r} {why}", in_every_mode=never)
@@ -300,6 +300,7 @@ class Policy:
         # Checked first: no mode, rule or earlier answer may allow these commands.
         if view.never:
             return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
+        # Deny rules apply in every mode and take precedence over allow rules and earlier answers.
         if rule := view.denied_by(self._deny):
             open_word = view.line.hidden_programs or any(command.dynamic for command in view.line.commands)
             hint = "; programs and sub-commands must be written out for this rule" if open_word else ""
