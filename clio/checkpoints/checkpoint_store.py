@@ -1,4 +1,4 @@
-"""Checkpoints on disk: file contents under their SHA-256, the log of changes and what it means for each file."""
+"""Checkpoints on disk: file contents by SHA-256, the log of changes, and how the log determines an undo."""
 
 import hashlib
 import os
@@ -22,14 +22,17 @@ from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["turn", "undo", "redo", "rewind"]
 NOT_KEPT = "~"
-"""Begins the id of bytes that were not kept; what follows only tells whether the file changed."""
+"""Prefix of the id of content that was not stored. The rest of the id only shows whether the file changed."""
 
 
 class FileState(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file as it was at one time.
+    """The state of a file at one time.
 
-    mode: permission bits. size: in bytes. id: SHA-256 of its bytes, as the object store knows them.
-    link: for a symbolic link where it points to, in place of bytes.
+    Attributes:
+        mode: permission bits.
+        size: in bytes.
+        id: SHA-256 of its content, as used by the object store.
+        link: for a symbolic link, its target in place of content.
     """
 
     mode: int = 0o644
@@ -39,15 +42,16 @@ class FileState(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def kept(self) -> bool:
-        """Whether its bytes were kept."""
+        """Whether its content was stored."""
         return self.link is not None or not self.id.startswith(NOT_KEPT)
 
 
 class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One file before and after. None where there was none.
+    """One file before and after a change; None where it did not exist.
 
-    path: relative to the workspace with forward slashes; absolute for a file outside of it.
-    unsure: somebody else may have changed it too, since nobody looked in time.
+    Attributes:
+        path: relative to the workspace with forward slashes; absolute for a file outside it.
+        unsure: another program or the user may have changed it too, because it was not inspected in time.
     """
 
     path: str
@@ -57,19 +61,21 @@ class Change(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class TurnRef(Struct, frozen=True, kw_only=True):
-    """Which turn something belongs to: its session, and the message it began with."""
+    """The turn something belongs to: its session, and the message that started it."""
 
     session: str
     message: str
 
 
 class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One line of the log: what a call, or a restoring, did to files.
+    """One line of the log: what a tool call or a restore did to files.
 
-    at: seconds since the epoch. session, message: the turn it belongs to; a restoring has no message.
-    of: the messages whose turns were taken back; of a redo the id of the record it takes back.
-    made, gone: folders that were made and removed, outermost first.
-    scanned: the whole workspace was looked at; what is ignored there, and what was too large, was not.
+    Attributes:
+        at: seconds since the epoch.
+        session, message: the turn it belongs to; a restore has no message.
+        of: the messages of the turns that were undone; for a redo, the id of the record it reverts.
+        made, gone: folders created and removed, outermost first.
+        scanned: the whole workspace was scanned, except for ignored files and files that are too large.
     """
 
     id: str
@@ -85,14 +91,16 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Verdict = Literal["put", "same", "edited", "between", "unsure", "lost", "blocked"]
-"""put: it can be put back. same: it is so already. edited: changed since. between: changed by somebody between two of
-the turns. unsure: nobody knows who changed it. lost: its bytes were not kept. blocked: a link leads the path away."""
+""""put": it can be restored. "same": it is already in that state. "edited": changed since. "between": changed from
+outside between two of the turns. "unsure": the origin of a change is unknown. "lost": its content was not stored.
+"blocked": a link redirects its path.
+"""
 REFUSED: frozenset[Verdict] = frozenset(("edited", "between", "unsure"))
-"""Verdicts that a person may override."""
+"""Verdicts that the user may override."""
 
 
 class TurnFiles(Struct, frozen=True, kw_only=True):
-    """What one turn did to files. at: when the first of it happened."""
+    """What one turn did to files. at: time of the first change."""
 
     message: str
     session: str
@@ -101,7 +109,7 @@ class TurnFiles(Struct, frozen=True, kw_only=True):
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """Each file once, as before and after the whole turn; files that are as before are left out."""
+        """Each file once, before and after the whole turn, without files that ended up unchanged."""
         wanted = plan_undo(self.records)
         return tuple(
             Change(path=one.path, before=one.target, after=one.expected, unsure=one.unsure)
@@ -111,14 +119,16 @@ class TurnFiles(Struct, frozen=True, kw_only=True):
 
     @property
     def scanned(self) -> bool:
-        """Whether commands were run in it."""
+        """Whether the turn ran commands."""
         return any(record.scanned for record in self.records)
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
-    """A file on its way back: how it should be now, and how it is to be.
+    """A file to be restored: its expected state now, and the state to restore.
 
-    between: somebody else changed it between the changes that are taken back. unsure: see `Change`.
+    Attributes:
+        between: it was changed from outside between the changes being undone.
+        unsure: see `Change`.
     """
 
     path: str
@@ -129,7 +139,7 @@ class Wanted(Struct, frozen=True, kw_only=True):
 
 
 class Step(Struct, frozen=True, kw_only=True):
-    """What is to be done with one file. current: how it is."""
+    """What to do with one file. current: its state now."""
 
     wanted: Wanted
     current: FileState | None
@@ -137,7 +147,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 def list_turns(records: Iterable[Record]) -> list[TurnFiles]:
-    """The turns that changed files, oldest first."""
+    """Return the turns that changed files, oldest first."""
     found: dict[str, list[Record]] = {}
     for record in records:
         if record.kind == "turn":
@@ -150,7 +160,7 @@ def list_turns(records: Iterable[Record]) -> list[TurnFiles]:
 
 
 def list_undone_turns(records: Sequence[Record]) -> set[str]:
-    """The messages of the turns whose changes are taken back now."""
+    """Return the messages of the turns whose changes are currently undone."""
     standing: dict[str, Record] = {}
     for record in records:
         if record.kind in ("undo", "rewind"):
@@ -162,7 +172,7 @@ def list_undone_turns(records: Sequence[Record]) -> set[str]:
 
 
 def find_redoable(records: Sequence[Record], sessions: Collection[str]) -> Record | None:
-    """The newest taking back in one of these sessions that was not itself taken back."""
+    """Return the latest undo in one of these sessions that has not been redone."""
     reversed_ = {one for record in records if record.kind == "redo" for one in record.of}
     return next(
         (
@@ -175,7 +185,7 @@ def find_redoable(records: Sequence[Record], sessions: Collection[str]) -> Recor
 
 
 def plan_undo(records: Iterable[Record]) -> list[Wanted]:
-    """How to take these back: each file as it was before the first of them. They are given oldest first."""
+    """Plan the undo of these records, given oldest first: each file as it was before the first of them."""
     wanted: dict[str, Wanted] = {}
     for record in records:
         for change in record.changes:
@@ -191,7 +201,7 @@ def plan_undo(records: Iterable[Record]) -> list[Wanted]:
 
 
 def judge_step(wanted: Wanted, current: FileState | None, *, blocked: bool = False) -> Step:
-    """What can be done with one file that is `current` now."""
+    """Decide what can be done with a file whose present state is `current`."""
     verdict: Verdict = "put"
     if current == wanted.target:
         verdict = "same"
@@ -210,48 +220,49 @@ def judge_step(wanted: Wanted, current: FileState | None, *, blocked: bool = Fal
 
 _RAW, _PACKED = b"r", b"z"
 _PAYS_BYTES = 128
-"""Shorter ones are kept as they are: a file takes a block of the disk anyway."""
+"""Shorter content is stored uncompressed, because a file occupies at least one disk block anyway."""
 _PROBE_BYTES = 65_536
+"""Size of the sample that is compressed to decide whether compressing the rest is worth the time."""
 _ID_CHARS = 64
 
 
 def compute_object_id(data: bytes) -> str:
-    """The name of these bytes."""
+    """Return the id of some content."""
     return hashlib.sha256(data).hexdigest()
 
 
 class Objects(Protocol):
-    """Where bytes are kept."""
+    """Storage for file contents."""
 
     def put(self, data: bytes) -> str:
-        """Keep these bytes and return their id; one that begins with NOT_KEPT where there is no room."""
+        """Store content and return its id. The id begins with NOT_KEPT if there is no room."""
         ...
 
     def get(self, object_id: str) -> bytes | None:
-        """The bytes of that id; None where they are not there, or damaged."""
+        """Return the content with that id; None if it is missing or damaged."""
         ...
 
     def has(self, object_id: str) -> bool:
-        """Whether they are there."""
+        """Whether that content is stored."""
         ...
 
     def make_durable(self, ids: Iterable[str]) -> None:
-        """Make these survive a power failure."""
+        """Make these objects survive a power failure."""
         ...
 
 
 class DiskObjects:
-    """Objects as files in a folder of their own; several clios may use it at once."""
+    """Objects as files in a folder of their own, which several processes may use at once."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def put(self, data: bytes) -> str:
-        """Raises OSError. The object survives a killed process; `make_durable` is for the power failing."""
+        """Store content. It survives killing the process; after `make_durable`, a power failure. Raises OSError."""
         name = compute_object_id(data)
         path = self.path(name)
         if self.has(name):
-            with suppress(OSError):  # young files are spared when room is made
+            with suppress(OSError):  # a new timestamp protects it from the next cleanup
                 os.utime(path)
             return name
         make_folder(path.parent)
@@ -259,7 +270,7 @@ class DiskObjects:
         return name
 
     def get(self, object_id: str) -> bytes | None:
-        """Raises OSErrors but the one of a missing file."""
+        """Return the content; None if the file is missing. Raises other OSErrors."""
         try:
             stored = self.path(object_id).read_bytes()
         except FileNotFoundError:
@@ -267,14 +278,14 @@ class DiskObjects:
         return _unpacked(stored, object_id)
 
     def has(self, object_id: str) -> bool:
-        """A file the power failing left empty does not count."""
+        """Whether the object exists. A file left empty by a power failure does not count."""
         try:
             return self.path(object_id).stat().st_size > 0
         except OSError:
             return False
 
     def make_durable(self, ids: Iterable[str]) -> None:
-        """Raises OSError."""
+        """Sync these objects to disk. Raises OSError."""
         folders: set[Path] = set()
         for name in {one for one in ids if one and not one.startswith(NOT_KEPT)}:
             path = self.path(name)
@@ -291,30 +302,33 @@ class DiskObjects:
             sync_folder(folder)
 
     def path(self, object_id: str) -> Path:
-        """Where that object is, or would be."""
+        """Return the path of an object, whether or not it exists."""
         return self.folder / object_id[:2] / object_id[2:]
 
     def all(self) -> Iterator[tuple[str, int, float]]:
-        """Every object: id, bytes on disk, when it was last put (seconds since the epoch)."""
+        """Yield every object: id, bytes on disk, time of the last `put` (seconds since the epoch)."""
         for folder in sorted(self.folder.glob("??")):
             for entry in os.scandir(folder):
                 if len(folder.name + entry.name) == _ID_CHARS:
-                    with suppress(FileNotFoundError):  # another clio is making room too
+                    with suppress(FileNotFoundError):  # another process is also making room
                         status = entry.stat()
                         yield folder.name + entry.name, status.st_size, status.st_mtime
 
     def sweep(self, live: set[str], *, older_than_s: float) -> None:
-        """Delete what is not `live`, but nothing young: its line may be about to be written. Leftovers go too."""
+        """Delete objects that are not `live`, and temporary files.
+
+        Recent ones are kept, because the log line that names them may not have been written yet.
+        """
         limit = time.time() - older_than_s
         for folder in sorted(self.folder.glob("??")):
             for entry in os.scandir(folder):
-                with suppress(OSError):  # it stays until the next time
+                with suppress(OSError):  # the next cleanup tries again
                     if folder.name + entry.name not in live and entry.stat().st_mtime < limit:
                         os.unlink(entry.path)  # noqa: PTH108 - an entry of scandir
 
 
 class MemoryObjects:
-    """Objects that are never on disk, up to `max_bytes`; beyond that the oldest go."""
+    """Objects in memory only, up to `max_bytes`; the oldest are dropped first."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -346,11 +360,13 @@ class MemoryObjects:
         return object_id in self._kept
 
     def make_durable(self, ids: Iterable[str]) -> None:
-        """Nothing in memory is."""
+        """Do nothing: memory is never durable."""
 
 
 def _packed(data: bytes) -> bytes:
-    """The bytes with a letter that says how they are kept. A probe spares what is packed already, such as pictures."""
+    """Return the content behind a letter for its encoding. A sample avoids compressing what is compressed, such as
+    images.
+    """
     if len(data) > _PAYS_BYTES:
         probe = data[:_PROBE_BYTES]
         if len(zlib.compress(probe, 1)) < 0.9 * len(probe):
@@ -379,19 +395,19 @@ class _Head(Struct, kw_only=True):
 
 
 class Log(Protocol):
-    """What was done to the files of one workspace, oldest first."""
+    """The log of changes to the files of one workspace, oldest first."""
 
     def read(self) -> list[Record]:
-        """Everything that is still known."""
+        """Return all records that still exist."""
         ...
 
     def append(self, record: Record) -> None:
-        """Add what was done last."""
+        """Append the latest record."""
         ...
 
 
 class _Known(Struct):
-    """What was read of a log: its whole lines up to `end`, the last of which is `last`. inode: of the file."""
+    """The part of a log read so far: its complete lines up to `end`, the last of them, and the file's inode."""
 
     inode: int = 0
     end: int = 0
@@ -400,7 +416,7 @@ class _Known(Struct):
 
 
 class DiskLog:
-    """A file of lines that several clios append to; `folder` is the workspace's own in the store."""
+    """A log file to which several processes append. `folder` is the folder of the workspace in the store."""
 
     def __init__(self, folder: Path, root: Path) -> None:
         self.path = folder / "log.jsonl"
@@ -408,14 +424,14 @@ class DiskLog:
         self._known = _Known()
 
     def read(self) -> list[Record]:
-        """What was read before is not read again. Lines that cannot be read are passed over.
+        """Return all records, reading only lines added since the last call. Unreadable lines are skipped.
 
         Raises NewerDocument, OSError.
         """
         try:
             with open_regular(self.path) as file:
                 inode = os.fstat(file.fileno()).st_ino
-                known = self._known = self._known if _goes_on(file, inode, self._known) else _Known(inode)
+                known = self._known = self._known if _is_same_log(file, inode, self._known) else _Known(inode)
                 file.seek(known.end)
                 data = file.read()
         except FileNotFoundError:
@@ -425,11 +441,12 @@ class DiskLog:
         known.records += _records(self.path, whole, from_start=known.end == 0)
         known.end += data.rfind(b"\n") + 1
         known.last = whole[-1] if whole else known.last
-        rest = split_lines(data[data.rfind(b"\n") + 1 :]).lines  # a last line may lack no more than its line end
+        # a last line is accepted if only its line end is missing
+        rest = split_lines(data[data.rfind(b"\n") + 1 :]).lines
         return [*known.records, *_records(self.path, rest, from_start=known.end == 0)]
 
     def append(self, record: Record) -> None:
-        """On disk when this returns. Raises OSError, TimeoutError."""
+        """Append a record durably. Raises OSError, TimeoutError."""
         make_folder(self.path.parent)
         with lock_log(self.path):
             writer = LineWriter(self.path, msgspec.json.encode(_Head(root=self._root)))
@@ -442,7 +459,7 @@ class DiskLog:
 
 
 class MemoryLog:
-    """A log that is never on disk."""
+    """A log in memory only."""
 
     def __init__(self) -> None:
         self._records: list[Record] = []
@@ -457,23 +474,23 @@ class MemoryLog:
 
 
 def project_folder(store: Path, root: Path) -> Path:
-    """Where the store keeps what belongs to one workspace: its name, and enough of a hash to tell it from others."""
+    """Return the store's folder for one workspace: its name and a hash that distinguishes equal names."""
     name = _NOT_IN_NAMES.sub("-", root.name)[:40] or "root"
     return store / "projects" / f"{name}-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"
 
 
 def lock_log(path: Path) -> FileLock:
-    """The lock of a log, to be entered."""
+    """Return the lock of a log, to use as a context manager."""
     return FileLock(path.with_name(path.name + ".lock"))
 
 
 def read_log(path: Path) -> list[Record]:
-    """The records of a log. Raises NewerDocument, OSError."""
+    """Return the records of a log. Raises NewerDocument, OSError."""
     return _records(path, read_lines(path).lines, from_start=True)
 
 
-def _goes_on(file: BinaryIO, inode: int, known: _Known) -> bool:
-    """Whether it is still the file that was read, grown at most: its last known line stands where it stood."""
+def _is_same_log(file: BinaryIO, inode: int, known: _Known) -> bool:
+    """Whether this is still the file read before, at most grown: its last known line is at the same position."""
     file.seek(max(known.end - len(known.last) - 1, 0))
     return known.end > 0 and inode == known.inode and file.read(len(known.last) + 1) == known.last + b"\n"
 
@@ -488,22 +505,24 @@ def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Re
                 continue
             records.append(decode_json(line, type=Record))
         except (msgspec.DecodeError, UnicodeDecodeError):
-            continue  # what this line was about cannot be taken back; all else can
+            continue  # the change in this line cannot be undone; all others can
     return records
 
 
 def rewrite_log(path: Path, records: Sequence[Record]) -> None:
-    """Replace the records of a log, whose lock is held. Raises OSError."""
+    """Replace all records of a log. The caller holds its lock. Raises OSError."""
     keep_damaged_lines(path)
     head = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_Head())
     write_atomic(path, b"".join(line + b"\n" for line in (head, *map(msgspec.json.encode, records))))
 
 
 class Intent(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A call that may change files, before it ran.
+    """A call that may change files, noted before it runs.
 
-    files: those it names, as they were. seen: the id of what was seen of the whole workspace, for a command.
-    made: folders that were not there.
+    Attributes:
+        files: the files it names, in their state before.
+        seen: id of the stored workspace scan, for a command.
+        made: folders that did not exist.
     """
 
     turn: TurnRef
@@ -514,27 +533,27 @@ class Intent(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Intents(Protocol):
-    """Where one clio notes what it is about to do."""
+    """Where a process notes the call it is about to run."""
 
     def begin(self, intent: Intent) -> None:
-        """Note it; it replaces the one before."""
+        """Note a call, replacing the previous one."""
         ...
 
     def end(self) -> None:
-        """It was done and is in the log."""
+        """Remove the note: the call has ended and is in the log."""
         ...
 
     def abandoned(self) -> list[Intent]:
-        """Those of clios that were killed; each is handed out once."""
+        """Return the notes of killed processes; each is returned once."""
         ...
 
     def close(self) -> None:
-        """Nothing more will be noted."""
+        """Stop taking notes."""
         ...
 
 
 class DiskIntents:
-    """One small file for each clio, beside a lock that it holds while it lives."""
+    """One small file per process, beside a lock that the process holds until it exits."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder / "intents"
@@ -542,18 +561,18 @@ class DiskIntents:
         self._lock = FileLock(_lock_of(self._path))
 
     def begin(self, intent: Intent) -> None:
-        """Raises OSError."""
+        """Write the note. Raises OSError."""
         make_folder(self._folder)
         if not self._lock.held:
             self._lock.acquire()
         write_atomic(self._path, msgspec.json.encode(intent), durable=False)
 
     def end(self) -> None:
-        """Raises OSError."""
+        """Remove the note. Raises OSError."""
         self._path.unlink(missing_ok=True)
 
     def abandoned(self) -> list[Intent]:
-        """Raises OSError."""
+        """Return the notes of killed processes, each once. Raises OSError."""
         found: list[Intent] = []
         for path in sorted(self._folder.glob("*.json")):
             lock = FileLock(_lock_of(path))
@@ -562,7 +581,7 @@ class DiskIntents:
             try:
                 found.append(decode_json(read_regular(path), type=Intent))
             except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
-                continue  # another clio was faster, or the power failed in the middle
+                continue  # another process was faster, or a power failure left it incomplete
             finally:
                 path.unlink(missing_ok=True)
                 lock.release()
@@ -570,13 +589,13 @@ class DiskIntents:
 
     def close(self) -> None:
         """See Intents."""
-        with suppress(OSError):  # the next clio finds it, and nothing changed
+        with suppress(OSError):  # the next process finds the note and sees that nothing changed
             self.end()
         self._lock.release()
 
 
 class NoIntents:
-    """For a clio that writes nothing."""
+    """For a process that must not write to disk."""
 
     def begin(self, intent: Intent) -> None:
         """See Intents."""

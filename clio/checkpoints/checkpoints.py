@@ -1,4 +1,4 @@
-"""Record what turns do to files, and undo or redo it; finish a restore that a killed process began."""
+"""Record what turns do to files, undo or redo it, and finish a restore that a killed process began."""
 
 import os
 import time
@@ -61,27 +61,27 @@ if TYPE_CHECKING:
 
 
 class Restored(Struct, frozen=True, kw_only=True):
-    """What was done. left: files that were not touched after all, each with the reason as the end of a sentence."""
+    """The result of a restore. left: files not touched after all, each with the reason as the end of a sentence."""
 
     record: Record
     left: tuple[tuple[str, str], ...] = ()
 
 
 def resolve_path(root: Path, path: str) -> Path:
-    """The absolute path of one that a `Change` names."""
+    """Return the absolute path of a path in a `Change`."""
     return root / path
 
 
 def is_blocked(root: Path, path: str) -> bool:
-    """Whether a link among the folders above leads somewhere else, where nothing may be written."""
+    """Whether a link among the parent folders redirects the path, so that it must not be written."""
     parent = resolve_path(root, path).parent
     return os.path.realpath(parent) != str(parent)
 
 
 def restore_files(root: Path, record: Record, objects: Objects) -> Restored:
-    """Do what the record says, from `before` to `after` of each change; what is so already is left alone.
+    """Apply a record: change each file from its `before` to its `after` state. Files already in that state are skipped.
 
-    Files go first, then folders go, folders come, files come. A file that is neither as before nor as after is left.
+    Order: remove files, remove folders, create folders, write files. A file in neither state is left alone.
     """
     done: list[Change] = []
     left: list[tuple[str, str]] = []
@@ -92,7 +92,7 @@ def restore_files(root: Path, record: Record, objects: Objects) -> Restored:
         _try(root, change, objects, made, done, left)
     gone = [folder for folder in reversed(record.gone) if _remove_folder(root, folder)]
     for folder in record.made:
-        with suppress(OSError):  # an empty folder is no loss
+        with suppress(OSError):  # an empty folder left behind loses no data
             if not is_blocked(root, folder):
                 _make_folders(resolve_path(root, folder), root, made)
     for change in comes:
@@ -128,7 +128,7 @@ def _try(
 
 
 def _put(root: Path, path: Path, state: FileState | None, objects: Objects, made: list[str]) -> bool:
-    """Make a file what it was; False where its bytes are not there."""
+    """Restore a file to a state; False if its content is missing."""
     if state is None:
         path.unlink()
         sync_folder(path.parent)
@@ -143,7 +143,7 @@ def _put(root: Path, path: Path, state: FileState | None, objects: Objects, made
         temp.replace(path)
         return True
     write_atomic(path, data, state.mode)
-    if path.stat().st_mode & 0o7777 != state.mode:  # the umask took its part
+    if path.stat().st_mode & 0o7777 != state.mode:  # os.open applies the umask to the mode
         path.chmod(state.mode)
     return True
 
@@ -156,7 +156,7 @@ def _make_folders(folder: Path, root: Path, made: list[str]) -> None:
 
 
 def _remove_folder(root: Path, folder: str) -> bool:
-    """Whether it is gone; one that somebody put something into stays."""
+    """Remove a folder and return whether it no longer exists. A folder with new content is kept."""
     try:
         resolve_path(root, folder).rmdir()
     except OSError:
@@ -165,7 +165,7 @@ def _remove_folder(root: Path, folder: str) -> bool:
 
 
 def missing_folders(root: Path, paths: Sequence[Path]) -> tuple[str, ...]:
-    """The folders that writing these files will make, outermost first."""
+    """Return the folders that writing these files will create, outermost first."""
     missing = {folder for path in paths for folder in path.parents if not folder.exists()}
     return tuple(
         folder.relative_to(root).as_posix() if root in folder.parents else str(folder) for folder in sorted(missing)
@@ -176,7 +176,7 @@ _DONE = {"undo": "an undo", "redo": "a redo", "rewind": "a rewind", "turn": "a r
 
 
 class Journal:
-    """The restorings of one workspace. folder: None keeps no note, since nothing may be written."""
+    """The restores of one workspace, noted so that an interrupted one can be finished. folder: None keeps no note."""
 
     def __init__(self, folder: Path | None, root: Path, objects: Objects, log: Log) -> None:
         self._path = folder / "restoring.json" if folder else None
@@ -185,7 +185,7 @@ class Journal:
         self._log = log
 
     def carry_out(self, record: Record) -> Restored:
-        """Do what the record says and log what was done. Raises OSError, TimeoutError where another clio is at it."""
+        """Apply a record and log it. Raises OSError, or TimeoutError while another process restores files."""
         if self._path is None:
             return self._restore(record)
         make_folder(self._path.parent)
@@ -197,12 +197,12 @@ class Journal:
             return self._finished(self._path, record)
 
     def finish(self) -> list[str]:
-        """Finish what was begun and not ended; a sentence for the person about each. Raises OSError."""
+        """Finish interrupted restores. Returns a sentence for the user about each. Raises OSError."""
         if self._path is None or not self._path.exists():
             return []
         lock = FileLock(self._path.with_suffix(".lock"))
         if not lock.acquire():
-            return []  # another clio is at it this moment
+            return []  # another process is restoring files at this moment
         try:
             record = decode_json(read_regular(self._path), type=Record)
             restored = self._finished(self._path, record)
@@ -233,14 +233,14 @@ class Journal:
 
 
 _BEHIND_S = 5.0
-"""How long copies may be made when nobody waits for them, in seconds."""
+"""Time limit for copying files in the background, in seconds."""
 _FRESH_S = 0.5
-"""A look this recent, after a call, is also the look before the next one."""
+"""A scan no older than this after a call, in seconds, is reused as the scan before the next call."""
 _NAMED = 3
 
 
 class _Open(Struct, kw_only=True):
-    """A call that runs."""
+    """A running call."""
 
     turn: TurnRef
     files: dict[str, FileState | None] = {}
@@ -249,10 +249,13 @@ class _Open(Struct, kw_only=True):
 
 
 class Recorder:
-    """Keeps what the calls of one clio change in one workspace.
+    """Records what the calls of one process change in one workspace.
 
-    job_runs: whether a background command is alive, whose changes come at any time.
-    Methods raise StorageError, OSError, TimeoutError; then the call is not covered, and nothing else is wrong.
+    Methods raise StorageError, OSError or TimeoutError. The call is not covered by undo then; nothing else is
+    affected.
+
+    Args:
+        job_runs: whether a background command is running, which may change files at any time.
     """
 
     def __init__(
@@ -278,18 +281,18 @@ class Recorder:
         self._open: _Open | None = None
         self._last: Snapshot | None = None
         self._last_at = float("-inf")
-        self._job_turn: TurnRef | None = None  # a job ran when the workspace was last looked at
+        self._job_turn: TurnRef | None = None  # the turn of a job that was running during the last scan
         self._loaded = False
         self._told: set[str] = set()
         self.news: list[str] = []
 
     def get_ready(self) -> None:
-        """Do ahead what the first look at the workspace begins with."""
+        """Prepare the first scan of the workspace in advance."""
         self._load()
         self._scanner.probe()
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> None:
-        """A call is about to write these files; their paths are absolute, with links resolved."""
+        """Note that a call is about to write these files. Paths are absolute with links resolved."""
         self._job_changes(turn)
         if self._job_turn is not None:
             self._before_command(turn, paths)
@@ -300,12 +303,16 @@ class Recorder:
         self._begin(self._open, "")
 
     def before_command(self, turn: TurnRef) -> None:
-        """A call is about to do who knows what in the workspace."""
+        """Note that a call is about to run a command, which may change any file in the workspace."""
         self._job_changes(turn)
         self._before_command(turn, ())
 
     def _before_command(self, turn: TurnRef, paths: Sequence[Path]) -> None:
-        """paths: files it is known to write, in the workspace or not; those ignored are covered by being named."""
+        """Note a command.
+
+        Args:
+            paths: files it is known to write, in the workspace or not. Ignored files are covered only if named here.
+        """
         base = self._last if time.monotonic() - self._last_at < _FRESH_S else None
         base = base or self._look()
         files = {
@@ -318,7 +325,11 @@ class Recorder:
         self._begin(self._open, self._seen.save(self._scanner.seen))
 
     def after(self, ended_ns: int) -> None:
-        """The call has ended, well or not, at this time; what was written later is somebody else's work."""
+        """Record what a call has changed.
+
+        Args:
+            ended_ns: when the call ended, successfully or not; later changes are not attributed to it.
+        """
         call, self._open = self._open, None
         if call is None:
             return
@@ -338,14 +349,14 @@ class Recorder:
         self._intents.end()
 
     def settle(self, turn: TurnRef | None = None) -> None:
-        """Take in what background commands have done meanwhile, as a part of `turn`, else of the turn they belong to.
+        """Record what background commands have done meanwhile, as part of `turn`, or else of their own turn.
 
-        Without a turn nobody can say whether it was they, or the person.
+        Without a turn, their changes cannot be told from those of the user.
         """
         self._job_changes(turn)
 
     def take_over(self, intents: Iterable[Intent]) -> None:
-        """Write down what calls of killed clios have changed, as well as it can be told."""
+        """Record the changes made by calls of killed processes, as far as they can be determined."""
         for intent in intents:
             call = _Open(turn=intent.turn, files=intent.files, made=intent.made)
             changes = self._named_changes(call, unsure=True)
@@ -388,7 +399,7 @@ class Recorder:
     def _doubted(self, change: Change, ended_ns: int) -> Change:
         try:
             status = resolve_path(self._root, change.path).lstat()
-        except OSError:  # a deleted file does not say when
+        except OSError:  # a deleted file has no time of change
             return change
         late = max(status.st_mtime_ns, status.st_ctime_ns) > ended_ns
         return msgspec.structs.replace(change, unsure=True) if late else change
@@ -412,7 +423,7 @@ class Recorder:
         return [change for change in changes if change.before != change.after]
 
     def _new_folders(self, base: Snapshot, changes: Iterable[Change]) -> list[str]:
-        """Folders that hold files now and held none before."""
+        """Return the folders that contain files now and contained none before."""
         created = {change.path.rpartition("/")[0] for change in changes if change.before is None} - {""}
         if not created:
             return []
@@ -474,23 +485,26 @@ def _listed(paths: Sequence[str]) -> str:
 
 
 MEMORY_BYTES = 64_000_000
-"""What an incognito clio keeps in memory."""
+"""Memory limit for the contents an incognito session keeps."""
 _ROOM_EVERY = 50
-"""Calls between two looks at how much the store holds."""
+"""Number of calls between two checks of the store's size."""
 T = TypeVar("T")
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """What the store may hold: bytes on disk, and the age in seconds of what was done."""
+    """Limits of the store: bytes on disk, and the age of records in seconds."""
 
     max_bytes: int = 500_000_000
     max_age_s: float = 30 * 86_400.0
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """A way back, or forth, looked at and not yet taken.
+    """A planned undo or redo.
 
-    of: see Record. steps: what is to be done with each file. made, gone: folders that come and go with it.
+    Attributes:
+        of: see `Record`.
+        steps: what to do with each file.
+        made, gone: folders to create and to remove.
     """
 
     kind: Kind
@@ -501,28 +515,31 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def refused(self) -> tuple[Step, ...]:
-        """Files that would lose what somebody else did to them."""
+        """Files that would lose changes made by the user or another program."""
         return tuple(step for step in self.steps if step.verdict in REFUSED)
 
     @property
     def impossible(self) -> tuple[Step, ...]:
-        """Files that cannot be put back at all."""
+        """Files that cannot be restored at all."""
         return tuple(step for step in self.steps if step.verdict in ("lost", "blocked"))
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Files outside of the workspace that would change."""
+        """Files outside the workspace that would change."""
         return tuple(
             step.wanted.path for step in self.steps if step.verdict != "same" and Path(step.wanted.path).is_absolute()
         )
 
 
 class Checkpoints:
-    """What is kept of the files of one workspace.
+    """The checkpoints of one workspace.
 
-    store: the folder of all projects' copies; None keeps everything in memory. apart: folders that are left out.
-    Everything that touches files runs in one thread, in order; `before` and `after` hand back what to wait for, the
-    others wait themselves. Errors are ClioErrors and OSErrors.
+    All work on files runs in one thread, in order. `before_files`, `before_command` and `after` return a future, the
+    other methods wait. Errors are ClioErrors and OSErrors.
+
+    Args:
+        store: the folder of all projects' checkpoints; None keeps everything in memory.
+        apart: folders that are not covered.
     """
 
     def __init__(
@@ -565,83 +582,83 @@ class Checkpoints:
         self._calls = 0
         self._turn: TurnRef | None = None
 
-    # --- while a turn runs
+    # --- during a turn
 
     def get_ready(self) -> None:
-        """A turn has called its first tool: do ahead what the first change or command waits for."""
+        """Prepare, at the first tool call of a turn, what the first change or command would wait for."""
         self._pool.submit(self._recorder.get_ready)  # what fails here fails again, and is said, when it matters
 
     def before_files(self, turn: TurnRef, paths: Sequence[Path]) -> "Future[None]":
-        """A call is about to write these files, given absolute and with links resolved."""
+        """Note that a call is about to write these files, given absolute with links resolved."""
         return self._pool.submit(self._recorder.before_files, turn, paths)
 
     def before_command(self, turn: TurnRef) -> "Future[None]":
-        """A call is about to run a command."""
+        """Note that a call is about to run a command."""
         return self._pool.submit(self._recorder.before_command, turn)
 
     def after(self) -> "Future[None]":
-        """The call has ended; whoever asks next waits until what it did is written down. What fails is news."""
+        """Record what a call did. Later requests wait for it. An error becomes a message to the user."""
         ended_ns = time.time_ns()
         return self._pool.submit(self._noting, lambda: self._after(ended_ns))
 
     def end_turn(self, turn: TurnRef) -> "Future[None]":
-        """The turn has ended; what background commands did in it belongs to it."""
+        """End a turn. Changes by its background commands so far belong to it."""
         return self._pool.submit(self._noting, lambda: self._recorder.settle(turn))
 
     def take_news(self) -> list[str]:
-        """Sentences for the person that have come up."""
+        """Return the messages for the user that have been queued."""
         news, self._recorder.news = self._recorder.news, []
         return news
 
     # --- between turns
 
     def recover(self) -> None:
-        """Finish, or write down, what a killed clio left; `take_news` says what that was."""
+        """Finish or record what a killed process left; `take_news` reports it."""
         self._do(self._recover)
 
     def turns(self) -> list[TurnFiles]:
-        """The turns that changed files in this workspace, oldest first."""
+        """Return the turns that changed files in this workspace, oldest first."""
         return list_turns(self._do(self._settled))
 
     def taken_back(self) -> set[str]:
-        """The messages of the turns whose changes are taken back."""
+        """Return the messages of the turns whose changes are undone."""
         return list_undone_turns(self._do(self._settled))
 
     def plan_back(self, messages: Collection[str], kind: Kind) -> Plan:
-        """How to take back the turns that began with these messages, but for those taken back already."""
+        """Plan the undo of the turns started by these messages, except those already undone."""
         return self._do(lambda: self._plan_back(messages, kind))
 
     def plan_redo(self, sessions: Collection[str]) -> Plan | None:
-        """How to take back what was taken back last in one of these sessions; None where there is nothing."""
+        """Plan the redo of the latest undo in one of these sessions; None if there is none."""
         return self._do(lambda: self._plan_redo(sessions))
 
     def carry_out(self, plan: Plan, session: str, *, force: bool = False, leave: Collection[str] = ()) -> Restored:
-        """Do what was planned, but for the files in `leave`; those that are refused only with `force`."""
+        """Carry out a plan, except for the files in `leave`. Refused steps are carried out only with `force`."""
         return self._do(lambda: self._carry_out(plan, session, force, leave))
 
     def content(self, state: FileState | None) -> bytes | None:
-        """The bytes of a state, the target of a link among them; None where they are not there."""
+        """Return the content of a state, for a link its target; None if it is missing."""
         if state is None:
             return b""
         return state.link.encode() if state.link is not None else self._objects.get(state.id)
 
     def keep_current(self, path: str) -> FileState | None:
-        """The file as it is now, its bytes kept, so that `content` has them."""
+        """Store the present content of a file and return its state, so that `content` can return it."""
         return self._do(lambda: read_file_state(resolve_path(self.root, path), self._objects, keep=True))
 
     def restored_since(self, time: float) -> list[Record]:
-        """What was put back, or forth, after that time."""
+        """Return the restores made after that time."""
         return [record for record in self._do(self._log.read) if record.kind != "turn" and record.at > time]
 
     def usage(self) -> "Usage | None":
-        """What the whole store holds; None where everything is in memory."""
+        """Return the disk usage of the whole store; None if everything is in memory."""
         from clio.checkpoints.store_limits import measure_usage
 
         store = self.store
         return self._do(lambda: measure_usage(store)) if store else None
 
     def close(self) -> None:
-        """Wait until everything is written down, what background commands did to their end included."""
+        """Record everything, including what background commands did until they ended, and stop the thread."""
         self._pool.submit(self._noting, self._recorder.settle)
         self._pool.shutdown()
         self._intents.close()
@@ -739,7 +756,7 @@ def open_checkpoints(
     job_runs: Callable[[], bool],
     now: Callable[[], float] = time.time,
 ) -> Checkpoints:
-    """The checkpoints of a workspace in clio's home, or in memory; nothing is created before something is kept."""
+    """Create the checkpoints of a workspace, in clio's home or in memory. Creates no files before the first record."""
     home = home.resolve()
     return Checkpoints(
         root,

@@ -20,10 +20,12 @@ from clio.storage.files import make_folder, read_regular, write_atomic
 
 
 class Row(NamedTuple):
-    """One file that was looked at. A tuple, for there are many.
+    """One scanned file. A tuple, because there are many.
 
-    seen: what the file system said of it, to tell whether it was touched since; empty where that cannot be told.
-    blob: what git calls its bytes; "" outside of git. id: see FileState; "" where git has the bytes.
+    Attributes:
+        seen: metadata that changes when the file is touched; empty if that cannot be determined.
+        blob: git's object name of its content; "" outside git.
+        id: see `FileState`; "" if git has the content.
     """
 
     seen: tuple[int, ...]
@@ -35,7 +37,7 @@ class Row(NamedTuple):
 
 
 class Clean(NamedTuple):
-    """One tracked file whose bytes are those of a blob."""
+    """One tracked file whose content is that of a blob."""
 
     blob: str
     mode: int
@@ -43,10 +45,12 @@ class Clean(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """All files of a workspace that are covered.
+    """All covered files of a workspace.
 
-    clean: what git has, but for what stands in `rows` or `gone`; snapshots of one index share it.
-    repositories: folders of other repositories, which are not covered. beyond: files left out since there are too many.
+    Attributes:
+        clean: unchanged tracked files, except those in `rows` or `gone`. Snapshots of the same index share it.
+        repositories: folders of other repositories, which are not covered.
+        beyond: files left out because there are too many.
     """
 
     clean: Mapping[str, Clean]
@@ -56,14 +60,14 @@ class Snapshot(NamedTuple):
     beyond: int = 0
 
     def of(self, path: str) -> Row | Clean | None:
-        """The file at that path; None where there is none."""
+        """Return the file at a path; None if there is none."""
         row = self.rows.get(path)
         if row is not None or path in self.gone:
             return row
         return self.clean.get(path)
 
     def folders(self) -> set[str]:
-        """Every folder that holds a file, at any depth."""
+        """Every folder that contains a file, at any depth."""
         found: set[str] = set()
         for paths in (self.rows, self.clean):
             for path in paths:
@@ -75,7 +79,7 @@ class Snapshot(NamedTuple):
 
 
 def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
-    """The paths whose file is not the same in both, sorted."""
+    """Return the sorted paths whose files differ between two snapshots."""
     doubtful = before.rows.keys() | after.rows.keys() | before.gone | after.gone
     if before.clean is not after.clean:
         doubtful |= {path for path, _ in before.clean.items() ^ after.clean.items()}
@@ -83,7 +87,7 @@ def list_changed_paths(before: Snapshot, after: Snapshot) -> list[str]:
 
 
 def make_signature(status: os.stat_result) -> tuple[int, ...]:
-    """What changes whenever a file is written, replaced or given other permissions."""
+    """Return metadata that changes whenever a file is written, replaced or given other permissions."""
     return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode
 
 
@@ -102,11 +106,14 @@ _REGULAR = (b"100644", b"100755")
 
 
 class Tracked(Struct, frozen=True, kw_only=True):
-    """What the index says.
+    """The content of git's index.
 
-    blobs: the object name of every regular file git would notice a change of. special: what else is tracked and has to
-    be looked at: links, files with a filter, files in a merge, files git was told not to look at.
-    submodules: folders of other repositories.
+    Attributes:
+        blobs: the object name of each regular file whose changes git notices.
+        special: other tracked paths, which must be read: links, files with a filter, files in a merge, and files git
+        was
+            told not to check.
+        submodules: folders of other repositories.
     """
 
     blobs: dict[str, str]
@@ -115,7 +122,7 @@ class Tracked(Struct, frozen=True, kw_only=True):
 
 
 class Changed(Struct, frozen=True, kw_only=True):
-    """Tracked files that may differ from the index, those that are gone, and files git does not know."""
+    """Tracked files that may differ from the index, tracked files that are missing, and untracked files."""
 
     touched: frozenset[str]
     gone: frozenset[str]
@@ -124,14 +131,14 @@ class Changed(Struct, frozen=True, kw_only=True):
 
 
 class GitTree:
-    """One folder in a git working tree; paths are relative to it, with forward slashes."""
+    """One folder in a git working tree. Paths are relative to it, with forward slashes."""
 
     def __init__(self, folder: Path, index: Path) -> None:
         self.folder = folder
         self._index = index
 
     def index_key(self) -> tuple[int, ...]:
-        """Changes whenever the index does."""
+        """Return a key that changes whenever the index does."""
         try:
             status = self._index.stat()
         except OSError:
@@ -139,9 +146,9 @@ class GitTree:
         return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
 
     def tracked(self) -> Tracked:
-        """Read the index. Raises StorageError where git fails."""
+        """Read the index. Raises StorageError if git fails."""
         listing = self._start("ls-files", "--stage", "-v", "-z")
-        # Asked the other way round: "attr:filter" is a filter that is set, and not one that has a name, as all have.
+        # Negated on purpose: `attr:filter` matches a filter that is just set, but all real filters have a name.
         unfiltered = self._start("ls-files", "-z", ":(attr:!filter)")
         blobs: dict[str, str] = {}
         special: set[str] = set()
@@ -164,9 +171,9 @@ class GitTree:
         return Tracked(blobs=blobs, special=frozenset(special), submodules=tuple(submodules))
 
     def changed(self) -> Changed:
-        """Compare working tree and index by what the file system says of each file; no file is read.
+        """Compare working tree and index by metadata only; no file is read.
 
-        Raises StorageError where git fails.
+        Raises StorageError if git fails.
         """
         differing = self._start("diff-files", "--name-status", "--ignore-submodules=all", "-z")
         unknown = self._start("ls-files", "--others", "--exclude-standard", "-z")
@@ -181,13 +188,13 @@ class GitTree:
         )
 
     def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
-        """The size in bytes of each object that is there."""
+        """Return the size in bytes of each object that exists."""
         lines = self._ask("cat-file", "--batch-check=%(objectname) %(objectsize)", blobs).splitlines()
         rows = [line.split(b" ") for line in lines]
         return {name.decode("ascii"): int(size) for name, size in rows if size.isdigit()}
 
     def contents(self, blobs: Iterable[str]) -> dict[str, bytes]:
-        """The bytes of each object that is there, unfiltered."""
+        """Return the unfiltered content of each object that exists."""
         wanted = sorted(set(blobs))
         if not wanted:
             return {}
@@ -222,7 +229,7 @@ class GitTree:
 
 
 def find_git_tree(folder: Path) -> GitTree | None:
-    """The working tree the folder lies in; None outside of git, without git, and where git ignores the folder."""
+    """Return the git working tree of a folder; None outside git, without git, or if git ignores the folder."""
     try:
         asked = start_git(folder, "rev-parse", "--is-inside-work-tree", "--git-path", "index")
         answer, _ = _communicate(asked, None)
@@ -237,7 +244,7 @@ def find_git_tree(folder: Path) -> GitTree | None:
 
 
 def compute_blob_name(data: bytes, like: str) -> str:
-    """What git calls these bytes, in the repository whose names look like `like`."""
+    """Return git's object name for some content, in the hash format of the name `like`."""
     hashed = hashlib.sha256() if len(like) == 64 else hashlib.sha1(usedforsecurity=False)
     hashed.update(b"blob %d\0" % len(data))
     hashed.update(data)
@@ -245,7 +252,7 @@ def compute_blob_name(data: bytes, like: str) -> str:
 
 
 def start_git(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
-    """Start a reading git command. Raises OSError where it cannot be started."""
+    """Start a git command that only reads. Raises OSError if it cannot be started."""
     return subprocess.Popen(
         command(folder, *words),
         cwd=folder,
@@ -267,21 +274,21 @@ def _communicate(process: "subprocess.Popen[bytes]", given: bytes | None) -> tup
 MAX_FILE_BYTES = 20_000_000
 """Larger files are not covered."""
 MAX_COPIED_BYTES = 200_000_000
-"""What one look copies at most; the rest is covered as far as later looks get."""
+"""Limit of bytes copied per scan; later scans continue."""
 COPYING_S = 3.0
-"""How long a command waits at most for copies to be made; what is left then is copied by later looks."""
+"""Seconds a command waits at most for copies to be made; later scans make the rest."""
 MAX_FILES = 100_000
-"""Files beyond are not looked at."""
+"""Files beyond this number are not scanned."""
 _RACY_NS = 50_000_000
-"""A file written this shortly before it was read may be written again within the same tick of the clock."""
+"""A file written this shortly before it was read may be written again within the same clock tick, unnoticed."""
 _OWN_FOLDER = ".clio"
 
 Lister = Callable[[Path], Sequence[str]]
-"""The files of a folder outside of git, links among them, without what ignore rules leave out."""
+"""Lists the files of a folder outside git, links included, without ignored ones."""
 
 
 class Seen(Struct, frozen=True, kw_only=True):
-    """What was known of a workspace when it was last looked at; a cache that may be lost."""
+    """The state of a workspace at the last scan; a cache that may be lost."""
 
     key: tuple[int, ...] = ()
     blobs: dict[str, str] = {}
@@ -293,10 +300,12 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 
 class Scanner:
-    """Looks at one workspace again and again.
+    """Scans one workspace repeatedly.
 
-    root: absolute, links resolved. apart: folders in it that are left out, such as clio's own. max_kept: bytes that
-    copies of the files as they are may come to, so that there is room for those as they were.
+    Args:
+        root: absolute, links resolved.
+        apart: folders inside it that are not covered, such as clio's own.
+        max_kept: limit in bytes for copies of present files, which leaves room for earlier versions.
     """
 
     def __init__(
@@ -319,12 +328,16 @@ class Scanner:
         self.seen = Seen()
 
     def probe(self) -> None:
-        """Ask git once whether the workspace is a tree of its own."""
+        """Determine once whether the workspace is a git working tree."""
         if not self._probed:
             self._git, self._probed = find_git_tree(self._root), True
 
     def look(self, copying_s: float = COPYING_S) -> Snapshot:
-        """The workspace as it is now; bytes nobody else has are copied, for so long. Raises StorageError, OSError."""
+        """Return a snapshot of the workspace. Content that git does not have is copied, for at most `copying_s`
+        seconds.
+
+        Raises StorageError, OSError.
+        """
         if self._git is not None and not self._git.index_key():
             self._probed = False
         self.probe()
@@ -333,15 +346,15 @@ class Scanner:
         return self._with_git(self._git, budget) if self._git else self._without_git(budget)
 
     def forget_copies(self) -> None:
-        """Copies were deleted to make room: what there is of them has to be found out anew."""
+        """Note that copies were deleted to make room, so the next scan must check which remain."""
         self.seen = _with_rows(self.seen, {}, self.seen.gone)
 
     def is_too_large(self, size: int) -> bool:
-        """Whether a file of so many bytes is never kept."""
+        """Whether a file of this size is never copied."""
         return size > MAX_FILE_BYTES
 
     def states(self, found: Sequence[Row | Clean | None]) -> list[FileState | None]:
-        """Files of a snapshot, their bytes in the object store; git is asked for those it has.
+        """Return the states of snapshot files with their content in the object store, copied from git if necessary.
 
         Raises StorageError, OSError.
         """
@@ -370,7 +383,7 @@ class Scanner:
         return Snapshot(seen.clean, rows, gone, (*seen.submodules, *changed.repositories), beyond)
 
     def _read_index(self, git: GitTree) -> None:
-        """Follow the index; a file counts as clean where it is as long as its blob, so that no filter was between."""
+        """Update from the index. A file counts as clean only if its size equals its blob's, which rules out filters."""
         key = git.index_key()
         if key == self.seen.key:
             return
@@ -381,9 +394,9 @@ class Scanner:
         for path, blob in new.items():
             try:
                 status = os.lstat(self._prefix + path)
-            except OSError:  # gone from the working tree, or a folder closed to us
+            except OSError:  # missing from the working tree, or in an unreadable folder
                 continue
-            # Git may compare times by the second: what changed in the second of the index is looked at each time.
+            # Git may compare times by the second, so a file changed in the second of the index is read each time.
             settled = bool(key) and int(status.st_ctime) < key[0] // 1_000_000_000
             if settled and stat.S_ISREG(status.st_mode) and sizes.get(blob) == status.st_size:
                 clean[path] = Clean(blob, stat.S_IMODE(status.st_mode), status.st_size)
@@ -409,7 +422,7 @@ class Scanner:
         for path in paths:
             known = before.get(path)
             if known is not None and known.seen and not known.id.startswith(NOT_KEPT):
-                # Nearly all of many files: what was not touched costs a look at the file system and no more.
+                # Fast path for most files: an untouched file costs one stat call.
                 try:
                     untouched = known.seen == make_signature(lstat(prefix + path))
                 except OSError:  # gone meanwhile
@@ -423,7 +436,7 @@ class Scanner:
         return rows
 
     def _row(self, path: str, known: Row | None, budget: "_Budget", like: str) -> Row | None:
-        """What is at a path; None where it is nothing that is kept, such as a pipe."""
+        """Scan a path; None if it is something that is not covered, such as a pipe."""
         full = self._prefix + path
         now = time.time_ns()
         try:
@@ -458,7 +471,7 @@ class Scanner:
 
 
 class _Budget:
-    """How many bytes may still be copied, and for how long."""
+    """The bytes and seconds left for copying."""
 
     def __init__(self, left: int, seconds: float) -> None:
         self.left = left
@@ -469,9 +482,13 @@ class _Budget:
 
 
 def read_file_state(path: Path, objects: Objects, *, keep: bool) -> FileState | None:
-    """The file at an absolute path as it is now; None where there is no file or link.
+    """Return the present state of the file at an absolute path; None if there is no file or link.
 
-    keep: its bytes are put into the store. Raises OSError where it cannot be read.
+    Args:
+        keep: store its content.
+
+    Raises:
+        OSError: if it cannot be read.
     """
     try:
         status = path.lstat()
@@ -513,7 +530,7 @@ def _with_rows(seen: Seen, rows: dict[str, Row], gone: frozenset[str]) -> Seen:
 
 
 def _inside(root: Path, folders: Sequence[Path]) -> list[str]:
-    """Folders of the workspace, relative and with a slash at their end."""
+    """Return folders of the workspace as relative paths with a trailing slash."""
     return [folder.relative_to(root).as_posix() + "/" for folder in folders if root in folder.parents]
 
 
@@ -528,14 +545,14 @@ class _Stored(Struct, kw_only=True):
 
 
 class SeenFile:
-    """The file of one workspace; whoever writes last wins, for it can be made anew. folder: None keeps nothing."""
+    """The cache file of one workspace. The last writer wins, because it can be rebuilt. folder: None stores nothing."""
 
     def __init__(self, folder: Path | None) -> None:
         self.path = folder / SEEN_NAME if folder else None
         self._stored: _Stored | None = None
 
     def load(self) -> tuple[str, Seen]:
-        """Its id and what was seen; an empty id where there is none that can be read."""
+        """Return its id and content; an empty id if there is none that can be read."""
         stored = _read(self.path) if self.path else None
         if stored is None:
             return "", Seen()
@@ -543,14 +560,14 @@ class SeenFile:
         return stored.id, stored.seen
 
     def vanished(self) -> bool:
-        """Whether somebody deleted it since it was read or written, and with it perhaps copies it names; said once."""
+        """Whether the file was deleted since the last access, maybe with copies it names. True once per deletion."""
         if self._stored is None or self.path is None or self.path.exists():
             return False
         self._stored = None
         return True
 
     def save(self, seen: Seen) -> str:
-        """The id of the file that holds `seen`, which is written only where it differs. Raises OSError."""
+        """Write the cache if it differs, and return its id. Raises OSError."""
         stored = self._stored
         if stored is None or stored.seen != seen:
             stored = self._stored = _Stored(version=_VERSION, id=new_id(), seen=seen)
@@ -561,7 +578,7 @@ class SeenFile:
 
 
 def list_seen_ids(path: Path) -> Iterable[str]:
-    """The objects that what was seen needs."""
+    """Return the ids of the objects that a cache file refers to."""
     stored = _read(path)
     rows = stored.seen.rows.values() if stored else ()
     return (row.id for row in rows if row.id and not row.id.startswith(NOT_KEPT))
@@ -571,5 +588,5 @@ def _read(path: Path) -> _Stored | None:
     try:
         stored = msgspec.msgpack.decode(read_regular(path), type=_Stored)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return None  # it is a cache
+        return None  # a cache may be lost
     return stored if stored.version == _VERSION else None

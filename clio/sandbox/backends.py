@@ -29,7 +29,9 @@ from clio.storage.locks import cause
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 _IO_URING_SETUP = 425
+"""The same number on every architecture."""
 _X32_BIT = 0x40000000
+"""Set in the numbers of x32 calls on x86_64, which bypass a comparison with the plain numbers."""
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EACCES, _EROFS, _ENOSYS, _ENETUNREACH = 13, 30, 38, 101
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -117,7 +119,7 @@ _LEFT = "[processes it left running were stopped, background=true would keep the
 _ENTRY = 'trap : TERM; "$@"; code=$?; set -- /proc/[0-9]*; if [ $# -gt 2 ]; then '
 _ATTENDED = f'{_ENTRY}sleep 0.05; set -- /proc/[0-9]*; [ $# -gt 2 ] && echo "{_LEFT}"; fi; exit $code'
 _LINGERING = f"{_ENTRY}while [ $# -gt 2 ]; do sleep 0.3; set -- /proc/[0-9]*; done; fi; exit $code"
-_DOOR_NAMES = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "DISPLAY", "WAYLAND_DISPLAY")
+_SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS", "TMUX", "DISPLAY", "WAYLAND_DISPLAY")
 
 
 def find_bubblewrap() -> str | None:
@@ -138,7 +140,7 @@ def enclose_with_bubblewrap(
     """
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-ipc", "--cap-drop", "ALL", "--die-with-parent"]
     words += [] if fence.network else ["--unshare-net"]
-    words += [*_tree(fence), *(word for name in _DOOR_NAMES for word in ("--unsetenv", name))]
+    words += [*_tree(fence), *(word for name in _SOCKET_VARIABLES for word in ("--unsetenv", name))]
     words += ["--setenv", "TMPDIR", "/tmp", "--chdir", str(cwd), "--"]
     words += ["/bin/sh", "-c", _LINGERING if lingers else _ATTENDED, "sh", *argv]
     return Enclosed(argv=tuple(words), keeper=True)
@@ -152,8 +154,7 @@ def confine_with_bubblewrap(
 
     TMPDIR names an empty folder in that /tmp.
 
-    Sockets are denied by a seccomp filter, which costs no time; a network namespace takes longer to create than all
-    the
+    Sockets are denied by a seccomp filter, which costs no time; a network namespace takes longer to create than all the
     rest (7 of 13 ms). It is used only if clio does not know the machine's system calls.
 
     Args:
@@ -294,9 +295,8 @@ def enclose_with_seatbelt(program: str, fence: Fence, argv: Sequence[str]) -> En
 def render_seatbelt_profile(fence: Fence) -> str:
     """Render the rules of the fence; of several matching rules the last one applies.
 
-    Everything not named is allowed: programs look up dozens of services whose names change with each macOS version,
-    and a
-    list of them would have to be tested on every version.
+    Everything not named is allowed: programs look up dozens of services whose names change with each macOS version, and
+    a list of them would have to be tested on every version.
     """
     return "".join(f"{line}\n" for line in _rules(fence))
 
@@ -370,6 +370,7 @@ def _quoted(path: Path) -> str:
 
 
 _LIMIT_S = 10.0
+"""Time limit for the command that tests a level; it usually takes 15 to 60 ms."""
 _TRY_CONFINED = 'if mkdir "$1" 2>&-; then rmdir "$1"; echo a command could write; fi; : > /dev/null && echo done'
 _TRY = 'echo in > inside; echo out > "$1/outside"; echo out > .git/config; echo done'
 

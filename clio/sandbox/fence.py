@@ -95,11 +95,9 @@ def find_tmp_paths(command: str) -> list[Path]:
 def list_tmp_program_folders(env: Mapping[str, str], tmp: Path = TMP) -> tuple[Path, ...]:
     """Return the folders below /tmp that contain the user's programs, by PATH and VIRTUAL_ENV, topmost first.
 
-    For a `bin` folder whose programs need files beside it, such as a venv's, that is its parent; for a venv created
-    by a
-    Python in /tmp, the folder of that Python as well. Never /tmp as a whole. Paths are given both as named and with
-    links
-    resolved.
+    For a `bin` folder whose programs need files beside it, such as a venv's, that is its parent; for a venv created by
+    a Python in /tmp, the folder of that Python as well. Never /tmp as a whole. Paths are given both as named and with
+    links resolved.
     """
     named = [env.get("VIRTUAL_ENV", ""), *env.get("PATH", "").split(":")]
     found = {place for name in named if name for place in _list_visible(Path(name), tmp)}
@@ -139,9 +137,10 @@ CACHES = (
 
 Only these two of ~/.cargo: ~/.cargo/bin is on the search path, and ~/.cargo/config.toml names programs to run.
 """
-_DOORS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
+_SOCKET_FOLDERS = ("~/.docker/run", "~/.docker/desktop", "~/.orbstack/run", "~/.colima", "~/.rd")
 """Sockets of programs that run any command for a client. Those in /run and /tmp are hidden as well."""
 _MAX_MODULES = 200
+"""Worktrees and submodules whose files are protected, per pattern."""
 
 
 def make_fence(
@@ -166,7 +165,7 @@ def make_fence(
     write = [root, *(_place(name, root, person) for name in named if name)]
     git = list(iter_git_folders(root))
     write += [folder for folder in git if root not in folder.parents]
-    sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _sealed_of(folder))]
+    sealed = [clio_home, root / FOLDER_NAME, *(path for folder in git for path in _list_sealed(folder))]
     if (root / ".git").is_file():
         sealed.append(root / ".git")
     # "/" is never made writable: that would replace the mounts around it, such as /dev, or open them.
@@ -176,7 +175,7 @@ def make_fence(
         root=root,
         write=allowed,
         sealed=tuple(path for path in _existing(sealed) if any(_holds(folder, path) for folder in allowed)),
-        watched=(*links, *(path for folder in git for path in _watched_of(folder))),
+        watched=(*links, *(path for folder in git for path in _list_watched(folder))),
         hidden=list_socket_folders(person),
         tmp=tmp.resolve(),
         shown=list_tmp_program_folders(env),
@@ -186,7 +185,7 @@ def make_fence(
 
 def list_socket_folders(person: Path) -> tuple[Path, ...]:
     """Return the existing folders that contain sockets of other programs. person: the user's home folder."""
-    return _existing(_place(name, person, person) for name in _DOORS)
+    return _existing(_place(name, person, person) for name in _SOCKET_FOLDERS)
 
 
 def _place(name: str, root: Path, person: Path) -> Path:
@@ -230,7 +229,7 @@ def iter_git_folders(root: Path) -> Iterator[Path]:
         return
 
 
-def _sealed_of(git: Path) -> Iterator[Path]:
+def _list_sealed(git: Path) -> Iterator[Path]:
     """Yield the paths in a repository's folder that name programs for git to run, or where git looks for them."""
     main = git / "commondir"
     yield from (git / "config", git / "config.worktree", git / "hooks")
@@ -242,7 +241,7 @@ def _sealed_of(git: Path) -> Iterator[Path]:
         yield from sorted(git.glob(pattern))[:_MAX_MODULES]
 
 
-def _watched_of(git: Path) -> Iterator[Path]:
+def _list_watched(git: Path) -> Iterator[Path]:
     """Yield such paths that do not exist yet: git reads its settings from the folder that `commondir` names."""
     for name in ("commondir", "config.worktree", "hooks"):
         if not (git / name).exists():
@@ -250,7 +249,9 @@ def _watched_of(git: Path) -> Iterator[Path]:
 
 
 _MAX_BYTES = 1_000_000
+"""Larger files are only compared, not restored."""
 _MAX_FILES = 300
+"""Files remembered per folder."""
 
 
 class Seen(Struct, frozen=True):
@@ -283,11 +284,10 @@ class Guard:
         """Restore everything. Returns each changed path and the file that holds its new content, None if it was
         removed.
 
-        New content is moved aside and never deleted, because the user may have changed the file in the meantime.
-        Raises
+        New content is moved aside and never deleted, because the user may have changed the file in the meantime. Raises
         OSError.
         """
-        done = [found for place in self._places if (found := self._bring_back(place))]
+        done = [found for place in self._places if (found := self._move_back(place))]
         for path in self.changed():
             if not path.parent.is_dir():
                 continue  # restored together with its folder, which was removed as a whole
@@ -296,7 +296,7 @@ class Guard:
             done.append((path, aside))
         return done
 
-    def _bring_back(self, place: Path) -> tuple[Path, Path | None] | None:
+    def _move_back(self, place: Path) -> tuple[Path, Path | None] | None:
         """Rename a folder back if it is found beside its old path."""
         identity = self._places[place]
         if identity is None or _identity(place) == identity:
@@ -426,6 +426,7 @@ _SHELL = LazyRegex(r"(?:^|/)(?:ba|da|a|z|k)?sh: ")
 _SPEAKER = LazyRegex(r"(?:[^\s:]*/)?(?P<name>[\w.+-]+)(?:: | (?:ERR!|error|warn)\b)")
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 _LAST_CHARS = 20_000
+"""How much of the end of an output is searched for a denial, in characters."""
 _LINE_CHARS = 1_000
 
 
@@ -441,8 +442,7 @@ def find_refusal(
     """Return what a failed command needed and was denied, such as "needs the network"; "" for an ordinary failure.
 
     A denied file counts only if the user could write or read it; otherwise the system itself denied it. Examines the
-    end
-    of the output, in English (see `unasked_environment`).
+    end of the output, in English (see `unasked_environment`).
 
     Args:
         output: what the command printed.
@@ -457,7 +457,7 @@ def find_refusal(
     if level == "off":
         return ""
     for line in reversed(output[-_LAST_CHARS:].splitlines()):
-        if len(line) > _LINE_CHARS or (speakers is not None and not _is_said_by(line, speakers)):
+        if len(line) > _LINE_CHARS or (speakers is not None and not _is_error_of(line, speakers)):
             continue
         small = line.lower()
         if _READ_ONLY.search(small):
@@ -473,7 +473,7 @@ def find_refusal(
     return ""
 
 
-def _is_said_by(line: str, programs: Collection[str]) -> bool:
+def _is_error_of(line: str, programs: Collection[str]) -> bool:
     """Whether a line is an error message of one of these programs or of a shell, and not text that they print."""
     speaker = _SPEAKER.match(line)
     return speaker is not None and (speaker["name"] in programs or speaker["name"] in _SHELLS)

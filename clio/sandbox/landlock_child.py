@@ -1,12 +1,10 @@
 """Confine a command with Landlock and supervise it. Runs as a script by its path and imports only the standard library.
 
-Arguments: a seccomp filter in hexadecimal, "lingers" or "attended", a count, that many writable paths, then the
-command
-and its arguments. There are two processes: one confines itself and becomes the command; the supervisor is not
-confined, cannot be signalled by the command from Linux 6.12 on, and stays until everything the command has started
-ends. Processes that leave its session or lose their parent become children of the supervisor, so none escapes.
-Exits with 126 and a message if it cannot confine the command: a command never runs with weaker limits than
-requested.
+Arguments: a seccomp filter in hexadecimal, "lingers" or "attended", a count, that many writable paths, then the command
+and its arguments. There are two processes: one confines itself and becomes the command; the supervisor is not confined,
+cannot be signalled by the command from Linux 6.12 on, and stays until everything the command has started ends.
+Processes that leave its session or lose their parent become children of the supervisor, so none escapes. Exits with 126
+and a message if it cannot confine the command: a command never runs with weaker limits than requested.
 Source: linux/landlock.h, linux/seccomp.h, prctl(2).
 """
 
@@ -27,14 +25,19 @@ _MIN_VERSION = 3
 _WRITES = 0x1FF2 | 1 << 13 | 1 << 14
 """Rights to write, remove and create; to link into another folder (bit 13); to truncate (bit 14)."""
 _FILE_RIGHTS = (1 << 1) | (1 << 14)
+"""Rights that apply to a file rather than a folder: to write (bit 1) and to truncate (bit 14)."""
 _SCOPES_ABI, _SCOPES = 6, 0b11  # no abstract sockets of, and no signals to, processes outside
 _CAPSET = {"x86_64": 126, "aarch64": 91}
-_HEARD = (signal.SIGCHLD, signal.SIGTERM)
+"""System call numbers of capset(2)."""
+_SIGNALS = (signal.SIGCHLD, signal.SIGTERM)
 _ENDING_S = 0.05
 """Seconds in which background processes may end by themselves before they are reported as left running."""
 _TERM_GRACE_S = 1.0
+"""Seconds between SIGTERM and SIGKILL."""
 _KILLED_S = 2.0
+"""Seconds after which the supervisor gives up on processes that SIGKILL does not end (in uninterruptible sleep)."""
 _LEFT = b"[processes it left running were stopped, background=true would keep them]\n"
+"""Last line of the output, for the model."""
 
 
 class Unable(Exception):
@@ -111,19 +114,19 @@ def keep(command: int, *, lingers: bool) -> int:
     """
     code = None
     while True:
-        code, left = _ended(command, code)
+        code, left = _reap_children(command, code)
         if not left or (code is not None and not lingers):
             break
-        _listen(None)
+        _wait_for_child(None)
     if left and not _none_left_within(_ENDING_S):
-        _say(_LEFT)
+        _print_line(_LEFT)
         _signal_all(signal.SIGTERM)
         if not _none_left_within(_TERM_GRACE_S):
             _kill_all()
     return 0 if code is None else code
 
 
-def _ended(command: int, code: int | None) -> tuple[int | None, bool]:
+def _reap_children(command: int, code: int | None) -> tuple[int | None, bool]:
     """Reap ended children. Returns the command's exit code (None while it runs) and whether any children are left."""
     while True:
         try:
@@ -137,16 +140,16 @@ def _ended(command: int, code: int | None) -> tuple[int | None, bool]:
 
 def _none_left_within(seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while _ended(0, None)[1]:
+    while _reap_children(0, None)[1]:
         if (rest := until - time.monotonic()) <= 0:
             return False
-        _listen(rest)
+        _wait_for_child(rest)
     return True
 
 
-def _listen(seconds: float | None) -> None:
+def _wait_for_child(seconds: float | None) -> None:
     """Return when a child has ended. On SIGTERM, kill everything and exit."""
-    heard = signal.sigwaitinfo(_HEARD) if seconds is None else signal.sigtimedwait(_HEARD, seconds)
+    heard = signal.sigwaitinfo(_SIGNALS) if seconds is None else signal.sigtimedwait(_SIGNALS, seconds)
     if heard is not None and heard.si_signo == signal.SIGTERM:
         _kill_all()
         os._exit(128 + signal.SIGTERM)
@@ -155,13 +158,13 @@ def _listen(seconds: float | None) -> None:
 def _kill_all() -> None:
     """Kill repeatedly, to catch new processes, and by whole process groups, which leaves no time to start more."""
     until = time.monotonic() + _KILLED_S
-    while _ended(0, None)[1] and time.monotonic() < until:
+    while _reap_children(0, None)[1] and time.monotonic() < until:
         _signal_all(signal.SIGKILL)
         signal.sigtimedwait((signal.SIGCHLD,), 0.01)
 
 
 def _signal_all(number: int) -> None:
-    below, own = _below(os.getpid()), os.getpgrp()
+    below, own = _list_descendants(os.getpid()), os.getpgrp()
     for send, found in ((os.killpg, {group for _, group in below} - {own}), (os.kill, {pid for pid, _ in below})):
         for one in found:
             try:
@@ -170,7 +173,7 @@ def _signal_all(number: int) -> None:
                 continue  # it has ended already
 
 
-def _below(top: int) -> list[tuple[int, int]]:
+def _list_descendants(top: int) -> list[tuple[int, int]]:
     """Return (pid, process group) of all descendants of a process."""
     children: dict[int, list[tuple[int, int]]] = {}
     for name in os.listdir("/proc"):  # noqa: PTH208 - pathlib would take longer to import than the command to start
@@ -188,12 +191,12 @@ def _below(top: int) -> list[tuple[int, int]]:
     return found
 
 
-def _say(line: bytes) -> None:
+def _print_line(line: bytes) -> None:
     with contextlib.suppress(OSError):  # the reader may have closed the pipe
         os.write(1, line)
 
 
-def _become(arguments: list[str], seccomp_filter: bytes, count: int) -> int:
+def _run_confined(arguments: list[str], seccomp_filter: bytes, count: int) -> int:
     """Confine this process and become the command. Returns an exit code only on failure."""
     places, command = arguments[:count], arguments[count:]
     try:
@@ -211,11 +214,12 @@ def _become(arguments: list[str], seccomp_filter: bytes, count: int) -> int:
     return 127
 
 
-def _end_as(code: int) -> int:
+def _exit_like(code: int) -> int:
     """Exit by the signal that ended the command; return an exit code unchanged."""
     if code < 0:
         import resource
 
+        # The command may have dumped core already; the supervisor must not dump a second one.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if -code not in (signal.SIGKILL, signal.SIGSTOP):
             signal.signal(-code, signal.SIG_DFL)
@@ -227,16 +231,19 @@ def _end_as(code: int) -> int:
 def main(arguments: list[str]) -> int:
     """Start the command and supervise it."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # an inherited SIG_IGN would hide the exit status of children
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+    # Blocked before the fork, so that the end of a fast child is not missed; sigwaitinfo receives it later.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    # Orphaned descendants become children of this process instead of init.
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    # Sent by the kernel when clio exits, even if it is killed.
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     child = os.fork()
     if child == 0:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        code = _become(arguments[3:], bytes.fromhex(arguments[0]), int(arguments[2]))
+        code = _run_confined(arguments[3:], bytes.fromhex(arguments[0]), int(arguments[2]))
         sys.stderr.flush()
         os._exit(code)
-    return _end_as(keep(child, lingers=arguments[1] == "lingers"))
+    return _exit_like(keep(child, lingers=arguments[1] == "lingers"))
 
 
 if __name__ == "__main__":

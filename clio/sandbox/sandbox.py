@@ -88,9 +88,8 @@ _WORKS: "dict[Level, str]" = {
 class Confinement:
     """Whether and how clio confines read-only commands. Thread-safe.
 
-    The level is determined by running a small command, before the first command that runs without approval. The
-    result is
-    stored in `home` until the machine restarts or bubblewrap changes.
+    The level is determined by running a small command, before the first command that runs without approval. The result
+    is stored in `home` until the machine restarts or bubblewrap changes.
 
     Args:
         wanted: whether commands are to be confined.
@@ -404,9 +403,8 @@ class Sandbox:
     def watch(self, root: Path) -> None:
         """Remember those files for a background command, until `watches.end`. Blocks. Raises like `level`.
 
-        The project's own settings are excluded: while the command runs, the user's answers are saved there, and what
-        a command
-        writes into them has no effect before the user trusts it.
+        The project's own settings are excluded: while the command runs, the user's answers are saved there, and what a
+        command writes into them has no effect before the user trusts it.
         """
         self.watches.begin(root, lambda: self._guard(root, (self._home,)))
 

@@ -214,10 +214,9 @@ def is_allowed_by_rule(
     """Whether a rule allows a command of this risk level to run.
 
     All words must match, wrappers aside. A rule covers a dangerous command only if the rule's own literal words are
-    dangerous: `git *` covers `git commit` but not `git push`, which needs `git push *`. Variables set for the
-    command
-    prevent a match unless they only affect its output. A final `<safe>` matches the arguments that
-    `are_safe_arguments` accepts.
+    dangerous: `git *` covers `git commit` but not `git push`, which needs `git push *`. Variables set for the command
+    prevent a match unless they only affect its output. A final `<safe>` matches the arguments that `are_safe_arguments`
+    accepts.
 
     Args:
         level: the risk level of the command.
@@ -247,10 +246,8 @@ def suggest_rule(command: SimpleCommand, level: Level, inside: Callable[[Word], 
     """Return a rule worth saving that is no wider than the command at hand; None if there is none.
 
     For a program with a list of harmless arguments the rule is `program sub-command <safe>`, if the command has no
-    other
-    arguments; otherwise exactly this command. No rule is offered for high risk, for code given to an interpreter, or
-    for
-    programs that can do anything, depending on their arguments.
+    other arguments; otherwise exactly this command. No rule is offered for high risk, for code given to an interpreter,
+    or for programs that can do anything, depending on their arguments.
     """
     words = _plain(command.words)
     starter = () if set(command.wrappers) <= PLAIN_STARTERS else command.written[: -len(command.words)]

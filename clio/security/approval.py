@@ -187,27 +187,27 @@ class Policy:
         """Return the verdict on an action. Reads the file system to resolve links; runs and changes nothing."""
         match action:
             case ReadFiles():
-                return self._reads(action)
+                return self._judge_reading(action)
             case ChangeFiles():
-                return self._changes(action)
+                return self._judge_changes(action)
             case RunCommand():
-                return self._command(action)
+                return self._judge_command(action)
             case FetchUrl():
-                return self._fetch(action)
+                return self._judge_fetch(action)
             case Internal():
-                return self._internal(action)
+                return self._judge_internal(action)
             case CallServer():
-                return self._server(action)
+                return self._judge_server_call(action)
             case _:
                 assert_never(action)
 
     def only_reads(self, action: RunCommand) -> bool:
         """Whether a command provably does nothing but read inside the workspace."""
-        return self._look(action).only_reads
+        return self._parse_command(action).only_reads
 
     def covers(self, action: RunCommand, rules: Iterable[str]) -> bool:
         """Whether a command only reads, or these rules name every part of it. Does not tell whether it may run."""
-        view = self._look(action)
+        view = self._parse_command(action)
         return view.only_reads or view.covered_by([read_rule(rule) for rule in rules])
 
     def add_rule(self, rule: str) -> None:
@@ -231,7 +231,7 @@ class Policy:
             case ReadFiles():
                 self._paths.update(action.paths)
             case ChangeFiles():
-                special = [path for path in _touched(action) if self._why_special(path)]
+                special = [path for path in _list_changed_paths(action) if self._explain_special_write(path)]
                 self._paths.update(special)
                 self._writes_inside = self._writes_inside or not special
             case RunCommand():
@@ -248,24 +248,24 @@ class Policy:
             case _:
                 assert_never(action)
 
-    def _reads(self, action: ReadFiles) -> Verdict:
-        outside = [path for path in action.paths if not self.workspace.contains(path) and not self._permitted(path)]
+    def _judge_reading(self, action: ReadFiles) -> Verdict:
+        outside = [path for path in action.paths if not self.workspace.contains(path) and not self._is_permitted(path)]
         if not outside:
             return Allow("reads inside the workspace")
         if self.mode == "all":
             return Allow("mode 'all'")
         return Ask("low", f"{str(outside[0])!r} is outside the workspace")
 
-    def _changes(self, action: ChangeFiles) -> Verdict:
+    def _judge_changes(self, action: ChangeFiles) -> Verdict:
         if self.mode == "plan":
             return Deny(PLAN_REASON)
-        paths = _touched(action)
-        why_not = self._why_never_unasked if self.mode == "all" else self._why_special
-        # The reason reported is the strictest one, because it decides whether mode "all" would ask too.
+        paths = _list_changed_paths(action)
+        why_not = self._explain_always_asked if self.mode == "all" else self._explain_special_write
         special = [(path, why) for path in paths if (why := why_not(path)) and path not in self._paths]
         if special:
-            path, why = next((one for one in special if self._why_never_unasked(one[0])), special[0])
-            never = bool(self._why_never_unasked(path))
+            # A reason that applies in every mode is reported first.
+            path, why = next((one for one in special if self._explain_always_asked(one[0])), special[0])
+            never = bool(self._explain_always_asked(path))
             return Ask("high", f"{self.workspace.display(path)!r} {why}", in_every_mode=never)
         if self.mode == "all":
             return Allow("mode 'all'")
@@ -274,40 +274,41 @@ class Policy:
         deletes = any(change.kind == "delete" for change in action.changes)
         return Ask("medium" if deletes else "low", "it deletes files" if deletes else "it changes files")
 
-    def _why_special(self, path: Path) -> str:
+    def _explain_special_write(self, path: Path) -> str:
         """Why a write needs approval in every mode but "all", as the end of a sentence; "" where it does not."""
         if not self.workspace.contains(path):
             return "is outside the workspace"
         return is_protected(path, self.workspace.root, self._home)
 
-    def _why_never_unasked(self, path: Path) -> str:
+    def _explain_always_asked(self, path: Path) -> str:
         """Why a write needs approval even in mode "all"; "" where it does not.
 
         Otherwise a command could change the settings that decide what it may do.
         """
         return explain_clio_file(path, self.workspace.root, self._home)
 
-    def _permitted(self, path: Path) -> bool:
+    def _is_permitted(self, path: Path) -> bool:
         return any(place in self._paths or place in self._readable for place in (path, *path.parents))
 
-    def _look(self, action: RunCommand) -> "CommandView":
+    def _parse_command(self, action: RunCommand) -> "CommandView":
         from clio.security.command_policy import CommandView
 
         return CommandView(action, self.workspace, self._home)
 
-    def _command(self, action: RunCommand) -> Verdict:
-        view = self._look(action)
+    def _judge_command(self, action: RunCommand) -> Verdict:
+        view = self._parse_command(action)
         # Checked first: no mode, rule or earlier answer may allow these commands.
         if view.never:
             return Deny(f"clio never runs this: {view.never}; ask the user to run it by hand if it must be")
+        # Deny rules apply in every mode and take precedence over allow rules and earlier answers.
         if rule := view.denied_by(self._deny):
             open_word = view.line.hidden_programs or any(command.dynamic for command in view.line.commands)
             hint = "; programs and sub-commands must be written out for this rule" if open_word else ""
             return Deny(f"the rule deny: {rule!r} forbids this command{hint}; find another way or ask the user")
         if action.outside:
-            return self._outside(action)
+            return self._judge_outside_sandbox(action)
         if self.mode == "all":
-            return self._unless_it_widens(action, view)
+            return self._judge_in_mode_all(action, view)
         if view.only_reads:
             said = self.mode != "plan" and (action in self._commands or view.covered_by(self._allow))
             network = bool(view.needs_network)
@@ -318,7 +319,7 @@ class Policy:
             return Allow("allowed for this session")
         if doubt := view.denied_by(self._deny, "maybe"):
             return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
-        return self._by_rules(view)
+        return self._judge_by_rules(view)
 
     def judge_unconfined(self, action: Action, need: str) -> Verdict:
         """Return the verdict on running a read-only command without confinement, after it failed while confined.
@@ -332,7 +333,7 @@ class Policy:
             return Ask("medium", f"{need}; it failed while confined")
         return verdict
 
-    def _unless_it_widens(self, action: RunCommand, view: "CommandView") -> Verdict:
+    def _judge_in_mode_all(self, action: RunCommand, view: "CommandView") -> Verdict:
         """Return the verdict in mode "all": allow, unless a deny rule cannot be checked or the line could do lasting
         harm.
 
@@ -350,7 +351,7 @@ class Policy:
             return Ask("high", f"an argument computed at run time may be what the rule deny: {doubt!r} forbids")
         from clio.security.outside_changes import explain_written_settings
 
-        widens = explain_written_settings(view.line, view.start, self._why_never_unasked)
+        widens = explain_written_settings(view.line, view.start, self._explain_always_asked)
         if widens and action not in self._commands:
             return Ask("high", f"it may write {widens}", in_every_mode=True)
         if action not in self._commands:
@@ -362,11 +363,11 @@ class Policy:
 
             if why := find_system_change(view.line, view.text, view.start, str(Path.home())):
                 return Ask("high", why, in_every_mode=True)
-            if (why := self._why_not_the_projects(view)) and not self._allowed_by_own_rules(view):
+            if (why := self._explain_outside_change(view)) and not self._is_allowed_by_rules(view):
                 return Ask("high", why, in_every_mode=True, rule_spares=True)
         return Allow("mode 'all'")
 
-    def _why_not_the_projects(self, view: "CommandView") -> str:
+    def _explain_outside_change(self, view: "CommandView") -> str:
         """Which data outside the project a line removes or overwrites; "" for none."""
         from clio.security.outside_changes import find_outside_change
         from clio.security.shared_data import find_shared_removal
@@ -375,11 +376,11 @@ class Policy:
         outside = find_outside_change(view.line, view.text, view.start, str(Path.home()), root)
         return outside or find_shared_removal(view.line)
 
-    def _allowed_by_own_rules(self, view: "CommandView") -> bool:
+    def _is_allowed_by_rules(self, view: "CommandView") -> bool:
         """Whether the user's `allow` rules name every part of a line, so that the user has approved it already."""
         return view.allowed_by(tuple(self._allow), writes_inside=True) is not None
 
-    def _outside(self, action: RunCommand) -> Verdict:
+    def _judge_outside_sandbox(self, action: RunCommand) -> Verdict:
         """Return the verdict on a command that asks to leave the sandbox: no mode and no rule allows that without
         asking.
         """
@@ -389,14 +390,14 @@ class Policy:
             return Allow("allowed outside the sandbox for this session")
         return Ask("high", "it runs outside the sandbox")
 
-    def _by_rules(self, view: "CommandView") -> Verdict:
+    def _judge_by_rules(self, view: "CommandView") -> Verdict:
         rules = tuple(self._allow)
         writes = self.mode == "edits" or self._writes_inside
         if reason := view.allowed_by(rules, writes_inside=writes):
             return Allow(reason)
         return Ask(view.risk.level, view.risk.reason, view.suggestion(rules))
 
-    def _fetch(self, action: FetchUrl) -> Verdict:
+    def _judge_fetch(self, action: FetchUrl) -> Verdict:
         from clio.security.url_policy import UrlRefused, read_url
 
         try:
@@ -412,7 +413,7 @@ class Policy:
             return Allow(f"{target.host!r} is allowed")
         return Ask("low", f"it asks {target.host!r} for a page", f"{FETCH} {target.host}")
 
-    def _server(self, action: CallServer) -> Verdict:
+    def _judge_server_call(self, action: CallServer) -> Verdict:
         rule = next((rule.text for rule in self._deny if tool_matches(rule, action.name)), None)
         if rule is not None:
             return Deny(f"the rule deny: {rule!r} forbids this tool; find another way or ask the user")
@@ -424,7 +425,7 @@ class Policy:
             return Allow(f"{action.name!r} is allowed")
         return Ask("medium", f"it hands this to the MCP server {action.server!r}", action.name)
 
-    def _internal(self, action: Internal) -> Verdict:
+    def _judge_internal(self, action: Internal) -> Verdict:
         if action.writes_memory and self.incognito:
             return Deny("this session is incognito: nothing is remembered; go on without storing it")
         if action.writes_memory and self.mode == "plan":
@@ -440,7 +441,7 @@ def _host(url: str) -> str:
     return read_url(url, allow_private=True).host
 
 
-def _touched(action: ChangeFiles) -> tuple[Path, ...]:
+def _list_changed_paths(action: ChangeFiles) -> tuple[Path, ...]:
     """Return every path a change writes or removes."""
     moved = [change.moved_to for change in action.changes if change.moved_to is not None]
     return (*(change.path for change in action.changes), *moved)

@@ -55,8 +55,7 @@ def has_option(argv: tuple[str, ...], letters: str, longs: tuple[str, ...] = ())
     """Whether the arguments contain one of these one-letter options, alone or in a cluster, or one of these long
     options.
 
-    Long options may be abbreviated (`--outp`), as GNU programs and git allow; any prefix matches, even one
-    character.
+    Long options may be abbreviated (`--outp`), as GNU programs and git allow; any prefix matches, even one character.
     Words after a lone `--` are not options.
     """
     for word in argv:
@@ -419,8 +418,7 @@ def is_known_program_name(text: str) -> bool:
 def judge_reading(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
     """Return what a read-only call reads, or the reason why it is not known to be read-only.
 
-    A word that is computed at run time is treated as a harmless word here. The caller decides whether that word
-    matters
+    A word that is computed at run time is treated as a harmless word here. The caller decides whether that word matters
     and asks the user if it does. What find or xargs starts is judged as part of the call.
     """
     if not command.words:

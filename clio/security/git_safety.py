@@ -1,4 +1,4 @@
-"""What a repository's settings can make git run or read, and the environment that prevents it."""
+"""Find settings of a repository that make git run or read something, and build the environment that prevents it."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ _VARIABLES: Mapping[str, str] = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "none",  # blocks lazy fetching in git before 2.45 too
+    "GIT_ALLOW_PROTOCOL": "none",  # also blocks lazy fetching in git before 2.45
     "GIT_PAGER": "cat",
     "PAGER": "cat",
     "GIT_EDITOR": ":",
@@ -44,21 +44,27 @@ _VARIABLES: Mapping[str, str] = {
     "SSH_ASKPASS_REQUIRE": "never",
 }
 _MAX_SUBMODULES = 64
+"""Submodules and repositories examined per check; with more, the user is asked."""
 _MAX_ENTRIES = 2_000
+"""Directory entries read per folder of a repository; with more, links among them could be missed."""
 _TIMEOUT_S = 10.0
+"""Limit for one git call that reads configuration; far above the usual 10 ms."""
 _GITLINK = b"\x00\x00\xe0\x00"
-"""The mode of a submodule in the index file."""
+"""Mode of a submodule in the index file."""
 _MAX_ALTERNATES = 5
-"""So many stores in a row does git follow."""
+"""Length of the longest chain of object stores that git follows."""
 _OWN_STATE = ("info", "rebase-merge", "rebase-apply", "sequencer", "logs", "bisect")
-"""Directories of a repository whose files git prints, besides its top: a link there would show another file."""
+"""Directories of a repository, besides its top, whose files git prints. A link there would expose another file."""
 
 
 class FoundKey(Struct, frozen=True):
-    """Something of a repository that is not known to be harmless.
+    """Something in a repository that is not known to be harmless.
 
-    name: the configuration key, or what else it is. file: where, as shown to the user. effect: completes "which …".
-    outside: what it would have git read outside the project.
+    Attributes:
+        name: the configuration key, or a description.
+        file: where it was found, as displayed to the user.
+        effect: completes "which …".
+        outside: what it would make git read outside the project.
     """
 
     name: str
@@ -68,15 +74,18 @@ class FoundKey(Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """For the question, after "it": "reads diff.external from .git/config, which may name a program"."""
+        """Continue a sentence after "it": "reads diff.external from .git/config, which may name a program"."""
         return f"reads {self.name} from {self.file}, which {self.effect}"
 
 
 class _Layout(Struct, frozen=True):
-    """Where a repository is.
+    """The locations of a repository.
 
-    git_dir: of this worktree. common_dir: shared by its worktrees. found_in: the directory whose `.git` led there; None
-    where git is in the repository's own directory. top: of the working tree; None without one.
+    Attributes:
+        git_dir: of this worktree.
+        common_dir: shared by all its worktrees.
+        found_in: the directory whose `.git` led there; None if git runs in the repository's own directory.
+        top: of the working tree; None if there is none.
     """
 
     git_dir: Path
@@ -92,10 +101,10 @@ _submodules: dict[Path, tuple[tuple[int, ...], tuple[Path, ...]]] = {}
 
 
 def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The variables to add for a git call that runs unasked in a project: no program, question, fetch or lock.
+    """Return the variables for a git call that runs without approval: no programs, prompts, fetches or locks.
 
-    Configuration the user gives by GIT_CONFIG_* is kept; these settings come after it. git never climbs out of the
-    repository that holds `root`, nor out of `root` where there is none.
+    The user's GIT_CONFIG_* configuration is kept; these settings come after it. git does not search above the
+    repository that contains `root`, nor above `root` if there is none.
     """
     count = env.get("GIT_CONFIG_COUNT", "")
     first = int(count) if count.isdecimal() else 0
@@ -115,21 +124,22 @@ def git_environment(root: Path, env: Mapping[str, str] = os.environ) -> dict[str
 
 
 def explain_git_risk(root: Path, cwd: Path, *, shielded: bool = True) -> str:
-    """Why git in `cwd` may run a program or read outside the project, after "it"; "" where it does not.
+    """Why git in `cwd` may run a program or read outside the project, to follow "it"; "" if it may not.
 
-    shielded: whether git gets the variables of `git_environment`.
+    Args:
+        shielded: whether git gets the variables of `git_environment`.
     """
     found = find_program_keys(root, cwd, shielded=shielded)
     return found[0].sentence if found else ""
 
 
 def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[FoundKey, ...]:
-    """All that the repository git finds in `cwd` brings and that is not known to be harmless, submodules included.
+    """Return everything the repository of `cwd` configures that is not known to be harmless, submodules included.
 
-    Asks git (about 10 ms) the first time and where a file of configuration has changed, else only looks at files.
+    Runs git (about 10 ms) the first time and after a configuration file has changed; otherwise only checks files.
 
     Args:
-        shielded: whether git gets the variables of `git_environment`, which name other hooks, editors and pagers.
+        shielded: whether git gets the variables of `git_environment`, which override hooks, editors and pagers.
     """
     root = Path(os.path.realpath(root))
     waiting, seen, found = [Path(os.path.realpath(cwd))], set[Path](), list[FoundKey]()
@@ -139,7 +149,7 @@ def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[
             settings = read_settings(place)
             layout = _find_layout(place, settings)
         except FileNotFoundError:
-            return tuple(found)  # no git, or no such directory: the call itself fails
+            return tuple(found)  # without git or the directory, the call itself fails
         except OSError as error:
             found.append(FoundKey("its configuration", _show(place, root), f"cannot be checked ({error.strerror})"))
             break
@@ -156,7 +166,7 @@ def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[
         seen.add(layout.git_dir)
         found += _check_layout(layout, settings, root)
         found += _check_settings(layout, own, root, shielded=shielded)
-        if not shielded or len(seen) > 1:  # the variables do not reach the git that looks into a submodule
+        if not shielded or len(seen) > 1:  # the variables do not reach the git process that inspects a submodule
             found += _check_hooks(layout, settings, root)
         if layout.top is not None and not found:
             try:
@@ -170,7 +180,7 @@ def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[
 
 
 def _find_layout(place: Path, settings: Settings) -> _Layout | None:
-    """The repository git finds there; None for none. Raises OSError."""
+    """Return the repository git finds from a directory; None for none. Raises OSError."""
     known = _layouts.get(place)
     if known is not None and settings.marks is not None and known[0] == settings.marks:
         return known[1]
@@ -185,7 +195,7 @@ def _find_layout(place: Path, settings: Settings) -> _Layout | None:
         raise OSError(0, "git takes too long") from error
     lines = os.fsdecode(done.stdout).removesuffix("\n").split("\n")
     layout = None
-    if len(lines) in (4, 5):  # without a working tree the last one is missing
+    if len(lines) in (4, 5):  # git omits the last line without a working tree
         git_dir, common, hooks, index = (Path(os.path.realpath(place / line)) for line in lines[:4])
         top = Path(os.path.realpath(lines[4])) if len(lines) == 5 else None
         layout = _Layout(git_dir, common, hooks, index, _found_in(place, git_dir), top)
@@ -210,9 +220,9 @@ def _found_in(place: Path, git_dir: Path) -> Path | None:
 
 
 def _find_bare(place: Path, top: Path | None) -> Path | None:
-    """A directory, from `place` up to `top`, that git may take for a repository though it is not named `.git`.
+    """Return a directory from `place` up to `top` that git may treat as a repository although it is not named `.git`.
 
-    git before 2.38 cannot be told to pass over it, and what it needs in detail differs between versions.
+    git before 2.38 cannot be told to ignore it, and its exact criteria differ between versions.
     """
     for folder in (place, *place.parents):
         holds = any(os.path.lexists(folder / name) for name in ("objects", "refs", "commondir"))
@@ -224,7 +234,7 @@ def _find_bare(place: Path, top: Path | None) -> Path | None:
 
 
 def _check_layout(layout: _Layout, settings: Settings, root: Path) -> Iterator[FoundKey]:
-    """What leads git to another repository, or to files that are neither the repository's nor the project's."""
+    """Find what leads git to another repository, or to files outside both the repository and the project."""
     here = layout.found_in
     shown = _show(layout.git_dir, root)
     if here is None:
@@ -243,7 +253,7 @@ def _check_layout(layout: _Layout, settings: Settings, root: Path) -> Iterator[F
 
 
 def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, depth: int) -> Iterator[FoundKey]:
-    """Stores of objects that git reads besides its own, which may name further ones, where they are outside."""
+    """Find further object stores outside the project that git reads. A store may refer to others."""
     entries = _list_folder(objects)
     for entry in (*entries, objects / "info" / "alternates"):
         target = Path(os.path.realpath(entry))
@@ -264,7 +274,7 @@ def _check_alternates(objects: Path, allowed: tuple[Path, ...], root: Path, dept
 
 
 def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) -> Iterator[FoundKey]:
-    """Links among the files that git reads and prints, where they lead outside."""
+    """Find links that lead outside among the files that git reads and prints."""
     folders = [
         folder
         for place in places
@@ -281,7 +291,7 @@ def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) 
 
 
 def _check_hooks(layout: _Layout, settings: Settings, root: Path) -> Iterator[FoundKey]:
-    """The one hook that reading can start: git refreshes the index while it compares."""
+    """Find the one hook that a read-only command can start: git refreshes the index during a comparison."""
     named = [one for one in settings.items if one.key == "core.hookspath"]
     if named and not named[-1].from_repository:
         return
@@ -305,7 +315,7 @@ def _effect_of(key: str) -> str:
 
 
 def _list_submodules(layout: _Layout) -> tuple[Path, ...]:
-    """The checked-out submodules, which `git status` and `git diff` enter with their own configuration."""
+    """Return the checked-out submodules, which `git status` and `git diff` enter with their own configuration."""
     top = layout.top
     if top is None:
         return ()
@@ -350,7 +360,7 @@ def _list_folder(folder: Path) -> list[Path]:
 
 
 def _read_small(path: Path) -> str:
-    """The beginning of a regular file; "" where there is none."""
+    """Return the beginning of a regular file; "" if there is none."""
     try:
         if not path.is_file():
             return ""
@@ -509,14 +519,15 @@ _UNUSED = """
     mergetool.*: *
     sequence: editor
     """
-"""Keys that name programs which no listed call of git starts: those it would have to commit, merge, sign, verify, fetch
-or page for. `git_environment` gives git other values for most of them, in variables that reach submodules, too."""
+"""Keys naming programs that no listed git command starts, because it would have to commit, merge, sign, verify, fetch
+or use a pager. `git_environment` overrides most of them in variables that also reach submodules.
+"""
 _LFS = {
     "clean": ("git-lfs clean -- %f",),
     "smudge": ("git-lfs smudge -- %f", "git-lfs smudge --skip -- %f"),
     "process": ("git-lfs filter-process", "git-lfs filter-process --skip"),
 }
-"""What `git lfs install` writes; the program is the user's own."""
+"""Settings written by `git lfs install`; the program is the user's own."""
 _BOOLEAN = frozenset({"true", "false", "yes", "no", "on", "off", "1", "0", ""})
 _FILES = frozenset(
     {
@@ -547,7 +558,7 @@ def _is_include(key: str) -> bool:
 
 
 def _is_harmless(setting: Setting, layout: _Layout, root: Path) -> bool:
-    """Whether a setting of the repository can make a reading call neither run a program nor read outside."""
+    """Whether a setting cannot make a read-only git command run a program or read outside the project."""
     key, value = setting.key, setting.value or ""
     section, _, rest = key.partition(".")
     middle, _, name = rest.rpartition(".")
@@ -561,9 +572,9 @@ def _is_harmless(setting: Setting, layout: _Layout, root: Path) -> bool:
         plain = not os.path.lexists(target) or target.is_file()
         return "%" not in value and plain and _is_inside(target, allowed)
     if key == "core.hookspath":
-        return True  # see _check_hooks
+        return True  # checked by `_check_hooks`
     if key == "core.fsmonitor" or section == "pager":
-        return setting.value is None or value.lower() in _BOOLEAN  # true: git's own daemon
+        return setting.value is None or value.lower() in _BOOLEAN  # true selects git's built-in daemon
     if key == "log.diffmerges":
         return value in _DIFF_MERGES
     if key == "log.showsignature":
@@ -579,7 +590,7 @@ def _is_harmless(setting: Setting, layout: _Layout, root: Path) -> bool:
     if section == "submodule" and middle and name == "update":
         return value in ("checkout", "rebase", "merge", "none")
     if section == "alias" and not middle:
-        # An alias never goes before a command of git's own, unless a later git no longer has that command.
+        # An alias never overrides a git command, unless a later git version has removed that command.
         return not value.lstrip().startswith("!") and name not in LISTED
     if section == "filter" and middle == "lfs" and name in _LFS:
         return value in _LFS[name]
@@ -596,5 +607,5 @@ def _is_listed(key: str, table: Mapping[str, frozenset[str]]) -> bool:
 
 
 def _names_helper(url: str) -> bool:
-    """Whether an address names a program of git's, `ext::sh -c …`, or looks like an option of ssh."""
+    """Whether an address runs a helper program (`ext::sh -c …`) or would be taken for an option of ssh."""
     return "::" in url or url.startswith("-")

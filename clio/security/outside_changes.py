@@ -1,4 +1,4 @@
-"""Commands that mode `all` asks about because they delete or overwrite files outside the project or clio's settings."""
+"""Commands that mode "all" asks about because they delete or overwrite files outside the project or clio's settings."""
 
 import os
 import posixpath
@@ -28,10 +28,10 @@ _CHANGES = _PACKERS | word_set("""
     chmod chown chgrp setfacl chattr setfattr xattr patch ed ex vim vi nvim nano emacs dos2unix unix2dos rename
     prename mmv strip objcopy patchelf install_name_tool codesign plutil
     """)
-"""Programs that change, or replace, each file they name."""
+"""Programs that change or replace each file they name."""
 _OVERWRITES = word_set("truncate tee split csplit sponge")
 _COPIES = word_set("cp install ln scp rsync dcfldd dc3dd ddrescue ditto")
-"""Programs that read all their operands but the last, and write that."""
+"""Programs that read all operands but the last, and write that one."""
 _IN_PLACE = word_set("sed gsed perl ruby gawk awk yq clang-format prettier black isort ruff shfmt gofmt")
 _WRITES_TO = {
     "wget": ("-O", "--output-document", "-P", "--directory-prefix"),
@@ -53,7 +53,7 @@ _WRITES_TO = {
 }
 """Options whose value is a file or folder that is written."""
 _UNPACKS = word_set("tar bsdtar unzip 7z rsync")
-"""Programs of which the line does not tell the names they write below a folder."""
+"""Programs that write names below a folder that the line does not contain."""
 _VALUED = {
     "truncate": word_set("-s -r --size --reference"),
     "shred": word_set("-n -s --iterations --size"),
@@ -91,7 +91,7 @@ _AIMED = (
     "--outfile",
     "--workspace",
 )
-"""Options with which builds and package managers choose the folder they work in, or write to."""
+"""Options by which build tools and package managers select the folder to work in or write to."""
 _AIMED_BRIEFLY = {
     "gradle": ("-p",),
     "gradlew": ("-p",),
@@ -114,7 +114,7 @@ _INSTALLED = (
     "/System/",
     "/Applications/",
 )
-"""Where the system's own programs and settings are, which other programs read."""
+"""Folders with the system's programs and settings, which other programs read."""
 _READING_OPTIONS = word_set("""
     -I -L -i -c -k -K -F -isystem -iquote --config --config-file --conf --env-file --kubeconfig --key --cert
     --cacert --ca --identity --identity-file --inventory --sysroot --include --from-file --input --values --var-file
@@ -145,7 +145,7 @@ _READS_ITS_PATHS = (
     | _OVERWRITES
     | _COPIES
 )
-"""Programs of which the paths outside are read, or judged by what is known of the program."""
+"""Programs whose paths are only read, or judged by what is known about the program."""
 _SHOWS = word_set("-v --version --help -h -V version help")
 _CODE_FLAGS = LazyRegex(r"-\w*[cerEn]\w*|--eval|--execute|--print|-p|eval|-[Cc]ommand")
 _AWKS = word_set("awk gawk mawk nawk")
@@ -173,11 +173,11 @@ _RUNNERS = (
     ("uv", "run"),
     ("pipenv", "run"),
 )
-"""What starts the program that the next word names."""
+"""Programs that start the program named by the next word."""
 _STARTS_TEXTS = word_set(
     "script unshare nsenter chroot firejail bwrap systemd-run runuser su sg run0 pkexec start-stop-daemon"
 )
-"""Programs that start another one, which clio's shell parser does not look into."""
+"""Programs that start another one, which clio's shell parser does not analyze."""
 _DELETES = LazyRegex(
     r"\b(?:unlink\w*|rm|rm_\w+|rmSync|rmdir\w*|rmtree|remove\w*|rimraf|delete\w*|destroy\w*|truncate\w*|rename\w*|move|mv"
     r"|chmod\w*|chown\w*|system|exec\w*|spawn\w*|popen|write_?[tTbB]\w*|writeFile\w*|copy\w*|append\w*|cpSync|extract\w*"
@@ -188,20 +188,25 @@ _LITERALS = LazyRegex(
     r"[\"'](?P<text>(?:[~/]|\.\./|\.\.(?=[\"']))[^\"'\n]{0,300})[\"']|(?<![\w\"'.:/])(?P<bare>(?:~/|\.\./|/\w)[\w./@+-]{1,300})"
 )
 _GIT_PLACES = word_set("-C --git-dir --work-tree")
+# Limits that bound the time of a check: matches of one pattern, and nested scripts or containers.
 _MAX_MATCHES = 200
 _MAX_DEPTH = 3
 
 
 def find_outside_change(line: CommandLine, text: str, start: str, home: str, root: str) -> str:
-    """What a line removes or writes over outside the project, as a question's reason; "" for nothing.
+    """What a line removes or overwrites outside the project, as the reason of a question; "" for nothing.
 
-    text: the line as typed. start: the folder it starts in. home: the user's. root: the project's folder.
+    Args:
+        text: the line as typed.
+        start: the folder it starts in.
+        home: the user's home folder.
+        root: the project's folder.
     """
     return _Finder(line, text, start, _Places(root, home)).find()
 
 
 class _Places:
-    """Which files may be changed without a question."""
+    """Decides which files may be changed without asking."""
 
     def __init__(self, root: str, home: str) -> None:
         self.home = os.path.realpath(home)
@@ -213,14 +218,14 @@ class _Places:
         self._caches = tuple({os.path.realpath(place) for place in caches if place.startswith("/")})
 
     def is_named(self, name: str) -> bool:
-        """Whether this is the name that compose gives the project of this folder, or the folder's own."""
+        """Whether a name is the one compose derives from this project folder, or the folder's own name."""
         own = posixpath.basename(self._root).casefold()
         return name.casefold() in (own, re.sub(r"[^a-z0-9_-]", "", own))
 
     def is_free(self, path: str, *, removes: bool) -> bool:
-        """Whether an absolute path is the project's, temporary, a cache, or a device that keeps nothing."""
+        """Whether an absolute path is in the project, temporary, a cache, or a device that stores nothing."""
         if "\0" in path:
-            return True  # no program can be given it
+            return True  # no program can receive such an argument
         real = _resolve(path, follows=not removes)
         if _is_below(real, self._root):
             return True
@@ -248,7 +253,7 @@ class _Finder:
         self._expansion = Expansion(line, text, start, places.home)
 
     def find(self) -> str:
-        """Why the line is asked about."""
+        """Return the reason for asking about the line; "" for none."""
         for redirect in self._line.redirects:
             if redirect.writes and (found := self._first_changed([redirect.target], redirect.folders, removes=False)):
                 return f"it writes over {found!r}, outside the project"
@@ -262,13 +267,13 @@ class _Finder:
         return ""
 
     def _judge_text(self, text: str) -> str:
-        """Why a text that a shell will read is asked about."""
+        """Return the reason for asking about a nested script."""
         if self._depth >= _MAX_DEPTH:
             return ""
         return _Finder(parse_command_line(text), text, self._start, self._places, self._depth + 1).find()
 
     def _explain_handed(self, command: SimpleCommand) -> str:
-        """Why a text is asked about that a shell, or a program that runs it later, is given."""
+        """Return the reason for asking about text passed to a shell, or to a program that runs it later."""
         program, argv = command.program, command.argv[1:]
         texts = [command.stdin] if command.stdin and program in SHELLS | {"at", "batch"} else []
         if program in SHELLS | {"at", "batch", "parallel"}:
@@ -321,7 +326,7 @@ class _Finder:
         if "ssh" in command.wrappers and (command.stdin or command.upstream or program == "ssh"):
             return "a shell of another machine runs what it is given"
         removed, written = self._targets(program, rest, argv, options)
-        # What ssh starts is on another machine: nothing there belongs to the project.
+        # ssh runs the command on another machine, where nothing belongs to the project.
         if "ssh" in command.wrappers and (removed or written):
             return f"{program} removes or writes over files of another machine"
         if found := self._first_changed(removed, command.folders, removes=True):
@@ -331,7 +336,7 @@ class _Finder:
         return self._explain_aimed(command) or self._explain_unknown(command)
 
     def _explain_named_late(self, command: SimpleCommand) -> str:
-        """Why a call is asked about whose program is the value of a variable of the line."""
+        """Return the reason for asking about a call whose program is the value of a variable of the line."""
         for value in self._expansion.values(command.words[0]):
             if not value.dynamic and value.text:
                 words = (value, *command.words[1:])
@@ -340,7 +345,7 @@ class _Finder:
         return ""
 
     def _explain_aimed(self, command: SimpleCommand) -> str:
-        """Why a build or a package manager may change another project: its folder, or an option, says so."""
+        """Why a build tool or package manager may change another project, by its folder or an option."""
         program, rest = command.program, command.words[1:]
         if program not in _BUILD_TOOLS or (len(rest) == 1 and rest[0].text in _SHOWS):
             return ""
@@ -354,7 +359,7 @@ class _Finder:
         return ""
 
     def _explain_unknown(self, command: SimpleCommand) -> str:
-        """Why a program that is not known to only read may change what it is given from outside the project."""
+        """Why a program not known to be read-only may change its operands outside the project."""
         program, rest = command.program, command.words[1:]
         if program in _READS_ITS_PATHS or command.words[0].dynamic:
             return ""
@@ -377,7 +382,7 @@ class _Finder:
     def _targets(
         self, program: str, rest: tuple[Word, ...], argv: tuple[str, ...], options: tuple[str, ...]
     ) -> tuple[list[Word], list[Word]]:
-        """The words that name what a call removes or changes, and those that name what it writes over."""
+        """Return the words that a call removes or changes, and the words it overwrites."""
         operands = list(list_operands(rest, _VALUED.get(program, frozenset())))
         written = list(_values_of(rest, _WRITES_TO.get(program, ())))
         if program == "mv":
@@ -434,7 +439,7 @@ class _Finder:
         return [], written
 
     def _explain_fed(self, command: SimpleCommand) -> str:
-        """Why names from outside the project, which find or a pipe hands to a command, may be removed by it."""
+        """Why names outside the project, passed on by find or a pipe, may be removed."""
         changes = command.program in _REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"dd"}
         if not changes or command.program in ("tee", "touch", "patch", "sponge"):
             return ""
@@ -452,7 +457,7 @@ class _Finder:
         return ""
 
     def _explain_git(self, command: SimpleCommand) -> str:
-        """Why a call may change another repository than the project's."""
+        """Why a git call may change a repository other than the project's."""
         places = list(_values_of(command.words[1:], tuple(_GIT_PLACES)))
         places += [Word(value) for name, value in command.env if name in ("GIT_DIR", "GIT_WORK_TREE")]
         argv = command.argv[1:]
@@ -483,7 +488,7 @@ class _Finder:
         return f"git {subcommand} changes the repository in {place!r}, outside the project"
 
     def _explain_container(self, command: SimpleCommand) -> str:
-        """Why a container may remove files of the machine that it is given: `run -v /etc:/e image rm -rf /e/ssh`."""
+        """Why a container may remove host files mounted into it: `run -v /etc:/e image rm -rf /e/ssh`."""
         if found := self._first_changed(
             list(_values_of(command.words[1:], ("-o", "--output"))), command.folders, removes=False
         ):
@@ -520,7 +525,7 @@ class _Finder:
         return ""
 
     def _first_in_code(self, argv: tuple[str, ...]) -> str:
-        """A path outside the project in inline code that also removes, writes or starts something."""
+        """Return a path outside the project in inline code that also removes, writes or starts something."""
         if argv[:1] == ("-e",) and any(_TOLD_TO_DELETE.search(text) for text in argv):
             return "another application"
         if not any(_CODE_FLAGS.fullmatch(text) for text in argv):
@@ -558,7 +563,7 @@ class _Finder:
         ) or starts_shell
 
     def _starts(self, command: SimpleCommand) -> list[Word]:
-        """The folders a search begins in."""
+        """Return the folders in which a search starts."""
         words = command.words[1:]
         if command.program == "find":
             while words and words[0].text in ("-H", "-L", "-P"):
@@ -576,7 +581,7 @@ class _Finder:
         sources: tuple[Word, ...] = (),
         program: str = "",
     ) -> str:
-        """The first word that names something outside; where it is only written, only if something is there."""
+        """Return the first word that names something outside; for a mere write, only if the target exists."""
         for word, path in self._paths(words, folders):
             if self._places.is_free(path, removes=removes):
                 continue
@@ -595,7 +600,9 @@ class _Finder:
     def _paths(
         self, words: "list[Word] | tuple[Word, ...]", folders: tuple[str, ...] | None
     ) -> Iterator[tuple[Word, str]]:
-        """Every absolute path that words may stand for, as far as the line tells; patterns with what they match."""
+        """Yield every absolute path that words may expand to, as far as the line determines it; patterns with their
+        matches.
+        """
         bases = folders if folders is not None else self._expansion.folders
         homes = {"~": self._places.home, "$HOME": self._places.home, "${HOME}": self._places.home}
         for word in words:
@@ -628,7 +635,7 @@ class _Finder:
 
 
 def _written_below(path: str, sources: tuple[Word, ...], program: str) -> Iterator[str]:
-    """The paths a copy writes: below a folder that is there by the sources' names, or just the path."""
+    """Yield the paths that a copy writes: one per source below an existing folder, otherwise the path itself."""
     if not os.path.isdir(path) or program not in _COPIES | {"mv", "wget"}:  # noqa: PTH112
         yield path
         return
@@ -641,7 +648,7 @@ def _written_below(path: str, sources: tuple[Word, ...], program: str) -> Iterat
 
 
 def _resolve(path: str, *, follows: bool) -> str:
-    """A path with links resolved; without `follows`, not the link it names itself, as removal takes only that."""
+    """Resolve the links in a path. Without `follows`, a final link is kept, because removal affects only the link."""
     path = "/" + posixpath.normpath(path).lstrip("/") if ".." not in path else path
     if follows or path.endswith(("/", "/.", "/..")):
         return os.path.realpath(path)
@@ -654,7 +661,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Word]:
-    """What is given to these options, as the next word, behind `=` or attached."""
+    """Yield the values of these options, given as the next word, after `=` or attached."""
     for place, word in enumerate(words):
         for option in options:
             clustered = len(option) == 2 and re.fullmatch(rf"-[A-Za-z]*{option[1]}", word.text)
@@ -667,7 +674,7 @@ def _values_of(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Wo
 
 
 def _skip_runner(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """What `npx`, `pnpm dlx`, `uvx` and their like start; nothing for another program."""
+    """Return the call that `npx`, `pnpm dlx`, `uvx` and similar programs start; nothing for other programs."""
     texts = tuple(word.text for word in words)
     taken = next((len(each) for each in _RUNNERS if texts[: len(each)] == each), 0)
     while taken and taken < len(words) and words[taken].text in ("-y", "--yes", "-q", "--quiet", "--"):
@@ -688,13 +695,17 @@ def _skip_git_options(words: tuple[Word, ...]) -> Iterator[Word]:
 
 _COPY = frozenset({"cp", "install", "rsync"})
 _MAX_PATHS = 500
+"""Matches of one pattern that are compared with the protected files."""
 
 
 def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[Path], str]) -> str:
-    """What a line writes and why that counts, as the end of a sentence; "" where none of it is seen to.
+    """What a line writes and why that matters, as the end of a sentence; "" if no such write is found.
 
-    start: the folder it runs in. why_not: why a place may not be written, as the end of a sentence. Reads the file
-    system for links.
+    Reads the file system to resolve links.
+
+    Args:
+        start: the folder it runs in.
+        why_not: returns why a path must not be written, as the end of a sentence.
     """
     for redirect in line.redirects:
         if redirect.writes and (why := _why([redirect.target], redirect.folders, start, why_not)):
@@ -707,7 +718,7 @@ def explain_written_settings(line: CommandLine, start: str, why_not: Callable[[P
 
 
 def _written(command: SimpleCommand) -> Sequence[Word]:
-    """The words that may name what it writes: of a copy the last, where no option says otherwise."""
+    """Return the words that may name what a command writes: for a copy the last, unless an option names another."""
     words = command.words[1:]
     named = any(word.text.startswith(("-t", "--target-directory")) for word in words)
     return words[-1:] if command.program in _COPY and not named else words
@@ -725,12 +736,12 @@ def _why(words: Sequence[Word], folders: tuple[str, ...] | None, start: str, why
 
 
 def _expanded(text: str) -> str:
-    """A path with `~` filled in, and with variables that clio has too, such as `$HOME`."""
+    """Expand `~`, and variables that clio's environment has too, such as `$HOME`."""
     return os.path.expanduser(os.path.expandvars(text))  # noqa: PTH111
 
 
 def _paths_in(text: str) -> Iterator[str]:
-    """The parts of a word that may name a file: itself, what follows `=`, or a one-letter option."""
+    """Yield the parts of a word that may name a file: the word itself, what follows `=`, or a one-letter option."""
     yield text[2:] if text.startswith("-") and not text.startswith("--") else text
     if "=" in text:
         yield text.partition("=")[2]

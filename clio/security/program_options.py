@@ -1,4 +1,4 @@
-"""Options, sub-commands and configured aliases of programs, as far as rules need them."""
+"""Options, sub-commands and configured aliases of programs, as far as `deny` rules need them."""
 
 import os
 import shlex
@@ -111,7 +111,7 @@ GLOBAL_OPTIONS: dict[str, Options] = {
         "-r -R --recursive -f --force -i -I -v --verbose -d --dir --one-file-system --no-preserve-root", ""
     ),
 }
-"""The options that may stand before a sub-command: those that take no value, and those that do."""
+"""Options allowed before a sub-command: those without a value, and those with one."""
 
 SAME_PROGRAM = {
     "gmake": "make",
@@ -122,7 +122,7 @@ SAME_PROGRAM = {
     "terragrunt": "terraform",
     **{f"g{each}": each for each in word_set("rm cp mv ln dd chmod chown chgrp shred truncate tee tar sed find xargs")},
 }
-"""Programs under another name."""
+"""Alternative names of programs."""
 
 STANDS_FOR: dict[str, tuple[str, ...]] = {
     "npx": ("npm", "exec"),
@@ -133,11 +133,11 @@ STANDS_FOR: dict[str, tuple[str, ...]] = {
     "podman-compose": ("podman", "compose"),
     "rustfmt": ("cargo", "fmt"),
 }
-"""Programs that are a sub-command of another."""
+"""Programs that equal a sub-command of another program."""
 
 
 def _synonyms(text: str) -> dict[str, str]:
-    """`name: other other` lines as a map from each other name to the name."""
+    """Parse lines of `name: other other` into a map from each other name to the name."""
     found = dict[str, str]()
     for line in text.strip().splitlines():
         name, others = line.split(":")
@@ -146,7 +146,7 @@ def _synonyms(text: str) -> dict[str, str]:
 
 
 SYNONYMS: dict[str, dict[str, str]] = {
-    # npm's lib/utils/cmd-list.js
+    # from npm's lib/utils/cmd-list.js
     "npm": _synonyms(
         """
         access: author
@@ -202,7 +202,7 @@ SYNONYMS: dict[str, dict[str, str]] = {
     "rails": _synonyms("generate: g\nserver: s\nconsole: c\ndestroy: d\ntest: t\nrunner: r\ndbconsole: db"),
     "deno": _synonyms("install: i\nremove: rm\nadd: a"),
 }
-"""Other names of sub-commands, by program."""
+"""Alternative names of sub-commands, by program."""
 
 IMPLIES: dict[str, dict[str, tuple[str, ...]]] = {
     "git": {
@@ -238,17 +238,17 @@ IMPLIES: dict[str, dict[str, tuple[str, ...]]] = {
         },
     },
 }
-"""Sub-commands that are, or do, what others do as well; words of a longer path are parted by blanks."""
+"""Sub-commands that include the effect of others; words of a longer path are separated by blanks."""
 IMPLIES["podman"] = IMPLIES["docker"]
 
 RUNS_SCRIPTS = word_set("npm pnpm yarn bun")
-"""Programs whose `run NAME` may be written without `run` (npm only for its own four)."""
+"""Programs whose `run NAME` may be written without `run` (npm only for its own four scripts)."""
 
 ABBREVIATES = word_set("npm gem bundle hg composer symfony drush ip tc bridge nmcli btrfs vagrant")
-"""Programs that take the beginning of a sub-command for the whole."""
+"""Programs that accept abbreviated sub-commands."""
 
 HAS_ALIASES = word_set("git cargo gh")
-"""Programs whose configuration may name sub-commands of the user's own."""
+"""Programs whose configuration may define sub-commands."""
 
 KNOWN_SUBCOMMANDS: dict[str, frozenset[str]] = {
     "git": word_set(
@@ -288,7 +288,7 @@ KNOWN_SUBCOMMANDS: dict[str, frozenset[str]] = {
         """
     ),
 }
-"""Sub-commands that no configuration can give another meaning."""
+"""Sub-commands that no configuration can redefine."""
 
 SAME_OPTIONS: dict[str, tuple[str, ...]] = {
     "rm": (
@@ -382,15 +382,16 @@ SAME_OPTIONS: dict[str, tuple[str, ...]] = {
     "apt": ("-y --yes --assume-yes",),
     "apt-get": ("-y --yes --assume-yes",),
 }
-"""Spellings of one option, each row by itself. podman's are docker's."""
+"""Spellings of one option, one row per option. podman has the same as docker."""
 SAME_OPTIONS["podman"] = SAME_OPTIONS["docker"]
 
 SINGLE_DASH_WORDS = word_set(
     "find terraform go java javac gcc g++ clang clang++ cc c++ ld openssl ffmpeg fd convert magick"
 )
-"""Programs whose options are words behind a single dash, so that `-rf` is not `-r -f`."""
+"""Programs with long options after a single dash, so that `-rf` is not `-r -f`."""
 
 
+# Limits for configuration files written by a repository: size of one file, and number of includes followed.
 _MAX_BYTES = 1_000_000
 _MAX_INCLUDES = 20
 _SECRET_URL = LazyRegex(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
@@ -398,9 +399,11 @@ _CHANGES_SOURCES = ("GIT_", "HOME", "XDG_CONFIG_HOME", "CARGO_", "GH_", "PATH")
 
 
 class ConfiguredAliases:
-    """The aliases that hold where a line starts.
+    """The aliases in effect where a line starts.
 
-    start: the folder. line: all of it; where it changes what aliases there may be, none of them can be told.
+    Args:
+        start: the folder.
+        line: the whole line. If it changes what aliases exist, none of them can be determined.
     """
 
     def __init__(self, start: str, line: CommandLine) -> None:
@@ -410,7 +413,7 @@ class ConfiguredAliases:
         self._git: dict[Path, Mapping[str, str]] = {}
 
     def resolve_alias(self, program: str, name: str, call: Sequence[Word], command: SimpleCommand) -> str | None:
-        """What a name stands for; "" where no alias has the name; None where that cannot be told."""
+        """Return what a name stands for; "" if there is no such alias; None if it cannot be determined."""
         if self.changed or any(key.startswith(_CHANGES_SOURCES) for key, _ in command.env):
             return None
         folders = self._folders(call, command)
@@ -426,7 +429,7 @@ class ConfiguredAliases:
         return ""
 
     def _folders(self, call: Sequence[Word], command: SimpleCommand) -> list[Path] | None:
-        """Where the program would look for its settings."""
+        """Return the folders in which the program would search its settings; None if they are not known."""
         if command.folders is None:
             return None
         found = [Path(self.start, os.path.expanduser(folder)) for folder in command.folders]  # noqa: PTH111
@@ -446,7 +449,7 @@ class ConfiguredAliases:
 
 
 def _changes_aliases(line: CommandLine) -> bool:
-    """Whether a line sets variables, or writes files, that say what aliases there are."""
+    """Whether a line sets variables or writes files that define aliases."""
     for command in line.commands:
         if any(key.startswith(_CHANGES_SOURCES) for key, _ in command.env if not command.words or key != "PATH"):
             return True
@@ -459,7 +462,7 @@ def _changes_aliases(line: CommandLine) -> bool:
 
 
 def _git_files(folder: Path) -> Iterator[Path]:
-    """The configuration files git reads in a folder, those that count less first."""
+    """Yield the configuration files git reads in a folder, lowest precedence first."""
     home = Path.home()
     yield from (Path("/etc/gitconfig"), Path("/usr/local/etc/gitconfig"), Path("/opt/homebrew/etc/gitconfig"))
     yield Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
@@ -478,7 +481,7 @@ def _git_files(folder: Path) -> Iterator[Path]:
 
 
 def has_secret_url(folder: Path) -> bool:
-    """Whether the configuration that git reads in a folder has a URL with a password or token in it."""
+    """Whether the git configuration that applies in a folder contains a URL with a password or token."""
     waiting, seen = list(_git_files(folder)), set[Path]()
     while waiting and len(seen) < _MAX_INCLUDES:
         path = waiting.pop()
@@ -496,7 +499,7 @@ def has_secret_url(folder: Path) -> bool:
 
 
 def _linked_folder(path: Path) -> Path | None:
-    """The folder a `.git` file names."""
+    """Return the folder that a `.git` file names."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -505,7 +508,7 @@ def _linked_folder(path: Path) -> Path | None:
 
 
 def _read_aliases(path: Path, included: int = 0) -> Iterator[tuple[str, str]]:
-    """Name and text of each alias of a git configuration file and of those it includes, names in small letters."""
+    """Yield (name in lower case, text) of each alias in a git configuration file and the files it includes."""
     section = ""
     for line in _logical_lines(path):
         text = line.strip()
@@ -536,7 +539,7 @@ def _logical_lines(path: Path) -> Iterator[str]:
 
 
 def _value(text: str) -> str:
-    """A value of git's configuration with its quotes and comment taken off."""
+    """Return a value of git's configuration without its quotes and comment."""
     shown, quoted, place = "", False, 0
     text = text.strip()
     while place < len(text):
@@ -555,7 +558,7 @@ def _value(text: str) -> str:
 
 
 def _cargo_alias(folder: Path, name: str) -> str:
-    """What cargo's configuration has a name stand for; "" for nothing."""
+    """Return the definition of a cargo alias; "" if there is none."""
     home = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
     for place in (*(parent / ".cargo" for parent in (folder, *folder.parents)), home):
         for file in (place / "config", place / "config.toml"):

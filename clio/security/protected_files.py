@@ -246,8 +246,7 @@ def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
 def fold_disk_name(name: str) -> str:
     """Return one spelling for all names that some file system treats as equal; "." if nothing remains.
 
-    Upper and lower case and Unicode's normal and compatibility forms are equal (APFS, HFS+, NTFS, ext4 with
-    casefold).
+    Upper and lower case and Unicode's normal and compatibility forms are equal (APFS, HFS+, NTFS, ext4 with casefold).
     Invisible characters (HFS+), trailing dots and blanks, and everything after a colon (NTFS streams such as
     `.git::$INDEX_ALLOCATION`) are ignored.
     """

@@ -1,4 +1,4 @@
-"""Commands that mode `all` asks about because they change accounts, services or settings beyond the project."""
+"""Commands that mode "all" asks about because they change accounts, services or settings beyond the project."""
 
 from collections.abc import Callable
 
@@ -38,7 +38,7 @@ _BY_VERB: dict[str, tuple[frozenset[str], int]] = {
     "gsutil": (word_set("-o -h -u"), 1),
     "bq": (word_set("--project_id --location --format"), 1),
 }
-"""Programs for accounts, with the options that take a value, and how many words at most lead to the verb."""
+"""Programs that manage accounts: their options with a value, and the most words that precede the verb."""
 _OWN_VERBS: dict[str, frozenset[str]] = {
     **dict.fromkeys(
         ("vercel", "netlify", "wrangler", "railway", "firebase"),
@@ -92,7 +92,7 @@ _GH: dict[str, frozenset[str]] = {
     "completion": frozenset(),
 }
 _GH_ENDS = word_set("close merge cancel")
-"""Sub-commands that change the project's own repository as everyday work does, but not another one (`-R`)."""
+"""Sub-commands that are everyday work on the project's own repository, but not on another one (`-R`)."""
 
 _MACHINE: dict[str, LazyRegex] = {
     **dict.fromkeys(
@@ -175,7 +175,8 @@ _MACHINE: dict[str, LazyRegex] = {
     "date": LazyRegex(r"(?!(?:.* )?(?:-s|--set|\d{8})).*"),
     "journalctl": LazyRegex(r"(?!.*--(?:vacuum|rotate|flush|relinquish|setup-keys|update-catalog|sync)).*"),
 }
-"""Programs for the machine or a server, with what their everyday calls look like, whole arguments joined by blanks."""
+"""Programs that manage the machine or a server, with a pattern for the arguments of everyday calls, joined by blanks.
+"""
 _ADMINISTRATION = word_set("""
     initctl sv s6-svc s6-rc runsvdir supervisorctl pfctl iw iwconfig rfkill resolvectl resolvconf scutil smartctl
     hdparm nvme groupmod chfn pwck grpck faillock hostname domainname setenforce semanage setsebool auditctl
@@ -191,7 +192,7 @@ _ADMINISTRATION = word_set("""
     rabbitmq-plugins cassandra-cli kops kubeadm helmfile ansible ansible-playbook ansible-vault salt salt-call
     puppet pm2 xkill sops-rotate chef-client capsh setcap semodule restorecon chcon tarsnap
     """)
-"""Programs for the machine, its services, or other machines: only calls that say they read run."""
+"""Programs that manage the machine, its services or other machines. Only calls that state a read-only action run."""
 _READS_STATE = LazyRegex(
     r"(?:(?:-[lLqhV]|--?(?:list\S*|show\S*|status|version|help|query\S*|info|print\S*|check|dry-run|syntax-check|diff|get\S*"
     r"|list-hosts|list-tasks|list-tags|test)|status|list\S*|show\S*|get\S*|info|query\S*|check\S*|test|print\S*|version|help"
@@ -207,11 +208,11 @@ _LOCAL_SERVER = LazyRegex(
 _DATA_PORTS = word_set(
     ":9200 :9201 :5984 :8500 :2379 :2375 :2376 :6333 :8086 :8123 :15672 :8200 :4646 :6443 :10250 :7474"
 )
-"""Where databases, search engines and the machine's containers answer, which other projects may use."""
+"""Ports of databases, search engines and the container service, which other projects may use as well."""
 
 
 def find_service_change(command: SimpleCommand) -> str:
-    """Why a call may change what more than the project uses; "" where it is everyday, or not known here."""
+    """Why a call may change more than the project; "" if it is everyday use, or the program is not listed here."""
     program, rest = command.program, command.words[1:]
     argv = command.argv[1:]
     fed = bool(command.upstream or command.stdin)
@@ -246,7 +247,7 @@ def find_service_change(command: SimpleCommand) -> str:
 
 
 def _explain_account(program: str, rest: tuple[Word, ...]) -> str:
-    """Why a call may change what an account holds: no listed verb says that it reads or makes something."""
+    """Why a call may change the contents of an account; "" if its verb is listed as reading or creating something."""
     valued, most = _BY_VERB[program]
     operands = [word.text for word in list_operands(rest, valued)][:most]
     if program == "gcloud" and operands[:1] == ["run"]:
@@ -262,7 +263,7 @@ def _explain_account(program: str, rest: tuple[Word, ...]) -> str:
 
 
 def _explain_second(program: str, operands: list[str]) -> str:
-    """Why a verb behind a listed one changes something all the same: `wrangler d1 execute`, `vault kv delete`."""
+    """Why a second verb after a listed one changes something: `wrangler d1 execute`, `vault kv delete`."""
     group = operands[0] if operands else ""
     second = operands[1] if len(operands) > 1 else ""
     if (program, group) in _NARROW_GROUPS and second not in _NARROW_GROUPS[program, group]:
@@ -312,7 +313,7 @@ def _explain_gh(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> 
 
 
 def _explain_request(program: str, rest: tuple[Word, ...], argv: tuple[str, ...]) -> str:
-    """Why a request may remove or replace what a server holds."""
+    """Why an HTTP request may remove or replace data on a server."""
     method = _method_of(argv, _METHOD_OPTIONS.get(program, ()))
     if program in ("http", "https", "xh"):
         method = next((text for text in argv if text.isalpha() and text.isupper()), "")

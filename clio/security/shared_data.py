@@ -1,4 +1,4 @@
-"""Commands that mode `all` asks about because they remove system packages or data other projects may use."""
+"""Commands that mode "all" asks about because they remove system packages or data that other projects may use."""
 
 import re
 
@@ -44,7 +44,7 @@ _PACKAGES: dict[str, frozenset[str]] = {
     "winget": word_set("install upgrade search list show source"),
     "scoop": word_set("install update search list info bucket status"),
 }
-"""Package managers of the system, with the sub-commands that remove nothing."""
+"""System package managers, with the sub-commands that remove nothing."""
 _PACKAGE_VALUES = word_set("-o -t -c -a --option --target-release --config-file --installroot --root -p")
 _REMOVING_OPTIONS = LazyRegex(
     r"--(?:auto-?remove|purge|autopurge|remove\S*|erase|unmerge|allow-remove-essential|clean-deps)"
@@ -57,7 +57,7 @@ _PACKAGE_OPTIONS = {
     **dict.fromkeys(("pip", "pip3", "uv"), LazyRegex(r"--break-system-packages|--system")),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), LazyRegex(r"-g|--global|--location=global|global")),
 }
-"""Options with which a program removes packages, or works on those of the system."""
+"""Options that make a program remove packages or operate on system packages."""
 _PACKAGE_CALLS: dict[str, LazyRegex] = {
     "dpkg": LazyRegex(
         r"-[ilLsSpIcexXCV]+|--(?:install|list\S*|status|search|info|contents|extract|vextract|verify|audit|print-\S+"
@@ -75,14 +75,14 @@ _PACKAGE_CALLS: dict[str, LazyRegex] = {
     "apt-mark": LazyRegex(r"show\w+|hold|unhold|manual"),
 }
 _PACKAGE_CALLS["yay"] = _PACKAGE_CALLS["paru"] = _PACKAGE_CALLS["pacman"]
-"""Package managers whose options, or first word, say what they do, with those that remove nothing and force nothing."""
+"""Package managers controlled by an option or first word, with those that remove and force nothing."""
 _NEEDS_REMOVAL = word_set("pip pip3 uv npm pnpm yarn bun")
-"""Programs for which such an option matters only together with a sub-command that removes."""
+"""Programs whose option matters only together with a sub-command that removes packages."""
 _ALWAYS = word_set("""
     dropdb dropuser pg_dropcluster pg_resetwal initdb autoremove deborphan remove-shell nix-collect-garbage pkg_delete
     pkgrm pkg_remove xbps-remove opkg-remove update-alternatives dpkg-divert mongorestore pg_restore mysqladmin crictl
     """)
-"""Programs that remove, or replace, in any call but those that say what they would do."""
+"""Programs that remove or replace data in every call, except with an option that only lists the actions."""
 
 _CONTAINERS = word_set("""
     attach build buildx builder commit cp create diff events exec export history image images import info init inspect
@@ -125,7 +125,7 @@ _CONTAINER_CLIENTS = word_set("docker podman nerdctl docker-compose podman-compo
 _IMAGE_PLACES = LazyRegex(
     r"/(?:tmp|var/tmp|app|src|workspaces?|work|w|code|usr/src|project|repo|build|var/cache|root/\.cache)(?:/|$)"
 )
-"""Where containers keep the program they are for, or what is temporary."""
+"""Paths at which a container has its program or temporary files."""
 _VOLUMES = LazyRegex(r"-\w*v\w*|--volumes?|--rmi(?:=.*)?|-\w*a\w*|--all")
 
 _GROUPS: dict[str, frozenset[str]] = {
@@ -173,7 +173,7 @@ _GROUPS: dict[str, frozenset[str]] = {
     ),
     "multipass": word_set("list ls info launch start stop exec shell mount version find transfer"),
 }
-"""Programs that keep data of other projects as well, with the sub-commands that throw none of it away."""
+"""Programs whose data other projects may share, with the sub-commands that discard none of it."""
 _GROUP_VALUES = word_set(
     "-n --namespace --context --kubeconfig -f -l -o --cluster --user -s --server -h -p -a -u --stack --cwd -C"
     " --kube-context"
@@ -185,7 +185,7 @@ _SECOND_WORDS = {
         "view current-context get-contexts get-clusters get-users use-context set-context set-cluster set-credentials"
     ),
 }
-"""Sub-commands of kubectl's groups that take nothing away."""
+"""Second words of kubectl sub-commands that remove nothing."""
 _REDIS_SECOND = {
     "client": word_set("list info id getname setname tracking help"),
     "memory": word_set("usage stats doctor help"),
@@ -222,7 +222,7 @@ _SQL_HARMFUL = LazyRegex(
     r"|truncate|from_bytea)|setval|set_config|dblink\w*|query_to_xml\w*|load_extension|writefile|edit|sys_(?:exec|eval)|xp_\w+"
     r"|load_file|kill)"
 )
-"""Functions that change, end or remove something though `select` calls them."""
+"""SQL functions with side effects, although `select` calls them."""
 _SQL_DROPS = LazyRegex(r"\b(?:drop|delete|truncate|purge|reassign)\b", re.IGNORECASE)
 _QUOTED = LazyRegex(r"'[^']*'|\"[^\"]*\"")
 _DOCUMENT_SHELLS = word_set("mongosh mongo cqlsh influx arangosh")
@@ -233,7 +233,7 @@ _DOCUMENT_CALLS = LazyRegex(
     r"|conf|adminCommand|project|size|length|getUsers|hasNext|next|itcount|log)"
 )
 _CALLED = LazyRegex(r"([\w$]+|\])\s*\(")
-"""What the shells of document databases call that takes nothing away."""
+"""Methods called in shells of document databases that remove nothing."""
 _DOCUMENT_DROPS = LazyRegex(
     r"(?i)(?:drop|delete|remove|truncate|shutdown|rename|replace|\$out\b|\$merge\b|unset|eval\(|Function\()"
 )
@@ -249,9 +249,9 @@ _PROJECT_TOOLS = tables.BUILDS | word_set("""
     type command cd pushd popd touch mkdir cp mv rm rmdir ln jq yq tee sort uniq wc diff code open xdg-open
     man info curl wget
     """)
-"""Programs whose operands are the project's own packages, texts, or names of files."""
+"""Programs whose operands are packages of the project, texts, or file names."""
 _STARTS_OTHERS = word_set("then else elif do if while until coproc ! time chrt firejail flock parallel rush ssh su")
-"""Programs and words of the shell of which an operand is the name of a program."""
+"""Programs and shell keywords one of whose operands is the name of a program."""
 _USER_STORES: tuple[tuple[str, LazyRegex], ...] = (
     (
         "gh",
@@ -277,11 +277,11 @@ _USER_STORES: tuple[tuple[str, LazyRegex], ...] = (
     ("packer", LazyRegex(r"plugins remove")),
     ("go", LazyRegex(r"clean .*-modcache")),
 )
-"""What tools of a project do to the user's accounts, and to what is installed for all projects."""
+"""Calls of project tools that change the user's accounts, or what is installed for all projects."""
 
 
 def find_shared_removal(line: CommandLine) -> str:
-    """Why a line may remove packages or data that do not belong to the project; "" where it does not."""
+    """Why a line may remove packages or data that do not belong to the project; "" if it does not."""
     for command in line.commands:
         if command.words and (why := _explain(command, line, 0)):
             return why
@@ -321,7 +321,7 @@ def _explain(command: SimpleCommand, line: CommandLine | None, depth: int) -> st
 
 
 def _explain_packages(command: SimpleCommand) -> str:
-    """Why a package manager may remove packages of the system."""
+    """Why a package manager may remove system packages."""
     program, rest, argv = command.program, command.words[1:], command.argv[1:]
     if program.startswith(("python", "pypy")) and argv[:2] == ("-m", "pip"):
         system = command.words[0].text.startswith(("/usr/", "/bin/", "/opt/"))
@@ -395,9 +395,11 @@ def _explain_containers(command: SimpleCommand, line: CommandLine | None, depth:
 
 
 def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = False, fed: str = "") -> str:
-    """Why what is started in a container or a cluster throws data away there.
+    """Why a command started in a container or cluster discards data there.
 
-    starts: in a new container. fed: the text it is given on its input.
+    Args:
+        starts: whether the container is a new one.
+        fed: the text on its standard input.
     """
     known = word_set("rm shred truncate unlink")
     argv = tuple(word.text for word in words)
@@ -426,7 +428,7 @@ def _explain_inside(words: tuple[Word, ...], program: str, *, starts: bool = Fal
 
 
 def _list_volumes(argv: tuple[str, ...]) -> list[str]:
-    """Where in a new container the named volumes are that it is given."""
+    """Return the paths of named volumes in a new container."""
     found = [text.split(":") for text in read_option_values(argv, ("-v", "--volume"))]
     places = [parts[1] for parts in found if len(parts) > 1 and not parts[0].startswith((".", "/", "~", "$"))]
     for text in read_option_values(argv, ("--mount",)):
@@ -437,16 +439,19 @@ def _list_volumes(argv: tuple[str, ...]) -> list[str]:
 
 
 def _fed_texts(command: SimpleCommand, line: CommandLine | None) -> str:
-    """What a here-document, `echo` or `printf` gives a call on its input, as far as the line says."""
+    """Return what a here-document, `echo` or `printf` passes to a call's standard input, as far as the line contains
+    it.
+    """
     said = [each for each in line.commands if each.program in command.upstream] if line is not None else []
     texts = [" ".join(each.argv[1:]) for each in said if each.program in ("echo", "printf")]
     return ";".join((*texts, command.stdin or "")).replace(FROM_FILE, "").strip(";")
 
 
 def _is_data(word: Word, volumes: list[str] | None) -> bool:
-    """Whether a path in a container may be of a volume that outlives it.
+    """Whether a path in a container may be on a volume that outlives it.
 
-    volumes: where a container that begins has volumes; None for one that is there already.
+    Args:
+        volumes: paths of the volumes of a new container; None for one that already exists.
     """
     text = word.text
     if volumes is None:
@@ -486,7 +491,7 @@ def _explain_group(command: SimpleCommand, depth: int) -> str:
 
 
 def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None) -> str:
-    """Why a text for a database may throw data away."""
+    """Why a text for a database may discard data."""
     texts = [word.text for word in rest if " " in word.text.strip() or ";" in word.text]
     flags = _SQL_CLIENTS[program]
     texts += [rest[at + 1].text for at, word in enumerate(rest[:-1]) if word.text in flags]
@@ -506,7 +511,7 @@ def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand, l
 
 
 def _explain_words(program: str, rest: tuple[Word, ...], command: SimpleCommand, line: CommandLine | None) -> str:
-    """Why a program that is not known may throw data away: one of its first operands says so."""
+    """Why an unknown program may discard data: one of its first operands names such an action."""
     starts_others = is_wrapper(program) or program in _STARTS_OTHERS | tables.INTERPRETERS
     if starts_others or program in _PROJECT_TOOLS | tables.FILES or "/" in command.words[0].text:
         return ""

@@ -1,4 +1,4 @@
-"""Commands that mode `all` asks about: damage to the system or a home folder, or a target unknown until the run."""
+"""Commands that mode "all" asks about: damage to the system or a home folder, or a target not known before the run."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ from clio.security.targets import (
 from clio.text.lazy_regex import LazyRegex
 
 _COPIES = word_set("cp install ln scp mv rsync mkdir touch")
-"""Programs that only read their operands and put something in the last; what they take away is on the never-list."""
+"""Programs that write only to their last operand. What they can destroy is covered by the never-list."""
 _LOOKS = word_set(
     "cd pushd popd code open xdg-open export declare typeset local readonly [ [[ test exit return echo printf"
 )
@@ -132,7 +132,7 @@ _SYSTEM_PROGRAMS: dict[str, tuple[str, ...]] = {
     ),
     "passwd": ("-S", "--status", "--help"),
 }
-"""Programs that change the machine, with the first operands, or first options, of their harmless or everyday calls."""
+"""Programs that change the machine, with the first operands or options of harmless or everyday calls."""
 _ALWAYS_ASKED = word_set("""
     lvremove lvreduce vgremove vgreduce pvremove userdel deluser groupdel delgroup usermod chsh pivot_root switch_root
     flashrom fsfreeze asr authselect pam-auth-update grub-install grub2-install update-grub systemd-firstboot kexec
@@ -157,7 +157,7 @@ _PACKAGE_REMOVALS = {
 _IRREPLACEABLE = word_set(
     ".ssh .gnupg .password-store .aws .kube Documents Desktop Pictures Music Videos Movies Downloads Library Mail"
 )
-"""What a home holds that nothing brings back."""
+"""Files in a home folder that cannot be restored from elsewhere."""
 _KERNEL = ("/proc/sys", "/sys/")
 _INSTALLED = (
     "/bin/",
@@ -173,9 +173,12 @@ _INSTALLED = (
 
 
 def find_system_change(line: CommandLine, text: str, start: str, home: str) -> str:
-    """Why a line may make the system or the home unusable, as a question's reason; "" where it may not.
+    """Why a line may make the system or the home folder unusable, as the reason of a question; "" if it may not.
 
-    text: the line as typed. start: the folder it starts in. home: the user's.
+    Args:
+        text: the line as typed.
+        start: the folder it starts in.
+        home: the user's home folder.
     """
     if starts_without_end(text):
         return "it may start processes without end"
@@ -211,7 +214,7 @@ def _explain(command: SimpleCommand, line: CommandLine, expansion: Expansion, st
 
 
 def _changes_system(program: str, argv: tuple[str, ...], values: tuple[Word, ...]) -> str:
-    """Why a program for the machine may make it unusable."""
+    """Why a system administration program may make the machine unusable."""
     name = "mkfs" if program.startswith("mkfs") else program
     operands = [word.text for word in list_operands(values)]
     if name in _ALWAYS_ASKED and argv not in (("--help",), ("--version",)):
@@ -240,7 +243,7 @@ def _changes_system(program: str, argv: tuple[str, ...], values: tuple[Word, ...
 
 
 def _whole_operands(program: str, values: tuple[Word, ...], argv: tuple[str, ...], whole: WholePaths) -> Iterator[str]:
-    """The words, and the values behind `=`, that are a whole system or home folder."""
+    """Yield the words, and values after `=`, that are a whole system folder or home folder."""
     replaces = program == "ln" and has_option(argv, "nT", ("no-dereference", "no-target-directory"))
     for word in values:
         if word.dynamic or (program in _COPIES and not replaces):
@@ -253,14 +256,14 @@ def _whole_operands(program: str, values: tuple[Word, ...], argv: tuple[str, ...
 
 
 def _is_outermost(word: Word, whole: WholePaths) -> bool:
-    """Whether a word is a whole folder of the system or a home; folders such as `/usr/local/bin` are not meant."""
+    """Whether a word is a top-level system folder or a home folder, as opposed to `/usr/local/bin`."""
     trimmed = word.text.rstrip("/*.[]?") or "/"
     deep = trimmed.startswith("/") and trimmed.count("/") > 1 and not trimmed.startswith(("/home/", "/Users/"))
     return (not deep or trimmed == whole.home) and whole.is_whole(word, follows=True)
 
 
 def _installed_target(program: str, values: tuple[Word, ...], whole: WholePaths) -> str:
-    """A file of the installed system that a call removes or writes over; "" for none."""
+    """Return a file of the installed system that a call removes or overwrites; "" for none."""
     operands = list(list_operands(values))
     if program == "dd":
         operands = [Word(word.text[3:]) for word in values if word.text.startswith("of=")]
@@ -284,7 +287,7 @@ def _installed_target(program: str, values: tuple[Word, ...], whole: WholePaths)
 
 
 def _whole_in_code(program: str, argv: tuple[str, ...], whole: WholePaths) -> str:
-    """A whole folder, or a file no machine can be without, that inline code names beside something that deletes."""
+    """Return a whole folder or essential file that inline code names next to something that deletes."""
     if program not in tables.INTERPRETERS | _EDITORS:
         return ""
     given = any(_CODE_FLAGS.fullmatch(text) for text in argv)
@@ -303,7 +306,7 @@ def _whole_in_code(program: str, argv: tuple[str, ...], whole: WholePaths) -> st
 
 
 def starts_without_end(text: str) -> bool:
-    """Whether a loop starts a process in the background each time, and nothing is seen that ends it."""
+    """Whether a loop starts a background process in each iteration, and nothing visible ends it."""
     for loop in _LOOP.finditer(text):
         body = loop["body"] or loop["body2"] or loop["body3"] or ""
         if not _STARTS.search(body) or _ENDS.search(body):
@@ -324,7 +327,7 @@ _ALL_OPERANDS = word_set("""
     wipefs blkdiscard badblocks fdisk sfdisk sgdisk gdisk parted mkswap cryptsetup diskutil split csplit gio scp
     gzip gunzip bzip2 xz zstd patch
     """)
-"""Programs that delete or write over what they are given. Those in `_LAST_OPERAND` read all but the last."""
+"""Programs that delete or overwrite all operands. Those in `_LAST_OPERAND` only read all but the last."""
 _LAST_OPERAND = word_set("cp install rsync ln scp dd dcfldd dc3dd ddrescue")
 _RECURSIVE = word_set("chmod chown chgrp setfacl chattr")
 _OUTPUTS = {
@@ -339,7 +342,7 @@ _STARTS_MANY = word_set("parallel rush")
 _BY_NAME = word_set("pkill killall skill")
 _IN_PLACE = word_set("sed gsed perl ruby")
 _NEVER_BY_TEXT = word_set("kill systemctl init telinit loginctl docker podman nerdctl zpool")
-"""Programs on the never-list by something else than a path; asked about only where text is put together for them."""
+"""Programs on the never-list for other reasons than a path. Asked about only if their arguments are computed."""
 _PRINTERS = word_set("echo printf")
 _FILTERS = word_set(
     "sed awk gawk mawk tr cut rev printf base64 base32 basenc xxd od head tail fold fmt tac paste column openssl perl"
@@ -359,9 +362,14 @@ _STANDS_FOR = "name"
 
 
 def find_unknown_target(line: CommandLine, text: str, start: str, home: str, depth: int = 0) -> str:
-    """What a line would delete or write over without telling where that is, as a question's reason; "" for nothing.
+    """What a line would delete or overwrite at a location it does not determine, as the reason of a question; "" for
+    none.
 
-    text: the line as typed. start: the folder it starts in. home: the user's. depth: how many shells it is inside.
+    Args:
+        text: the line as typed.
+        start: the folder it starts in.
+        home: the user's home folder.
+        depth: number of nested shells around the line.
     """
     expansion = Expansion(line, text, start, home)
     known = _Knowledge(expansion, line, text, start, home)
@@ -375,7 +383,7 @@ def find_unknown_target(line: CommandLine, text: str, start: str, home: str, dep
         if known.is_made_of_text(script.text):
             return f"it runs {script.text!r}, a text that is put together when it runs"
         inner = parse_command_line(script.text)
-        filled = "$" not in script.text and "`" not in script.text  # then xargs or find puts names in it
+        filled = "$" not in script.text and "`" not in script.text  # then xargs or find inserts names
         if filled and any(_targets_of(each.program, each) for each in inner.commands):
             return f"it runs {script.text!r}, with names in it that are only known when it runs"
         for each in expansion.texts(script) if depth < _MAX_DEPTH and not filled else ():
@@ -385,7 +393,7 @@ def find_unknown_target(line: CommandLine, text: str, start: str, home: str, dep
 
 
 class _Knowledge:
-    """What can be told of the words of one line."""
+    """What is known about the words of one line."""
 
     def __init__(self, expansion: Expansion, line: CommandLine, text: str, start: str, home: str) -> None:
         self._expansion = expansion
@@ -394,7 +402,7 @@ class _Knowledge:
         self._start, self._home = start, home
 
     def explain(self, command: SimpleCommand) -> str:
-        """Why a call may delete or write over what cannot be told; "" where it does not."""
+        """Why a call may delete or overwrite an unknown target; "" if it does not."""
         if not command.words:
             return ""
         fed = set(command.upstream)
@@ -427,7 +435,7 @@ class _Knowledge:
         return list(dict.fromkeys(text.rsplit("/", 1)[-1] for text in texts))
 
     def _explain_program(self, command: SimpleCommand) -> str:
-        """Why a call of a program that is not known may delete a whole folder."""
+        """Why a call of an unknown program may delete a whole folder."""
         name = command.words[0].text
         inner = list(iter_substitutions(name))
         if inner and all(_finds_program(text) for text in inner):
@@ -439,17 +447,17 @@ class _Knowledge:
         return f"{name!r} is put together when it runs" if self.is_made_of_text(name) else ""
 
     def is_told(self, word: Word, command: SimpleCommand | None = None) -> bool:
-        """Whether the line tells what a path may become, so that the never-list has judged it."""
+        """Whether the line determines what a path may expand to, so that the never-list has judged it."""
         if not word.dynamic:
             return True
         if "INPUT" in list_variable_names(word.text) or "{}" in word.text:
-            # Such a name is relative or below a plain folder, until something is put before it.
+            # Such a name is relative or below a plain folder, unless something is put in front of it.
             placed = word.text.startswith(("/", "~", "..")) or "/.." in word.text
             return command is not None and not placed and self._is_fed_with_told(command)
         return not self._is_open(word, command)
 
     def is_made_of_text(self, text: str, depth: int = 0) -> bool:
-        """Whether a word holds the output of commands that do nothing but put a text together."""
+        """Whether a word contains the output of commands that only compose text."""
         for inner in iter_substitutions(text):
             commands = parse_command_line(inner).commands
             only_text = all(each.program in _PRINTERS | _FILTERS for each in commands)
@@ -465,18 +473,18 @@ class _Knowledge:
         if closed is None:
             return True
         if f"{_STANDS_FOR}/.." in closed:
-            return True  # the folder above what an output names
+            return True  # the parent of a folder named by an output
         values = self._expansion.values(Word(closed, dynamic=True, glob=word.glob))
         if len(values) >= _WORDS_FOR_MANY or any(value.dynamic for value in values):
             return True
-        # An output that may be empty leaves the path before or after it.
+        # An output that may be empty leaves only the path before or after it.
         whole = WholePaths((command.folders if command else None) or ("",), self._start, self._home)
         emptied = closed.replace(_STANDS_FOR, "") if _STANDS_FOR in closed and _STANDS_FOR not in word.text else ""
         rest = self._expansion.values(Word(emptied, dynamic=True, glob=word.glob)) if emptied else ()
         return any(whole.is_whole(value) or whole.is_everything_in(value) for value in rest)
 
     def _close(self, text: str, command: SimpleCommand | None, depth: int) -> str | None:
-        """A word with what is known not to matter replaced; None where a part of it cannot be told."""
+        """Replace the parts of a word that are known not to matter; None if a part cannot be determined."""
         if depth > _MAX_DEPTH:
             return None
         if list_variable_names(text) and any(value.strip() for value in self._expansion.given("IFS")):
@@ -501,7 +509,7 @@ class _Knowledge:
             plain = re.search(rf"\$(?:\{{{re.escape(name)}\}}|{re.escape(name)}\b)", text) is not None
             for value in values:
                 if not plain and ("$" in value or "`" in value):
-                    return None  # what a form such as `${x%/}` makes of an output cannot be told
+                    return None  # the result of a form such as `${x%/}` applied to an output is unknown
                 closed = self._close(value, command, depth + 1)
                 if closed is None:
                     return None
@@ -518,7 +526,7 @@ class _Knowledge:
         return self._are_told(line.commands, depth + 1)
 
     def _is_fed_with_told(self, command: SimpleCommand) -> bool:
-        """Whether what a pipe, `find -exec` or `read` hands to a command is known to be below a plain folder."""
+        """Whether the arguments from a pipe, `find -exec` or `read` are known to be below a plain folder."""
         upstream = set(command.upstream)
         if "find" in command.wrappers or "fd" in command.wrappers or "fdfind" in command.wrappers:
             upstream |= set(command.wrappers) & {"find", "fd", "fdfind"}
@@ -531,7 +539,7 @@ class _Knowledge:
         return all(self._prints_told(each, depth) for each in commands)
 
     def _prints_told(self, command: SimpleCommand, depth: int) -> bool:
-        """Whether a program prints nothing but paths that the never-list judges, or names that lead nowhere else."""
+        """Whether a program prints only paths that the never-list judges, or names that lead nowhere else."""
         rest = command.words[1:]
         argv = command.argv[1:]
         options = tuple(text for text in argv if text.startswith("-") and text != "-")
@@ -581,7 +589,7 @@ class _Knowledge:
                 return False
 
     def _finds_below(self, command: SimpleCommand) -> bool:
-        """Whether find prints nothing but paths below folders that are no whole home or system folder."""
+        """Whether find prints only paths below folders that are not a whole home or system folder."""
         words = command.words[1:]
         acts = (
             "-printf",
@@ -604,7 +612,7 @@ class _Knowledge:
 
 
 def _targets_of(program: str, command: SimpleCommand) -> tuple[Word, ...]:
-    """The words that name what a call deletes or writes over."""
+    """Return the words that name what a call deletes or overwrites."""
     rest = command.words[1:]
     argv = command.argv[1:]
     options = tuple(text for text in argv if text.startswith("-"))
@@ -645,7 +653,7 @@ def _targets_of(program: str, command: SimpleCommand) -> tuple[Word, ...]:
 
 
 def _begins_with_text(command: SimpleCommand) -> bool:
-    """Whether a call brings a text of its own, and not what is in a file."""
+    """Whether a call processes text given in the line, and not the content of a file."""
     given = command.stdin not in (None, FROM_FILE)
     own = any("BEGIN" in text or text.startswith(("-c", "-e")) for text in command.argv[1:])
     return command.program in _PRINTERS or given or (own and command.program not in ("head", "tail", "cut", "sed"))
@@ -666,13 +674,13 @@ def _is_expanded(text: str) -> bool:
 
 
 def _finds_program(text: str) -> bool:
-    """Whether a substitution prints where a program is, whose name it tells."""
+    """Whether a substitution prints the path of a program whose name it contains."""
     commands = parse_command_line(text).commands
     return len(commands) == 1 and commands[0].program in ("which", "command", "type") and not commands[0].dynamic
 
 
 def _lists_names(argv: Sequence[str]) -> bool:
-    """Whether a call of git prints names inside its repository, a name of a branch, or a hash."""
+    """Whether a git call prints names inside its repository, a branch name, or a hash."""
     subcommand = argv[0] if argv else ""
     if subcommand == "rev-parse":
         return all(text.startswith(("--short", "--show-toplevel", "--abbrev-ref", "HEAD")) for text in argv[1:])

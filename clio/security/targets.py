@@ -1,4 +1,4 @@
-"""What the words of a command line expand to, and which targets are devices, whole folders or many processes."""
+"""Expand the words of a command line, and recognize targets that are devices, whole folders or many processes."""
 
 import os
 import posixpath
@@ -34,12 +34,12 @@ _DISK = LazyRegex(
     r"|block/|sg\d|root\b)",
 )
 PROCESS_LINK = LazyRegex(r"^/+proc/+(?:self|thread-self|\d+|\$\$|\*)(?:/+task/+[\d*]+)?/+(root|cwd)(?=/|$)")
-"""A process's root or current folder, by a link of /proc."""
+"""A path through the /proc link to the root or current directory of a process."""
 _STOPS_OR_BRICKS = LazyRegex(r"/proc/sysrq-trigger\b|/sys/firmware/efi/")
 
 
 def is_device(path: str) -> bool:
-    """Whether writing to an absolute path goes to a device that is not known to be harmless."""
+    """Whether writing to an absolute path reaches a device that is not known to be harmless."""
     return any(
         _STOPS_OR_BRICKS.match(each) or (each.startswith("/dev/") and _HARMLESS.fullmatch(each) is None)
         for each in _spellings(path)
@@ -47,7 +47,7 @@ def is_device(path: str) -> bool:
 
 
 def is_disk(path: str) -> bool:
-    """Whether an absolute path is a disk by its name or kind."""
+    """Whether an absolute path is a disk, by name or by type."""
     for each in _spellings(path):
         if _STOPS_OR_BRICKS.match(each) or _DISK.match(each.lower()):
             return True
@@ -63,18 +63,18 @@ def _spellings(path: str) -> tuple[str, ...]:
     if "\0" in path:
         return ()
     plain = "/" + posixpath.normpath(path).lstrip("/")
-    while (link := PROCESS_LINK.search(plain)) and link[1] == "root":  # the link may not exist when this is judged
+    while (link := PROCESS_LINK.search(plain)) and link[1] == "root":  # the process of the link may not exist yet
         plain = plain[link.end() :] or "/"
     try:
         real = os.path.realpath(plain)
     except OSError:  # a link that may not be read
         real = plain
-    # A link such as /dev/stdout leads to wherever the output goes, which is not what the line names.
+    # A link such as /dev/stdout leads to the current output, which is not what the line refers to.
     return (plain,) if _HARMLESS.fullmatch(plain) else (plain, real)
 
 
 def read_option_values(argv: tuple[str, ...], options: tuple[str, ...]) -> list[str]:
-    """What is given to these options, as the next word, behind `=` or attached."""
+    """Return the values of these options, given as the next word, after `=` or attached."""
     found: list[str] = []
     for place, text in enumerate(argv):
         for option in options:
@@ -90,7 +90,7 @@ def read_option_values(argv: tuple[str, ...], options: tuple[str, ...]) -> list[
 
 
 def list_mounts(argv: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """The folders of the machine that a container is given: where each is in the container, and on the machine."""
+    """Yield the host folders mounted into a container, as (path in the container, path on the host)."""
     for text in read_option_values(argv, ("-v", "--volume")):
         machine, _, rest = text.partition(":")
         if machine.startswith(("/", "~", "$HOME", "..")) and rest:
@@ -105,7 +105,7 @@ def list_mounts(argv: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 
 
 def map_to_machine(text: str, mounts: Sequence[tuple[str, str]], elsewhere: str = "/container") -> str:
-    """A path of a container as the path on the machine; one that is in no mount as a path that harms nothing."""
+    """Translate a path in a container to the host; outside all mounts, to a harmless path below `elsewhere`."""
     for inside, machine in mounts:
         if text == inside.rstrip("/") or text.startswith(f"{inside.rstrip('/')}/"):
             return f"{machine.rstrip('/')}/{text[len(inside.rstrip('/')) :].lstrip('/')}"
@@ -122,14 +122,16 @@ _WHOLE = tables.SYSTEM_FOLDERS | word_set(
     """
 )
 _ESSENTIAL = word_set("/etc/passwd /etc/shadow /etc/group /etc/gshadow /etc/sudoers /etc/fstab /etc/nsswitch.conf")
-"""Files without which no user can log in, or the machine does not start."""
+"""Files without which no user can log in or the system does not boot."""
 _SYSTEM_FILES = word_set("etc bin sbin lib lib64 usr boot System")
 
 
 class WholePaths:
-    """Judges operands of one command.
+    """Decides whether operands of one command are whole folders of the system, or a home folder.
 
-    folders: where it may run, as typed and relative to `start`. home: the user's.
+    Args:
+        folders: where the command may run, as typed and relative to `start`.
+        home: the user's home folder.
     """
 
     def __init__(self, folders: tuple[str, ...], start: str, home: str) -> None:
@@ -138,29 +140,32 @@ class WholePaths:
         self.folders = tuple(posixpath.join(start, self._at_home(folder)) for folder in folders)
 
     def is_whole(self, word: Word, *, follows: bool = False) -> bool:
-        """Whether a path is one of these folders, or all that is in one.
+        """Whether a path is one of these folders, or all of its contents.
 
-        follows: whether the program goes where a link leads that is named without a slash behind it.
+        Args:
+            follows: whether the program follows a link named without a trailing slash.
         """
         return any(covered is not None for covered in self._covered(word, follows))
 
     def is_everything_in(self, word: Word) -> bool:
-        """Whether a pattern stands for all that is in one of these folders."""
+        """Whether a pattern matches everything in one of these folders."""
         return any(bool(covered) for covered in self._covered(word, False))
 
     def is_system_file(self, word: Word) -> bool:
-        """Whether a path is below a folder of the system's own, not counting what grows there."""
+        """Whether a path is below a folder of the system, except for those with variable data."""
         return any(
             path.split("/")[1] in _SYSTEM_FILES and not path.startswith("/usr/local/")
             for path in self._paths(word.text, follows=True)
         )
 
     def is_essential_file(self, word: Word) -> bool:
-        """Whether a path is one of the few files that no machine can be used without."""
+        """Whether a path is one of the few files the system cannot run without."""
         return any(path.removeprefix("/private") in _ESSENTIAL for path in self._paths(word.text, follows=True))
 
     def _covered(self, word: Word, follows: bool) -> Iterator[int | None]:
-        """For each place a path may be: how many of its last parts stand for everything; None for no such folder."""
+        """Yield, for each location a path may mean, how many of its last parts match everything; None for no such
+        folder.
+        """
         if _HOMES.fullmatch(word.text):
             yield int(word.text.endswith("*"))
         for path in self._paths(word.text, follows):
@@ -182,7 +187,7 @@ class WholePaths:
         text = self._at_home(text)
         if text.startswith("/proc/"):
             text = text.replace("$$", "self").replace("${BASHPID}", "self").replace("$BASHPID", "self")
-        if text == "~+" or text.startswith("~+/"):  # the folder it runs in
+        if text == "~+" or text.startswith("~+/"):  # the current directory
             text = f".{text[2:]}"
         if not text or "$" in text or "`" in text or "\0" in text or _HOMES.match(text):
             return
@@ -202,7 +207,7 @@ class WholePaths:
 
 
 def _before_pattern(path: str) -> tuple[str, str]:
-    """A path parted before its first part that is a pattern."""
+    """Split a path before its first part that is a pattern."""
     parts = path.split("/")
     place = next((place for place, part in enumerate(parts) if any(mark in part for mark in "*?[")), len(parts))
     return "/".join(parts[:place]), "/".join(parts[place:])
@@ -229,7 +234,7 @@ _PROCESSES = (
 
 
 def list_operands(words: tuple[Word, ...], valued: frozenset[str] = frozenset()) -> tuple[Word, ...]:
-    """The words that are no options, nor values of these."""
+    """Return the words that are neither options nor values of the options in `valued`."""
     found: list[Word] = []
     ended = skip = False
     for word in words:
@@ -245,7 +250,7 @@ def list_operands(words: tuple[Word, ...], valued: frozenset[str] = frozenset())
 
 
 def is_narrowed_find(argv: tuple[str, ...], whole: WholePaths) -> bool:
-    """Whether `find` takes only what has a certain name, or is empty."""
+    """Whether a `find` call only selects certain names or empty files."""
     if any(text in ("-o", "-or", ",") for text in argv):
         return False
     for place, text in enumerate(argv[:-1]):
@@ -262,7 +267,7 @@ def is_narrowed_find(argv: tuple[str, ...], whole: WholePaths) -> bool:
 
 
 def matches_many_processes(program: str, rest: tuple[Word, ...]) -> bool:
-    """Whether `pkill`, `killall` or `pgrep` means most processes there are."""
+    """Whether `pkill`, `killall` or `pgrep` matches most running processes."""
     program = "pkill" if program == "pgrep" else program
     argv, patterns = tuple(word.text for word in rest), list_operands(rest, valued=KILL_VALUES)
     regex = program == "pkill" or has_option(argv, "r", ("regexp",))
@@ -272,7 +277,7 @@ def matches_many_processes(program: str, rest: tuple[Word, ...]) -> bool:
 
 
 def _is_wide(pattern: str) -> bool:
-    """Whether a pattern fits the names of most processes there are."""
+    """Whether a pattern matches the names of most processes."""
     text = re.sub(r"\[\[?:(?:alpha|alnum|print|graph|lower):\]\]?", r"\\w", pattern).replace("[\\w]", "\\w")
     if len(text) > 200:
         return False
@@ -285,12 +290,14 @@ def _is_wide(pattern: str) -> bool:
 
 _SLICE = LazyRegex(r":\s*\(?\s*(-?\d+)\s*\)?\s*(?::\s*(-?\d+)\s*)?")
 _MAX_CHARS = 400
+"""Longer values are not expanded, because matching a pattern at each position takes quadratic time."""
 
 
 def apply_form(value: str, form: str) -> str:
-    """A value in one of these forms, as far as it is plain; the value itself where the form is not known.
+    """Apply a parameter expansion such as `${x%/*}` to a value; an unknown form returns the value unchanged.
 
-    form: what stands between the name and the closing brace, such as `%/*`.
+    Args:
+        form: the text between the name and the closing brace, such as `%/*`.
     """
     if len(value) > _MAX_CHARS or len(form) > _MAX_CHARS:
         return value
@@ -298,7 +305,7 @@ def apply_form(value: str, form: str) -> str:
     doubled = form[:1] == form[1:2]
     pattern = _bare(form[2:] if doubled else form[1:])
     match form[:1]:
-        case "%":  # the longest end begins first
+        case "%":  # `%` tries the shortest suffix first, `%%` the longest
             return _head(value, pattern, places if doubled else reversed(places))
         case "#":
             return _tail(value, pattern, reversed(places) if doubled else places)
@@ -320,7 +327,7 @@ def apply_form(value: str, form: str) -> str:
 
 
 def _head(value: str, pattern: str, places: Iterable[int]) -> str:
-    """What stands before the first of these places from which the value fits a pattern."""
+    """Return the value up to the first of these positions from which the rest matches a pattern."""
     return next((value[:place] for place in places if fnmatchcase(value[place:], pattern)), value)
 
 
@@ -329,12 +336,12 @@ def _tail(value: str, pattern: str, places: Iterable[int]) -> str:
 
 
 def _replaced(value: str, form: str) -> str:
-    """`pattern/text`, with a sign before it for all matches, or for the beginning or the end alone."""
+    """Apply `pattern/text`, whose first character may select all matches, or only the start or end."""
     sign = form[:1] if form[:1] in ("/", "#", "%") else ""
     pattern, _, text = form[len(sign) :].partition("/")
     if not pattern:
         return value
-    inside = translate(_bare(pattern))[4:-3]  # without the group and the end around it
+    inside = translate(_bare(pattern))[4:-3]  # without the group and the end anchor that `translate` adds
     found = rf"\A(?:{inside})" if sign == "#" else rf"(?:{inside})\Z" if sign == "%" else inside
     return re.sub(found, lambda _: _bare(text), value, count=0 if sign == "/" else 1)
 
@@ -344,7 +351,9 @@ def _bare(text: str) -> str:
 
 
 _MAX_VALUES = 64
+"""Values per word that are examined; nested brace expansions multiply."""
 _MAX_DEPTH = 4
+"""Variables within values that are replaced, which also ends references of a variable to itself."""
 _LOOPS = LazyRegex(r"\b(?:for|select)\s+(\w+)\s+in\s+([^;\n]*)")
 _ARRAYS = LazyRegex(r"\b(\w+)\+?=\(([^()]*)\)")
 _HERE = LazyRegex(r"\b(?:read|mapfile|readarray)\s+(?:-\w+\s+)*(\w+)\s*<<<\s*(\"[^\"]*\"|'[^']*'|[^\s;&|]+)")
@@ -354,7 +363,7 @@ _VARIABLE = LazyRegex(r"\$(?:\{(\w+|[@*])(?:\[[@*\d]+\])?(?:(:?[-=])([^{}]*)|([%
 _BRACES = LazyRegex(r"\{([^{}]*(?:,|\.\.)[^{}]*)\}")
 _OUTPUT = LazyRegex(r"\$\(([^()]*(?:\([^()]*\)[^()]*)*)\)|`([^`]*)`")
 _APPENDS = frozenset({"xargs", "find", "fd", "fdfind", "parallel"})
-"""Wrappers that give a text, run by a shell, arguments the line does not say."""
+"""Wrappers that pass a script arguments not contained in the line."""
 _FILTERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "fzf", "peco"})
 _NAMES = frozenset(
     {"dirname", "basename", "pwd", "cat"}
@@ -365,7 +374,10 @@ _NAMES = frozenset(
 class Expansion:
     """The values that words of one line may take.
 
-    folders: every folder the line enters by name, for commands whose own cannot be told; the one it starts in first.
+    Attributes:
+        folders: every folder the line changes to by name, the starting folder first. Used for commands whose own
+        folder
+            is not known.
     """
 
     def __init__(self, line: CommandLine, text: str, start: str, home: str) -> None:
@@ -387,7 +399,7 @@ class Expansion:
         self.folders = tuple(dict.fromkeys(("", *entered)))
 
     def values(self, word: Word) -> tuple[Word, ...]:
-        """What a word may become, each plain; itself where the line does not tell; nothing where it is empty."""
+        """Return the plain words a word may expand to; the word itself if not known; nothing if it is empty."""
         if not word.dynamic:
             first, slash, rest = word.text.partition("/")
             linked = self._links.get(first) if slash else None
@@ -401,7 +413,7 @@ class Expansion:
         return tuple(dict.fromkeys(found))
 
     def fed_with_whole(self, command: SimpleCommand, whole: WholePaths) -> str:
-        """A whole folder whose contents a pipe or a loop hands to a command; "" for none."""
+        """Return a whole folder whose contents a pipe or loop passes to a command; "" for none."""
         if not self._is_fed(command):
             return ""
         if command.stdin and command.stdin != FROM_FILE:
@@ -413,7 +425,7 @@ class Expansion:
         return next((text for text in texts if whole.is_whole(Word(text))), "")
 
     def texts(self, word: Word) -> tuple[str, ...]:
-        """A text that a shell will read, in every way its open parts may be filled."""
+        """Return a script in every form its variable parts may give it."""
         return tuple(islice(self._texts(word.text, 0), _MAX_VALUES))
 
     def is_read(self, name: str) -> bool:
@@ -421,17 +433,17 @@ class Expansion:
         return name in self._read_names()
 
     def given(self, name: str) -> tuple[str, ...]:
-        """The values the line gives a variable."""
+        """Return the values that the line assigns to a variable."""
         return tuple(self._variables.get(name, ()))
 
     def follow_link(self, folder: str) -> str:
-        """A folder, where it is named by a link that the line makes: where that leads."""
+        """Return the target of a folder name if the line itself creates it as a link."""
         first, slash, rest = folder.removeprefix("./").partition("/")
         linked = self._links.get(first)
         return folder if linked is None else f"{linked.rstrip('/')}/{rest}" if slash else linked
 
     def fed_with_processes(self, command: SimpleCommand) -> bool:
-        """Whether the numbers of all processes are handed to a command."""
+        """Whether the ids of all processes are passed to a command."""
         for word in command.words[1:]:
             if not word.dynamic:
                 continue
@@ -480,7 +492,7 @@ class Expansion:
             yield from self._variables.get(name, ())
 
     def _texts(self, text: str, depth: int) -> Iterator[str]:
-        """The text with its first open part replaced in every way, and so on."""
+        """Yield the text with each possible value of its first variable part, and so on recursively."""
         if depth > _MAX_DEPTH:
             yield text
             return
@@ -518,7 +530,7 @@ class Expansion:
         yield text
 
     def _value_of(self, name: str, default: str | None) -> list[str] | None:
-        """What a variable may hold; None where the line does not tell."""
+        """Return the possible values of a variable; None if the line does not determine them."""
         found = list(self._variables.get(name, ()))
         if not found and name in ("HOME", "PWD"):
             found = [self._home if name == "HOME" else self._start]
@@ -529,8 +541,8 @@ class Expansion:
         return found or None
 
     def _is_unset(self, name: str) -> bool:
-        """Whether a variable is set nowhere, so that it is empty."""
-        if name.isdecimal():  # a line has no arguments of its own, nor has a function that is called without any
+        """Whether a variable is set nowhere and is therefore empty."""
+        if name.isdecimal():  # a line has no positional arguments, nor has a function called without any
             fed = any(not _APPENDS.isdisjoint(each.wrappers) for each in self._line.commands)
             return name != "0" and not fed and not any(each.program == "set" for each in self._line.commands)
         return name[:1].isalpha() and name not in self._read_names() and name not in os.environ and name != "INPUT"
@@ -543,7 +555,7 @@ class Expansion:
         )
 
     def _output(self, text: str) -> Iterator[str]:
-        """What a command substitution may say, where that is plain."""
+        """Yield the possible outputs of a command substitution, where they are plain."""
         commands = parse_command_line(text).commands
         if any(each.program in _FILTERS and _narrows(each) for each in commands):
             return
@@ -552,7 +564,7 @@ class Expansion:
             yield from self._printed(command, whole)
 
     def _printed(self, command: SimpleCommand, whole: WholePaths) -> Iterator[str]:
-        """Names a command prints, as paths or patterns."""
+        """Yield the names a command prints, as paths or patterns."""
         if command.program not in _NAMES:
             return
         operands = [word for word in command.words[1:] if not word.text.startswith("-")]
@@ -585,7 +597,7 @@ class Expansion:
                 yield from texts
 
     def _is_fed(self, command: SimpleCommand) -> bool:
-        """Whether what a command is told comes from a pipe or from `read`."""
+        """Whether the arguments of a command come from a pipe or from `read`."""
         names = {name for word in command.words[1:] if word.dynamic for name in list_variable_names(word.text)}
         reads = bool(names & self._read_names())
         if "xargs" in command.wrappers and not command.upstream and "INPUT" in names:
@@ -601,7 +613,7 @@ class Expansion:
 
 
 def _split(text: str) -> list[str]:
-    """The items of a list as typed, quotes taken off; command substitutions kept whole."""
+    """Split a list as typed, without quotes; command substitutions are kept whole."""
     if _OUTPUT.search(text):
         return [match[0] for match in _OUTPUT.finditer(text)]
     try:
@@ -611,7 +623,7 @@ def _split(text: str) -> list[str]:
 
 
 def _choices(inside: str) -> list[str]:
-    """What a brace expansion stands for; a long row of numbers by its ends."""
+    """Return the alternatives of a brace expansion; a long range is represented by its ends."""
     if "," in inside:
         return inside.split(",")
     first, _, last = inside.partition("..")
@@ -619,25 +631,25 @@ def _choices(inside: str) -> list[str]:
 
 
 def iter_substitutions(text: str) -> Iterator[str]:
-    """The insides of the command substitutions of a word."""
+    """Yield the contents of the command substitutions in a word."""
     for match in _OUTPUT.finditer(text):
         yield match[1] or match[2] or ""
 
 
 def list_variable_names(text: str) -> list[str]:
-    """The names of the variables in a word."""
+    """Return the names of the variables in a word."""
     return [match[1] or match[5] for match in _VARIABLE.finditer(text)]
 
 
 def _narrows(command: SimpleCommand) -> bool:
-    """Whether a filter keeps only what has a certain name."""
+    """Whether a filter passes on only certain names."""
     pattern = next((word.text for word in command.words[1:] if not word.text.startswith("-")), "")
     inverted = any(re.fullmatch(r"-\w*v\w*|--invert-match", word.text) for word in command.words[1:])
     return command.program in ("fzf", "peco") or (not inverted and re.search(r"\w{2}", pattern) is not None)
 
 
 def _lists_processes(commands: list[SimpleCommand] | tuple[SimpleCommand, ...]) -> bool:
-    """Whether these together print the numbers of all processes."""
+    """Whether these commands together print the ids of all processes."""
     if any(each.program in _FILTERS and _narrows(each) for each in commands):
         return False
     if any(each.program in ("head", "tail") for each in commands):

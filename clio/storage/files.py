@@ -116,8 +116,7 @@ def make_folder(folder: Path) -> None:
 def make_ignored_folder(folder: Path, root: Path) -> None:
     """Create `folder` inside `root`, hidden from git.
 
-    The topmost folder created, from `root` down, gets a `.gitignore` containing `*`. If `root` already existed with
-    a
+    The topmost folder created, from `root` down, gets a `.gitignore` containing `*`. If `root` already existed with a
     `.gitignore`, the user has decided what git sees, and none is written.
     """
     if folder.is_dir():
@@ -145,7 +144,7 @@ def _make_ignored(folder: Path) -> None:
         write_atomic(aside / ".gitignore", IGNORE_ALL, 0o644, durable=False)
         aside.rename(folder)
     except OSError as error:
-        _take_away(aside)
+        _remove_aside(aside)
         if not folder.is_dir():  # another clio process has created it in the meantime
             raise OSError(error.errno, error.strerror, str(folder)) from error
     # Remove what a killed process has left. A process still at work finds the folder created, as handled above.
@@ -153,10 +152,10 @@ def _make_ignored(folder: Path) -> None:
     with suppress(OSError):
         for left in [each for each in folder.parent.iterdir() if pattern.fullmatch(each.name)]:
             if not left.is_symlink():  # a cloned repository may contain such a link, to any folder
-                _take_away(left)
+                _remove_aside(left)
 
 
-def _take_away(aside: Path) -> None:
+def _remove_aside(aside: Path) -> None:
     """Remove a temporary folder if it contains nothing but its `.gitignore` or the temporary file of one."""
     with suppress(OSError):
         inside = list(aside.iterdir())

@@ -27,6 +27,7 @@ else:
 # `holder` takes a shared lock for a moment; an `acquire` that meets it must not mistake it for an owner.
 GRACE_S = 0.02
 LONGEST_PAUSE_S = 0.02
+"""Upper limit for the pause between two attempts, which doubles each time from 1 ms."""
 # Locks are mandatory on Windows. Locking a byte far behind the owner's name keeps the name readable.
 WINDOWS_BYTE = 1 << 30
 NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
@@ -54,8 +55,7 @@ class NoLocks(OSError):
 class FileLock:
     """One lock file, held by at most one `FileLock` on this machine. The file names its owner.
 
-    The file is deleted on release. A file left behind by a process that has exited locks nothing. The context
-    manager
+    The file is deleted on release. A file left behind by a process that has exited locks nothing. The context manager
     waits up to 10 seconds, then raises a TimeoutError that names the owner.
     """
 

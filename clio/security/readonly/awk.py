@@ -1,4 +1,4 @@
-"""Judge calls of awk: only programs that compute and print, parsed as every common awk parses them. Pure."""
+"""Judge calls of awk: only programs that compute and print, parsed like every common awk. Pure."""
 
 import re
 from typing import Literal
@@ -14,6 +14,7 @@ _OPTIONS = """
     --non-decimal-data --version --help
     ; path*
     """
+# Limits of the parser, in characters and in levels of nesting; it is recursive, and the program may be generated.
 _MAX_PROGRAM = 20_000
 _MAX_DEPTH = 40
 
@@ -67,7 +68,7 @@ Kind = Literal["name", "call", "number", "string", "regex", "operator", "end"]
 
 
 class Token(Struct, frozen=True):
-    """One token. leading: blanks, continued lines and comments before it. kind "call": a name right before `(`."""
+    """One token. leading: the blanks, continued lines and comments before it. kind "call": a name right before `(`."""
 
     kind: Kind
     text: str
@@ -75,13 +76,13 @@ class Token(Struct, frozen=True):
 
 
 class Node(Struct, frozen=True):
-    """A rule, statement or expression: its tokens and parts in their order."""
+    """A rule, statement or expression: its tokens and child nodes in order."""
 
     kind: str
     parts: tuple["Node | Token", ...]
 
     def render(self) -> str:
-        """The text of the node."""
+        """Return the text of the node."""
         return "".join(part.leading + part.text if isinstance(part, Token) else part.render() for part in self.parts)
 
 
@@ -89,7 +90,7 @@ def parse_program(text: str) -> Node:
     """Parse an awk program.
 
     Raises:
-        UnknownWord: where it is not known to be harmless.
+        UnknownWord: if it is not known to be harmless.
     """
     if len(text) > _MAX_PROGRAM:
         raise UnknownWord("the awk program is too long to check")
@@ -105,9 +106,11 @@ def parse_program(text: str) -> Node:
 
 
 class _Parser:
-    """Reads one program from left to right, one token ahead.
+    """Reads one program from left to right with one token of lookahead.
 
-    called, defined: the functions of its own. parens, in_print: whether a `>` would redirect what is printed.
+    Attributes:
+        called, defined: the program's own functions.
+        parens, in_print: whether a `>` would redirect output.
     """
 
     def __init__(self, text: str) -> None:
@@ -125,7 +128,7 @@ class _Parser:
     # -- tokens
 
     def read(self) -> Token:
-        """The next token."""
+        """Return the next token."""
         begin = self.at
         self.skip(_SPACE)
         if self.skip(_COMMENT).endswith("\\"):
@@ -139,7 +142,7 @@ class _Parser:
         return Token(kind, found, leading)
 
     def lex(self) -> tuple[Kind, str]:
-        """The kind and text of the token here; "" for none."""
+        """Return the kind and text of the token here; "" for none."""
         letter = self.text[self.at]
         if letter == '"':
             return "string", self.skip(_STRING)
@@ -156,7 +159,7 @@ class _Parser:
         return "operator", self.skip(_OPERATOR)
 
     def ends_operand(self, token: Token) -> bool:
-        """Whether a slash after a token divides."""
+        """Whether a slash after this token is a division."""
         if token.kind == "name":
             return token.text not in _KEYWORDS
         return token.kind == "number" or (token.kind == "operator" and token.text in _BEFORE_DIVISION)
@@ -171,12 +174,12 @@ class _Parser:
             raise UnknownWord("the awk program uses a namespace")
 
     def compares_file_name(self, rest: str) -> bool:
-        """Whether this is `FILENAME == ARGV[1]`, which only looks at the name."""
+        """Whether the rest starts with `FILENAME == ARGV[1]`, which only compares the name."""
         compared = re.search(r"\bFILENAME *[!=]= *ARGV\Z", self.text[: self.at]) is not None
         return compared and re.match(r"\[\d\] *(?:[{});\n]|&&|\|\||\Z)", rest) is not None
 
     def regex(self) -> str:
-        """A regular expression with its slashes. One that awks end at different slashes is refused."""
+        """Return a regular expression with its slashes. Refuses one that awk versions end at different slashes."""
         begin = self.at
         self.at += 1
         while self.skip(_REGEX_ATOM):
@@ -198,7 +201,7 @@ class _Parser:
         return self.token.kind in ("operator", "name") and self.token.text in texts
 
     def take(self) -> Token:
-        """The next token, which is then behind."""
+        """Consume and return the next token."""
         token = self.token
         self.parts.append(token)
         self.before = token
@@ -216,7 +219,7 @@ class _Parser:
             self.take()
 
     def wrap(self, kind: str, begin: int) -> None:
-        """Make one node of the parts from `begin` on."""
+        """Combine the parts from `begin` on into one node."""
         self.parts[begin:] = [Node(kind, tuple(self.parts[begin:]))]
 
     def deeper(self) -> None:
@@ -257,7 +260,7 @@ class _Parser:
         self.block()
 
     def plain_name(self) -> None:
-        """A name of a variable, as in parameters and after `in`."""
+        """Parse a variable name without subscript, as in parameters and after `in`."""
         if self.token.kind != "name" or self.token.text in _KEYWORDS | _BUILTINS:
             raise UnknownWord("the awk program has no name where one is expected")
         self.take()
@@ -279,7 +282,7 @@ class _Parser:
             self.expect("\n", ";")
 
     def block(self) -> None:
-        """Statements in braces."""
+        """Parse statements in braces."""
         begin = len(self.parts)
         self.deeper()
         self.expect("{")
@@ -331,7 +334,9 @@ class _Parser:
             self.otherwise()
 
     def otherwise(self) -> None:
-        """The `else` of an `if`, behind newlines and at most one semicolon; they are blanks where there is none."""
+        """Parse the `else` of an `if`, after newlines and at most one semicolon; without an `else` they count as
+        blanks.
+        """
         self.take_newlines(";")
         if self.is_at("else"):
             self.take()
@@ -377,7 +382,7 @@ class _Parser:
             self.expression()
 
     def print_statement(self) -> None:
-        """What is printed. An unparenthesised `>` in it would redirect."""
+        """Parse the arguments of print. An unparenthesized `>` would redirect the output, and is refused."""
         word = self.take().text
         if self.parens:
             raise UnknownWord("the awk program prints in a place where that is read in different ways")
@@ -391,7 +396,11 @@ class _Parser:
     # -- expressions
 
     def expressions(self, *, groups: bool = False) -> None:
-        """One or more expressions with commas between. groups: a list in parentheses is one, too."""
+        """Parse one or more expressions separated by commas.
+
+        Args:
+            groups: accept a parenthesized list as well.
+        """
         self.expression(groups=groups)
         while self.is_at(","):
             self.take()
@@ -399,7 +408,7 @@ class _Parser:
             self.expression(groups=groups)
 
     def expression(self, *, groups: bool = False) -> None:
-        """Operands with operators between, or with none where they are concatenated."""
+        """Parse operands with operators between them, or none for concatenation."""
         begin = len(self.parts)
         self.deeper()
         self.operand(groups=groups)
@@ -426,13 +435,13 @@ class _Parser:
         self.wrap("expression", begin)
 
     def starts_operand(self) -> bool:
-        """Whether an operand follows that is concatenated with the one before."""
+        """Whether another operand follows and is concatenated."""
         if self.token.kind == "name":
             return self.token.text not in _KEYWORDS
         return self.token.kind in ("number", "string", "call") or self.is_at("(", "$", "++", "--")
 
     def operand(self, *, groups: bool = False) -> None:
-        """A value with the signs before it and `++` or `--` on either side."""
+        """Parse a value with its signs and `++` or `--` on either side."""
         while self.is_at("!", "-", "+"):
             self.take()
         if self.is_at("++", "--"):
@@ -460,7 +469,7 @@ class _Parser:
             self.take()
 
     def group(self, *, groups: bool) -> None:
-        """An expression in parentheses, or a list of them: what `print` prints, or the index before `in`."""
+        """Parse a parenthesized expression, or a list: the arguments of `print`, or the index before `in`."""
         self.open_paren()
         self.expression()
         listed = self.is_at(",")
@@ -481,7 +490,7 @@ class _Parser:
         self.parens -= 1
 
     def call(self) -> None:
-        """A call of a harmless built-in function, or of one the program defines."""
+        """Parse a call of a harmless built-in function, or of one the program defines."""
         name = self.take().text
         if name not in _BUILTINS:
             self.called.add(name)
@@ -499,7 +508,7 @@ class _Parser:
             raise UnknownWord(f"the awk program gives {name}() the name of a function")
 
     def variable(self) -> None:
-        """A variable, an array's element, or `length` without parentheses."""
+        """Parse a variable, an array element, or `length` without parentheses."""
         if self.token.text in _KEYWORDS or (self.token.text in _BUILTINS and self.token.text != "length"):
             raise UnknownWord(_misplaced(self.token))
         name = self.take().text
@@ -516,7 +525,7 @@ class _Parser:
 
 
 def _sorts(rest: str) -> bool:
-    """Whether this is `PROCINFO["sorted_in"] = "@ind_str_asc"`, which sets the order of loops."""
+    """Whether the rest starts with `PROCINFO["sorted_in"] = "@ind_str_asc"`, which sets the order of loops."""
     match = re.match(r'\["sorted_in"\] *= *("@[a-z_]+") *(?=[;\n}]|\Z)', rest)
     return match is not None and match[1] in _SORT_ORDERS
 
@@ -529,7 +538,7 @@ def _misplaced(token: Token) -> str:
 
 
 def _describe(rest: str) -> str:
-    """Why no token begins here."""
+    """Return why no token begins here."""
     if rest.startswith("|"):
         return "the awk program runs a command with '|'"
     if rest.startswith("@"):

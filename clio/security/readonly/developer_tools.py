@@ -1,4 +1,4 @@
-"""Grammars of developer tools that only print, and whether project files make such a tool run code."""
+"""Grammars of developer tools that only print, and tests whether project files make such a tool run code."""
 
 import re
 import sys
@@ -26,12 +26,13 @@ def judge_subcommands(
     git: bool = False,
     conditions: tuple[str, ...] = (),
 ) -> Judge:
-    """A judge for a program that begins with the words of a subcommand, each of which has a spec.
+    """Create the judge of a program whose calls begin with the words of a sub-command, each with a spec.
 
     Args:
-        table: the words of a subcommand ("", "ps", "compose ps", "--version") to its options and operands.
-        network: the subcommands that ask a service of the user's own.
-        git: each call runs git in its directory; conditions: what must hold of the project's files.
+        table: the words of a sub-command ("", "ps", "compose ps", "--version") mapped to its options and operands.
+        network: the sub-commands that query a local service.
+        git: each call runs git in its directory.
+        conditions: what must be true of the project's files.
     """
 
     def judge(words: tuple[Word, ...]) -> Judgement:
@@ -54,8 +55,8 @@ def judge_subcommands(
     return judge
 
 
-def _says(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
-    """A judge for a program of which only these options are known, each alone: they print its version."""
+def _judge_version_only(options: str, *, conditions: tuple[str, ...] = (), long_single_dash: bool = False) -> Judge:
+    """Create the judge of a program that is only known with one of these options, which print its version."""
     table = dict.fromkeys(options.split(), ";")
     return judge_subcommands(table, conditions=conditions, long_single_dash=long_single_dash)
 
@@ -66,9 +67,9 @@ _JSON_TOOL = """
 
 
 def _judge_python(words: tuple[Word, ...]) -> Judgement:
-    """`python3 -m json.tool [file]` and the version. A second operand of json.tool would be written to.
+    """Judge `python3 -m json.tool [file]` and the version. json.tool would write to a second operand.
 
-    Without `-I` or `-P`, Python takes modules from its directory first.
+    Without `-I` or `-P`, Python imports modules from its directory first.
     """
     texts = [word.text for word in words[1:]]
     if texts in (["--version"], ["-V"], ["-VV"], ["--help"], ["-h"]):
@@ -142,7 +143,7 @@ _CARGO = {
 
 
 def _judge_cargo(words: tuple[Word, ...]) -> Judgement:
-    """`cargo metadata` without --no-deps writes Cargo.lock; `cargo tree` does where it is missing."""
+    """Judge cargo. `cargo metadata` without --no-deps writes Cargo.lock; `cargo tree` does if the file is missing."""
     judgement = _JUDGE_CARGO(words)
     texts = [word.text for word in words]
     if texts[1] == "metadata" and "--no-deps" not in texts:
@@ -166,7 +167,7 @@ _RUSTUP = {
     "which": "; text(rustc|cargo|rustfmt|rustdoc|clippy-driver)",
 }
 
-# What they say of go.mod's "toolchain" is up to GOTOOLCHAIN=local, which is set where a command runs unasked.
+# The "toolchain" in go.mod is ignored: GOTOOLCHAIN=local is set for commands that run without approval.
 _GO = {
     "version": "-m -v ; path*",
     "env": "; text(GOOS|GOARCH|GOPATH|GOROOT|GOMOD|GOVERSION|GOBIN|GOCACHE|GOMODCACHE|GOTOOLCHAIN|GOWORK|CGO_ENABLED)+",
@@ -221,7 +222,7 @@ _SQL_TOKEN = re.compile(
 
 
 def _judge_sqlite(words: tuple[Word, ...]) -> Judgement:
-    """`sqlite3 -readonly FILE 'select …'`: one statement of words that only read, and known functions."""
+    """Judge `sqlite3 -readonly FILE 'select …'`: one statement with only read-only words and known functions."""
     texts = [word.text for word in words[1:]]
     if len(texts) == 1 and texts[0] in ("--version", "-version", "--help", "-help"):
         return Judgement()
@@ -238,7 +239,7 @@ def _judge_sqlite(words: tuple[Word, ...]) -> Judgement:
 
 
 def _check_select(text: str) -> None:
-    """Raises UnknownWord where a text is not one `select` of known words, names and functions."""
+    """Raise UnknownWord unless a text is one `select` with known words, names and functions."""
     place = 0
     if not text.casefold().startswith(("select ", "values")):
         raise UnknownWord("sqlite3 is known to only read with one select")
@@ -255,7 +256,7 @@ def _check_select(text: str) -> None:
 
 
 def _judge_docker(words: tuple[Word, ...]) -> Judgement:
-    """`docker stats` without --no-stream never ends."""
+    """Judge docker. `docker stats` without --no-stream never ends."""
     texts = [word.text for word in words]
     if texts[1:2] == ["stats"] and "--no-stream" not in texts:
         raise UnknownWord("without --no-stream it never ends")
@@ -294,7 +295,7 @@ _GH = {
 
 
 def _check_gh(call: ParsedCall) -> None:
-    """Another host, in a URL or before the owner, might be given the token."""
+    """Refuse another host, in a URL or before the owner, because gh might send its token there."""
     if not all(map(_REPOSITORY.fullmatch, call.values("-R", "--repo"))):
         raise UnknownWord("--repo is not OWNER/REPO")
     if any(":" in word.text or word.text.count("/") > 1 or word.glob for word in call.operands):
@@ -306,32 +307,34 @@ _COMPILER = "--version --help -v -dumpversion -dumpmachine -dumpfullversion -pri
 
 DEVELOPER_TOOLS: dict[str, Judge] = {
     **dict.fromkeys(("python", "python3", "pypy", "pypy3"), _judge_python),
-    **dict.fromkeys(("node", "nodejs"), _says("--version -v --help")),
-    "deno": _says("--version -V --help"),
-    "bun": _says("--version -v --revision --help"),
-    **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _says("--version -v")),
-    **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _says("--version")),
-    # With -n they read a script and run nothing of it.
+    **dict.fromkeys(("node", "nodejs"), _judge_version_only("--version -v --help")),
+    "deno": _judge_version_only("--version -V --help"),
+    "bun": _judge_version_only("--version -v --revision --help"),
+    **dict.fromkeys(("ruby", "perl", "php", "lua", "luajit"), _judge_version_only("--version -v")),
+    **dict.fromkeys(("R", "Rscript", "julia", "ghc"), _judge_version_only("--version")),
+    # With -n they check a script and run nothing.
     **dict.fromkeys(("bash", "sh", "dash"), judge_subcommands({"--version": ";", "-n": "; path"}, order="stop")),
-    **dict.fromkeys(("zsh", "fish"), _says("--version")),
+    **dict.fromkeys(("zsh", "fish"), _judge_version_only("--version")),
     "rustc": judge_subcommands(_RUSTC, conditions=("rust",)),
     "rustup": judge_subcommands(_RUSTUP, conditions=("rust", "toolchain")),
-    **dict.fromkeys(("rustfmt", "rustdoc"), _says("--version -V -vV --help", conditions=("rust",))),
-    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _says(_COMPILER)),
-    **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _says("--version -version")),
-    **dict.fromkeys(("make", "gmake"), _says("--version -v --help")),
-    **dict.fromkeys(("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _says("--version --help")),
+    **dict.fromkeys(("rustfmt", "rustdoc"), _judge_version_only("--version -V -vV --help", conditions=("rust",))),
+    **dict.fromkeys(("gcc", "g++", "cc", "c++", "clang", "clang++", "cpp"), _judge_version_only(_COMPILER)),
+    **dict.fromkeys(("java", "javac", "jar", "kotlin", "kotlinc"), _judge_version_only("--version -version")),
+    **dict.fromkeys(("make", "gmake"), _judge_version_only("--version -v --help")),
+    **dict.fromkeys(
+        ("cmake", "ctest", "ninja", "meson", "ld", "ar", "as", "gdb"), _judge_version_only("--version --help")
+    ),
     **dict.fromkeys(
         ("ruff", "black", "mypy", "isort", "prettier", "tsc", "eslint", "uv", "uvx", "pipx"),
-        _says("--version --help"),
+        _judge_version_only("--version --help"),
     ),
     **dict.fromkeys(
         ("curl", "wget", "rsync", "psql", "redis-cli", "shellcheck", "shfmt"),
-        _says("--version --help"),
+        _judge_version_only("--version --help"),
     ),
     "sqlite3": _judge_sqlite,
-    "mysql": _says("--version"),  # --help shows the settings of the user, too
-    **dict.fromkeys(("podman", "docker-compose", "brew"), _says("--version --help")),
+    "mysql": _judge_version_only("--version"),  # --help prints the user's settings as well
+    **dict.fromkeys(("podman", "docker-compose", "brew"), _judge_version_only("--version --help")),
     "cargo": _judge_cargo,
     "go": judge_subcommands(_GO, long_single_dash=True),
     "gofmt": judge_subcommands({"": "-l -s -e -d ; path*"}, long_single_dash=True),
@@ -350,9 +353,10 @@ DEVELOPER_TOOLS: dict[str, Judge] = {
 
 
 MAX_BYTES = 200_000
+"""Larger configuration files are not parsed and count as unknown."""
 _PYTHON_SUFFIXES = (".py", ".pyc", ".so", ".pyd")
 _NEWER_MODULES = frozenset({"annotationlib", "compression", "json", "pip"})
-"""Modules that a newer Python than clio's own has."""
+"""Modules that only a newer Python than clio's own includes."""
 _CARGO_KEYS = {"build": {"jobs", "incremental"}, "net": {"offline", "retry"}, "term": None, "profile": None}
 _NPM_LINE = re.compile(
     r"\s*(?:[#;].*|(?:save-exact|save-prefix|engine-strict|legacy-peer-deps|strict-peer-dep(?:endencie)?s|audit|fund|"
@@ -365,15 +369,15 @@ _TOOLCHAIN = re.compile(r"\s*[\w.-]+\s*", re.ASCII)
 
 
 def explain_project_influence(condition: str, directory: Path, root: Path) -> str:
-    """Why files of the project decide what runs, as the end of a sentence that begins with "it"; "" where none does.
+    """Why project files decide what a tool runs, to follow "it"; "" if they do not.
 
     Args:
-        condition: "python": no module of the directory stands in for one of Python's own. "rust": no toolchain file
-            and no configuration names a program. "npm": no configuration names a program or another directory.
-            "git urls": no URL in the configuration of git has a password. "toolchain": no file names a Rust toolchain.
-            "lock": cargo finds a Cargo.lock where it finds a Cargo.toml, and need not write one.
+        condition: "python": no module of the directory shadows one of Python's own. "rust": no toolchain file and no
+            configuration names a program. "npm": no configuration names a program or another directory. "git urls": no
+            URL in git's configuration has a password. "toolchain": no file names a Rust toolchain. "lock": beside each
+            Cargo.toml that cargo finds is a Cargo.lock, so that it writes none.
         directory: where the tool runs.
-        root: the workspace; directories from `directory` up to it are looked at.
+        root: the workspace; directories from `directory` up to it are checked.
     """
     if condition.startswith("sqlite:"):
         return _explain_database(directory / condition.removeprefix("sqlite:"))
@@ -413,7 +417,7 @@ def _first(look: Callable[[Path], str], directory: Path, root: Path) -> str:
 
 
 def _python(directory: Path) -> str:
-    """`python3 -m` looks for modules in its directory first."""
+    """Check that no file shadows a module: `python3 -m` searches its directory first."""
     try:
         names = [entry.name for entry in directory.iterdir()]
     except OSError:
@@ -446,7 +450,7 @@ def _names_toolchain(content: str) -> bool:
 
 
 def _cargo_key(content: str) -> str:
-    """The first key of a configuration of cargo that may name a program or a directory; "" for none."""
+    """Return the first key of a cargo configuration that may name a program or a directory; "" for none."""
     for name, settings in _toml(content).items():
         if name not in _CARGO_KEYS:
             return name
@@ -457,7 +461,7 @@ def _cargo_key(content: str) -> str:
 
 
 def _toml(content: str) -> dict[str, dict[str, object]]:
-    """The tables of a file; one with an unknown name where it cannot be read."""
+    """Return the tables of a TOML file; one table with an unknown name if it cannot be parsed."""
     try:
         return msgspec.convert(tomllib.loads(content), dict[str, dict[str, object]])
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, RecursionError):
@@ -465,7 +469,7 @@ def _toml(content: str) -> dict[str, dict[str, object]]:
 
 
 def _is_harmless_npm_line(line: str) -> bool:
-    """Whether npm does nothing else for it. `${NAME}` is a variable of the environment, which some settings show."""
+    """Whether a line is harmless for npm. `${NAME}` expands an environment variable, which some settings display."""
     token = ":_authToken" in line.partition("=")[0]
     return _NPM_LINE.fullmatch(line) is not None and (token or "${" not in line)
 
@@ -479,7 +483,7 @@ def _npm(directory: Path) -> str:
 
 
 def _content(path: Path) -> str:
-    """The text of a file; what cannot be read as one is no file clio knows."""
+    """Return the text of a file; an unreadable file counts as unknown content."""
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
             return "\0"
@@ -489,7 +493,7 @@ def _content(path: Path) -> str:
 
 
 def _explain_database(path: Path) -> str:
-    """Why reading a database of SQLite would write files beside it: its log, or a transaction that is to be undone."""
+    """Why reading an SQLite database would write files beside it: a write-ahead log, or a rollback."""
     if path.with_name(f"{path.name}-journal").exists() or path.with_name(f"{path.name}-wal").exists():
         return f"may change {path.name!r}, of which a transaction is open"
     try:

@@ -152,7 +152,7 @@ _APPLY = """
     --allow-overlap -v --verbose -q --quiet --inaccurate-eof --recount --directory= --allow-empty ; path*
     """
 _SPECS["apply"] = _APPLY
-# Subcommands with subcommands of their own: `git remote show`. "" stands for none.
+# Sub-commands with sub-commands of their own: `git remote show`. "" means none is given.
 _NESTED: dict[tuple[str, str], str] = {
     ("bisect", "log"): ";",
     ("config", "get"): f"{_CONFIG} --all --regexp --value= --url= --show-names --no-show-names ; text",
@@ -180,9 +180,9 @@ _GLOBAL_FLAGS = word_set(
     " --no-replace-objects --no-advice"
 )
 _SAYS_SOMETHING = word_set("--version -v --help -h --exec-path --html-path --man-path --info-path")
-"""Options of git itself that need no subcommand: they print one line or the usage."""
+"""Options of git itself that need no sub-command: they print one line or the usage."""
 _LISTING = ("--contains", "--no-contains", "--merged", "--no-merged", "--points-at")
-"""Where such an option is the last word, its value is HEAD; with one of them `git branch` and `git tag` only list."""
+"""If such an option is the last word, its value is HEAD. With one of them, `git branch` and `git tag` only list."""
 _CONFIG_READS = (
     "--get",
     "--get-all",
@@ -203,11 +203,11 @@ _SHOWN = LazyRegex(
     | remote\.pushdefault | submodule\..+\.(?: path | branch | active | ignore | update )
     | gpg\.(?: format | program )"""
 )
-"""Settings whose values are names, switches and formats; of URLs, those without a password."""
+"""Settings whose values are names, switches and formats; URLs only without a password."""
 _SHOWN_FAMILY = LazyRegex(
     r"(?i)\^(?:user|author|committer|init|branch|pull|push|merge|rebase|diff|color|commit|tag|fetch|log|status|advice)\\\."
 )
-"""How a pattern begins that fits such settings alone."""
+"""Beginnings of patterns that match only such settings."""
 _OLD_CONFIG = f"{_CONFIG} {' '.join(_CONFIG_READS)} ; text*"
 
 _SETTING = LazyRegex(
@@ -220,27 +220,29 @@ _SETTING = LazyRegex(
     | init\.defaultbranch | i18n\.\w+ | commit\.gpgsign | tag\.gpgsign | versionsort\.\w+
     | core\.pager (?= (?:=(?:cat)?)? \Z) | gc\.auto (?= =0\Z) | maintenance\.auto (?= =false\Z) ) (?: = .* )?"""
 )
-"""Settings that `-c` may give: how git prints and compares. None names a program or a file."""
+"""Settings that `-c` may give: how git prints and compares. None of them names a program or a file."""
 
 _PRETTY_PLACES = LazyRegex(
     r"%(?:%|n|x[0-9a-fA-F]{2}|w(?:\([\d, ]*\))?|C(?:red|green|blue|reset|\([^()]*\))|[<>|]{1,2}\([^()]*\)|><\([^()]*\)"
     r"|[-+ ]?(?:[HhTtPpdDSesfbBNm]|a[nNeElLdDrtiIsh]|c[nNeElLdDrtiIsh]|g[DdnNeEs]"
     r"|\((?:trailers|describe|decorate)(?::[^()]*)?\)))"
 )
-"""Placeholders of `--pretty`; `%G?` and its like start the program that checks signatures."""
+"""Placeholders of `--pretty`. `%G?` and similar ones are missing, because they start the program that checks
+signatures.
+"""
 _ATOM = (
     r"\*?(?:refname|objecttype|objectsize|objectname|deltabase|tree|parent|numparent|object|type|tag|(?:author|committer"
     r"|tagger|creator)(?:name|email|date)?|describe|subject|body|contents|trailers|raw|upstream|push|symref|flag|HEAD"
     r"|color|worktreepath|align|end|if|then|else|ahead-behind|is-base|rest)(?::[^()]*)?"
 )
 _REF_PLACES = LazyRegex(rf"%(?:%|[0-9a-fA-F]{{2}}|\({_ATOM}\))")
-"""Placeholders of `git for-each-ref --format`; `%(signature)` starts a program."""
+"""Placeholders of `git for-each-ref --format`. `%(signature)` is missing, because it starts a program."""
 _SORT_KEY = LazyRegex(rf"-?(?:version:|v:)?{_ATOM}")
 _PRETTY_NAME = LazyRegex(r"[\w-]*")
 
 
 class _Request(Struct, frozen=True):
-    """A call of git taken apart: where it runs (`-C`), its subcommand, and the words that follow it."""
+    """A parsed git call: where it runs (`-C`), its sub-command, and the words after it."""
 
     directory: str
     subcommand: str
@@ -248,7 +250,7 @@ class _Request(Struct, frozen=True):
 
 
 def judge_git(words: tuple[Word, ...]) -> Judgement:
-    """Judge a call of git, its program's name first. Raises UnknownWord where it is not known to read only."""
+    """Judge the words of a git call. Raises UnknownWord if it is not known to be read-only."""
     request = _read_request(words)
     if not request.subcommand:
         return Judgement()
@@ -266,7 +268,7 @@ def judge_git(words: tuple[Word, ...]) -> Judgement:
 
 
 def _move_path(word: Word, directory: str) -> Word:
-    """A path of git's, relative to the directory the command line is in. Raises UnknownWord."""
+    """Resolve a path argument of git against the directory of the call. Raises UnknownWord."""
     if not directory or word.text.startswith("~"):
         return word
     if word.glob:
@@ -275,7 +277,7 @@ def _move_path(word: Word, directory: str) -> Word:
 
 
 def _read_request(words: tuple[Word, ...]) -> _Request:
-    """Skip git's own options, each of which must be harmless."""
+    """Parse git's own options, each of which must be harmless."""
     directory, place = "", 1
     while place < len(words) and words[place].text.startswith("-"):
         word = words[place]
@@ -305,7 +307,7 @@ def _read_request(words: tuple[Word, ...]) -> _Request:
 
 
 def is_harmless_setting(text: str) -> bool:
-    """Whether a value of `-c` changes only how git prints and compares."""
+    """Whether a value of `-c` only changes how git prints and compares."""
     return _SETTING.fullmatch(text) is not None
 
 
@@ -336,7 +338,7 @@ def _parse(spec: str, words: tuple[Word, ...], order: Order = "permute") -> Pars
             words = (*words[:place], Word(f"--sort={words[place + 1].text}"), *words[place + 2 :])
     call = parse_call(grammar, words)
     for option, value in call.options:
-        # A search for commits takes `--` for the end of its options wherever it stands: `git log -S -- x`.
+        # `git log -S -- x`: a search for commits treats `--` as the end of its options at any position.
         detached = value.startswith("-") and value != "-" and any(word.text == value for word in words)
         if detached and option != "-e":
             raise UnknownWord(f"the value of {option} looks like another option")
@@ -344,7 +346,7 @@ def _parse(spec: str, words: tuple[Word, ...], order: Order = "permute") -> Pars
 
 
 def _check_formats(name: str, call: ParsedCall) -> None:
-    """Raises UnknownWord for a format or sort key that may start a program."""
+    """Raise UnknownWord for a format or sort key that may start a program."""
     if name in ("branch", "tag", "for-each-ref"):
         for value in call.values("--format"):
             if "%" in _REF_PLACES.sub("", value):
@@ -359,7 +361,7 @@ def _check_formats(name: str, call: ParsedCall) -> None:
 
 
 def is_plain_format(value: str) -> bool:
-    """Whether a value of `--pretty` or `format.pretty` has only placeholders that start no program."""
+    """Whether a value of `--pretty` or `format.pretty` contains only placeholders that start no program."""
     return _PRETTY_NAME.fullmatch(value) is not None or "%" not in _PRETTY_PLACES.sub("", value)
 
 
@@ -369,7 +371,7 @@ def is_plain_sort_key(value: str) -> bool:
 
 
 def _judge_listing(name: str, *implied: str) -> Callable[[tuple[Word, ...]], ParsedCall]:
-    """`git branch` and `git tag`: with an operand they list only where an option says so."""
+    """Judge `git branch` and `git tag`, which with an operand only list if an option says so."""
 
     def judge(words: tuple[Word, ...]) -> ParsedCall:
         call = _parse(_SPECS[name], words)
@@ -391,7 +393,7 @@ def _judge_grep(words: tuple[Word, ...]) -> ParsedCall:
 
 
 def _judge_config(words: tuple[Word, ...]) -> ParsedCall:
-    """Reading forms only. Before git 2.46 every option stands before the name, and `get` is an invalid name there."""
+    """Accept only forms that read. Before git 2.46 all options precede the name, and `get` is no valid name there."""
     if words and not words[0].glob and ("config", words[0].text) in _NESTED:
         call = _parse(_NESTED["config", words[0].text], words[1:], "stop")
         _check_shown_settings(call, lists=words[0].text == "list" or call.has("--regexp"))
@@ -413,9 +415,9 @@ def _judge_config(words: tuple[Word, ...]) -> ParsedCall:
 
 
 def _check_shown_settings(call: ParsedCall, *, lists: bool) -> None:
-    """Raises UnknownWord where values may be shown that hold a secret, as those of the environment may.
+    """Raise UnknownWord if values may be displayed that contain a secret, such as those from the environment.
 
-    A file of the project is read as any other is; its own `.git` is none.
+    A file of the project may be read like any other file, but not its `.git`.
     """
     files = call.values("-f", "--file")
     if call.has("--name-only") or (files and all(".git" not in file.split("/") for file in files)):
@@ -493,11 +495,11 @@ _SPECIAL: dict[str, Callable[[tuple[Word, ...]], ParsedCall]] = {
     "tag": _judge_listing("tag", "-n"),
 }
 LISTED = frozenset(_SPECS) | {first for first, _ in _NESTED}
-"""Subcommands of which some calls only read."""
+"""Sub-commands that only read in some of their calls."""
 
 
 def is_listed_subcommand(words: tuple[Word, ...]) -> bool:
-    """Whether some calls of the subcommand of a git call only read."""
+    """Whether the sub-command of a git call only reads in some of its calls."""
     place = git_subcommand(words)
     return 0 < place < len(words) and words[place].text in LISTED
 
@@ -506,14 +508,14 @@ GIT: dict[str, Judge] = {"git": judge_git}
 
 
 def read_git_grammar(name: str, second: str = "") -> Grammar:
-    """The grammar of a subcommand, for generated tests. second: its own subcommand, "" for none."""
+    """Return the grammar of a sub-command, for generated tests. second: its own sub-command, "" for none."""
     if name == "config" and not second:
         return read_grammar(_OLD_CONFIG, order="stop")
     return read_grammar(_NESTED[name, second] if (name, second) in _NESTED else _SPECS[name])
 
 
 OBJECT = "abcdef0123" * 4
-"""Stands for an object name."""
+"""Placeholder for an object name."""
 _PLAIN_REVISION = LazyRegex(r"(?!.*\.\.)[A-Za-z@][\w/.-]*(?:[~^]\d*|@\{\d+\})*")
 _OBJECT_COMMITS = """
     -# -n=number --max-count=number --skip=number --since= --after= --until= --before= --author= --committer= --grep= -i
@@ -529,7 +531,7 @@ _PRINTS_OBJECTS: dict[str, str] = {
 
 
 def find_object_revisions(command: SimpleCommand) -> tuple[str, ...] | None:
-    """The revisions a call of git is given that prints nothing but object names of them; None for other calls."""
+    """Return the revisions passed to a git call that prints nothing but their object names; None for other calls."""
     program, subcommand = (*command.argv, "", "")[:2]
     spec = _PRINTS_OBJECTS.get(subcommand)
     if spec is None or program != "git" or any(word.glob or word.dynamic for word in command.words):
@@ -549,5 +551,5 @@ def find_object_revisions(command: SimpleCommand) -> tuple[str, ...] | None:
 
 
 def _ends(text: str) -> list[str]:
-    """The revisions of `a..b` and `a...b`, one of which may be left out."""
+    """Return the revisions of `a..b` and `a...b`, either of which may be omitted."""
     return [part for part in text.replace("...", "..").split("..") if part] if text.count("..") == 1 else [text]

@@ -1,4 +1,4 @@
-"""Parse a program's arguments by a positive grammar: every option and operand must be listed. Pure."""
+"""Parse a program's arguments by an allow-list grammar: every option and operand must be listed. Pure."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,17 +10,22 @@ from msgspec import Struct
 from clio.security.shell.command_line import Word
 
 Order = Literal["permute", "stop", "first"]
-"""Where options may be: anywhere ("permute": git, GNU getopt), only before the first operand, so that later words are
-operands whatever they look like ("stop"), or the same with any later word like an option refused ("first": for programs
-that write to a further operand, which systems read in different orders)."""
+"""Where options may be. "permute": anywhere (git, GNU getopt). "stop": only before the first operand; all later words
+are operands. "first": like "stop", but a later word that looks like an option is refused, for programs that write to a
+second operand, whose implementations differ in the order they read words.
+"""
 
 MAX_WORDS = 2_000
+"""Calls with more words are not parsed."""
 
 
 class Value(Struct, frozen=True):
-    """What follows an option. kind: "text" is never opened as a file, "path" is a file or directory that is read.
+    """The value of an option.
 
-    choices: the only values accepted; empty for any. optional: the value must be attached (`--color=auto`), or absent.
+    Attributes:
+        kind: "text" is never opened as a file; "path" is a file or directory that is read.
+        choices: the only values accepted; empty for any.
+        optional: the value must be attached (`--color=auto`) or absent.
     """
 
     kind: Literal["text", "path", "number"] = "text"
@@ -29,7 +34,7 @@ class Value(Struct, frozen=True):
 
 
 class Operand(Struct, frozen=True):
-    """One operand of a call. many: any number of them, also none; optional: at most one."""
+    """One operand of a call. many: any number of them, including none. optional: at most one."""
 
     kind: Literal["text", "path", "number"]
     choices: frozenset[str] = frozenset()
@@ -38,10 +43,12 @@ class Operand(Struct, frozen=True):
 
 
 class ParsedCall(Struct, frozen=True):
-    """A call taken apart by a grammar.
+    """A call parsed by a grammar.
 
-    options: each option by its listed name, with its value ("" where it has none), in order. operands: the words that
-    are not options. paths: the words, or the values of options, that the program opens.
+    Attributes:
+        options: each option by its listed name, with its value ("" if it has none), in order.
+        operands: the words that are not options.
+        paths: the words, or values of options, that the program opens.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -53,15 +60,17 @@ class ParsedCall(Struct, frozen=True):
         return any(name in names for name, _ in self.options)
 
     def values(self, *names: str) -> tuple[str, ...]:
-        """The values of these options, in order."""
+        """Return the values of these options, in order."""
         return tuple(value for name, value in self.options if name in names)
 
 
 class Grammar(Struct, frozen=True):
-    """The options and operands of one program, or of one subcommand, that are harmless in every combination.
+    """The options and operands of one program or sub-command that are harmless in every combination.
 
-    options: a letter or long option, dashes included, to its value; None for a flag. number: `-5` is an option.
-    long_single_dash: options of several letters after one dash are whole words (find, java, terraform), not clusters.
+    Attributes:
+        options: one-letter or long options, dashes included, with their value; None for a flag.
+        number: whether `-5` is an option.
+        long_single_dash: several letters after one dash are one option (find, java, terraform), not a cluster.
     """
 
     options: Mapping[str, Value | None]
@@ -77,23 +86,23 @@ _OPERAND = re.compile(r"(?P<kind>text|path|number)(?:\((?P<choices>[^)]*)\))?(?P
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*[a-zA-Z%]{0,2}\Z", re.ASCII)
 _LIKE_OPTION = re.compile(r"--?[a-zA-Z]")
 _TAKES_DASH = frozenset({"-e", "--regexp"})
-"""Patterns, which may begin with a dash. Elsewhere versions of a program might not take a value there."""
+"""Options whose value is a pattern and may begin with a dash. For others, versions of a program may differ."""
 _NUMBERED = re.compile(r"-\d+\Z", re.ASCII)
 
 
 @cache
 def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool = False, prefix: str = "") -> Grammar:
-    """Read a grammar from its text, `options ; operands`, words separated by blanks.
+    """Parse a grammar from its text form `options ; operands`, words separated by blanks.
 
     Options: `-n` or `--name` is a flag, `-n=` takes any text, `-n=number` a number, `-f=path` a file that is read,
     `-t=(a|b)` one of these; with `?` instead of `=` the value is optional and must be attached. `-#` allows `-5`.
     Operands: `text`, `path`, `number` or `text(a|b)`, with `?` (optional), `*` (any number) or `+` (at least one).
 
     Args:
-        prefix: a further spec whose options are added, for options that several subcommands share.
+        prefix: another spec whose options are added, for options shared by several sub-commands.
 
     Raises:
-        ValueError: for a word that is neither.
+        ValueError: if a word is neither.
     """
     head, _, tail = spec.partition(";")
     options: dict[str, Value | None] = {}
@@ -126,17 +135,17 @@ def read_grammar(spec: str, *, order: Order = "permute", long_single_dash: bool 
 
 
 class UnknownWord(Exception):
-    """A word of a call is not in its grammar. The text says which, for the approval dialog."""
+    """A word of a call is not in its grammar. The message names it for the approval dialog."""
 
 
 def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
-    """Take the arguments of a call apart (the program's own name left out).
+    """Parse the arguments of a call, without the program's name.
 
-    A word that is only known when the command runs is accepted nowhere. An unquoted pattern such as `*.py` stands for
-    one or more files, so it is accepted only as an operand, where any number of paths is.
+    A word computed at run time is never accepted. An unquoted pattern such as `*.py` becomes one or more files, so it
+    is accepted only as an operand, and only where any number of paths is allowed.
 
     Raises:
-        UnknownWord: where a word is not in the grammar.
+        UnknownWord: if a word is not in the grammar.
     """
     if len(words) > MAX_WORDS:
         raise UnknownWord("it has too many arguments to check")
@@ -188,10 +197,10 @@ def parse_call(grammar: Grammar, words: tuple[Word, ...]) -> ParsedCall:
 
 
 def _match_pattern_option(grammar: Grammar, text: str) -> tuple[str, str]:
-    """`--include=*.py`, unquoted: whatever names it matches begin with that option, and are texts for it.
+    """Parse an unquoted `--include=*.py`: every name it matches begins with that option, and becomes its text value.
 
     Raises:
-        UnknownWord: where a match may be read otherwise.
+        UnknownWord: if a match may be parsed in another way.
     """
     name, sign, value = text.partition("=")
     listed = grammar.options.get(name)
@@ -201,7 +210,7 @@ def _match_pattern_option(grammar: Grammar, text: str) -> tuple[str, str]:
 
 
 def _split_option(grammar: Grammar, text: str) -> list[tuple[str, str, bool]]:
-    """The listed options in one word, each with its attached value and whether there is one."""
+    """Return the listed options in one word, each with its attached value and whether it has one."""
     name, sign, value = text.partition("=")
     if text.startswith("--") or grammar.long_single_dash:
         if name not in grammar.options:
@@ -230,14 +239,14 @@ def _check_value(name: str, text: str, kind: str, choices: frozenset[str]) -> No
 
 
 def _match_operands(listed: tuple[Operand, ...], words: list[Word]) -> list[Word]:
-    """The operands that are paths. Raises UnknownWord where there are too many, or one is not of its kind."""
+    """Return the operands that are paths. Raises UnknownWord for too many operands or one of the wrong kind."""
     paths: list[Word] = []
     needed = sum(not operand.optional and not operand.many for operand in listed)
     many = any(operand.many for operand in listed)
     if len(words) < needed:
         raise UnknownWord("an argument is missing")
     if any(word.glob for word in words):
-        # Each pattern stands for one or more words, so that every later word may have any place.
+        # Each pattern expands to one or more words, so every later word may be at any position.
         while listed and words and not (words[0].glob or listed[0].optional or listed[0].many):
             _check_value("", words[0].text, listed[0].kind, listed[0].choices)
             paths += words[:1] if listed[0].kind == "path" else []
@@ -267,11 +276,14 @@ def _match_operands(listed: tuple[Operand, ...], words: list[Word]) -> list[Word
 class Judgement(Struct, frozen=True):
     """What a read-only call reads.
 
-    paths: the words it opens, relative to its directory. follows_links: it goes through directories and follows the
-    links in them. lists_arguments: it gets further file names from another command (xargs), which must all be plain
-    names inside the project. network: it asks a service of the user's own. git: it reads a repository, whose
-    configuration may name programs. directory: where it reads that repository (`git -C`), relative to its own.
-    conditions: what must hold of the project's files, see `project_files`.
+    Attributes:
+        paths: the words it opens, relative to its directory.
+        follows_links: it walks directories and follows the links in them.
+        lists_arguments: xargs passes it file names from another command; all must be plain names inside the project.
+        network: it queries a local service.
+        git: it reads a repository, whose configuration may name programs.
+        directory: the directory of that repository (`git -C`), relative to its own.
+        conditions: what must be true of the project's files, see `project_files`.
     """
 
     paths: tuple[Word, ...] = ()
@@ -284,7 +296,7 @@ class Judgement(Struct, frozen=True):
 
 
 Judge = Callable[[tuple[Word, ...]], Judgement]
-"""Judges the words of a call, its program's name first. Raises UnknownWord where the call is not known read-only."""
+"""Judges the words of a call, program name first. Raises UnknownWord if the call is not known to be read-only."""
 
 
 def judge_by(
@@ -297,11 +309,11 @@ def judge_by(
     network: bool = False,
     conditions: tuple[str, ...] = (),
 ) -> Judge:
-    """A judge for a program whose whole grammar is one spec.
+    """Create the judge of a program whose whole grammar is one spec.
 
     Args:
-        check: looks at the parsed call and raises UnknownWord where the grammar is not enough (scripts, dates).
-        follows: the options with which the program follows links while it goes through directories.
+        check: raises UnknownWord for parsed calls that the grammar cannot judge alone (scripts, dates).
+        follows: options that make the program follow links while it walks directories.
     """
 
     def judge(words: tuple[Word, ...]) -> Judgement:

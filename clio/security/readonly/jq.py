@@ -1,4 +1,4 @@
-"""Judge calls of jq: only filters that compute from their input, parsed as jq 1.5 to 1.8 parse them. Pure."""
+"""Judge calls of jq: only filters that compute from their input, parsed like jq 1.5 to 1.8. Pure."""
 
 import re
 from typing import Literal
@@ -22,6 +22,7 @@ _VALUES = {
     "--rawfile": ("text", "path"),
     "--indent": ("text",),
 }
+# Limits of the parser, in characters and in levels of nesting; it is recursive, and the filter may be generated.
 _MAX_FILTER = 20_000
 _MAX_DEPTH = 40
 
@@ -71,7 +72,7 @@ Kind = Literal["name", "variable", "field", "number", "format", "string", "opera
 
 
 class Token(Struct, frozen=True):
-    """One token. leading: blanks and comments before it. A string's text ends at its first interpolation."""
+    """One token. leading: the blanks and comments before it. The text of a string ends at its first interpolation."""
 
     kind: Kind
     text: str
@@ -79,10 +80,10 @@ class Token(Struct, frozen=True):
 
 
 def parse_filter(text: str) -> tuple[Token, ...]:
-    """Parse a jq filter into its tokens, whose texts make up the filter.
+    """Parse a jq filter into tokens, whose joined texts are the filter.
 
     Raises:
-        UnknownWord: where it is not known to be harmless.
+        UnknownWord: if it is not known to be harmless.
     """
     if len(text) > _MAX_FILTER:
         raise UnknownWord("the jq filter is too long to check")
@@ -96,7 +97,7 @@ def parse_filter(text: str) -> tuple[Token, ...]:
 
 
 class _Parser:
-    """Reads one filter from left to right, one token ahead. defined: the functions and parameters of its own."""
+    """Reads one filter from left to right with one token of lookahead. defined: functions and parameters it defines."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -177,7 +178,7 @@ class _Parser:
             raise UnknownWord(f"the jq filter calls {unknown[0]!r}, which is not known to be harmless")
 
     def definitions(self) -> None:
-        """`def name(a; $b): body;`, any number of times."""
+        """Parse `def name(a; $b): body;`, any number of times."""
         while self.is_at("def"):
             self.take()
             self.define()
@@ -193,7 +194,7 @@ class _Parser:
             self.expect(";")
 
     def define(self) -> None:
-        """A name that is defined here, of a function or a parameter."""
+        """Register the name of a function or parameter."""
         if self.token.kind == "variable":
             self.variable()
             return
@@ -207,7 +208,7 @@ class _Parser:
             raise UnknownWord(f"the jq filter uses {self.token.text!r}, which {why}")
 
     def pipe(self) -> None:
-        """Terms with operators between them, and what binds names for the rest."""
+        """Parse terms with operators between them, and `as`, which binds names for the rest."""
         self.deeper()
         self.definitions()
         if self.is_at("label"):
@@ -228,7 +229,7 @@ class _Parser:
         self.depth -= 1
 
     def operand(self) -> None:
-        """A term, with its signs before it."""
+        """Parse a term with its signs."""
         while self.is_at("-"):
             self.take()
         if self.is_at("reduce", "foreach"):
@@ -267,7 +268,7 @@ class _Parser:
         self.expect("end")
 
     def postfix(self) -> None:
-        """A term and what selects from it."""
+        """Parse a term and the selectors after it."""
         self.deeper()
         kind = self.token.kind
         if kind == "field" or kind == "number":
@@ -343,7 +344,7 @@ class _Parser:
         self.expect(")")
 
     def variable(self) -> None:
-        """A variable, also `$__loc__`; the environment and jq's own are not known."""
+        """Parse a variable, including `$__loc__`. `$ENV` and jq's other variables are refused."""
         self.check_name()
         text = self.token.text
         if self.token.kind != "variable" or (text.startswith("$__") and text != "$__loc__"):
@@ -351,7 +352,7 @@ class _Parser:
         self.take()
 
     def format(self) -> None:
-        """`@base64`, or `@base64 "a string whose filters are encoded"`."""
+        """Parse `@base64`, or `@base64 "string with encoded interpolations"`."""
         self.take()
         if self.is_string():
             self.string()
@@ -360,10 +361,10 @@ class _Parser:
         return self.token.kind == "string"
 
     def string(self) -> None:
-        """A string with the filters interpolated in it; its opening quote is the token ahead."""
+        """Parse a string and the filters interpolated in it. Its opening quote is the next token."""
         self.deeper()
         while True:
-            # What is behind the quote, or behind the bracket that closes a filter, is text.
+            # After the quote, or after the bracket that closes a filter, the input is text.
             text = self.skip(_TEXT)
             opening = self.token
             end = self.text[self.at : self.at + 1]
@@ -383,7 +384,7 @@ class _Parser:
         self.depth -= 1
 
     def construct(self) -> None:
-        """An object: `{a, "b": 1, (k): v, $x, @base64 "t": 2}`."""
+        """Parse an object: `{a, "b": 1, (k): v, $x, @base64 "t": 2}`."""
         self.take()
         while not self.is_at("}"):
             self.key()
@@ -411,7 +412,7 @@ class _Parser:
             raise UnknownWord("the jq filter has an object without a key")
 
     def object_value(self) -> None:
-        """Terms with operators other than a comma between them."""
+        """Parse terms with operators other than a comma between them."""
         self.operand()
         while self.is_at(*(_BINARY - {","})):
             self.take()
@@ -424,7 +425,7 @@ class _Parser:
             self.pattern()
 
     def pattern(self) -> None:
-        """What names are bound to: `$x`, `[$a, $b]`, `{a: $x, $y}`."""
+        """Parse the pattern of a binding: `$x`, `[$a, $b]`, `{a: $x, $y}`."""
         self.deeper()
         if self.is_at("["):
             self.take()
@@ -449,7 +450,7 @@ class _Parser:
 
 
 def _judge_jq(words: tuple[Word, ...]) -> Judgement:
-    """jq takes options from anywhere; the first word that is none is the filter, the others are files."""
+    """Judge the words of a call. Options may be anywhere; the first other word is the filter, the rest are files."""
     operands: list[Word] = []
     paths: list[Word] = []
     place, only_operands, positional = 1, False, False
@@ -460,7 +461,7 @@ def _judge_jq(words: tuple[Word, ...]) -> Judgement:
         if word.dynamic:
             raise UnknownWord("has arguments computed at run time")
         if only_operands or not text.startswith("-") or text == "-":
-            # `.a[].b` has a bracket that no other closes, and so is no pattern of the shell.
+            # `.a[].b` contains an empty bracket pair, which is not a shell pattern.
             if not operands and word.glob and _PATTERN.search(text):
                 raise UnknownWord("the jq filter is only known when it runs")
             if not operands or not positional:
@@ -485,7 +486,7 @@ def _judge_jq(words: tuple[Word, ...]) -> Judgement:
 
 
 def _take_values(words: tuple[Word, ...], place: int, option: str, paths: list[Word]) -> int:
-    """The place behind the values of an option; those that are files are added to `paths`."""
+    """Return the index after the values of an option; file values are added to `paths`."""
     for kind in _VALUES[option]:
         if place == len(words) or words[place].dynamic or words[place].glob:
             raise UnknownWord(f"the value of {option} is missing or computed at run time")

@@ -1,4 +1,4 @@
-"""Judge whether a simple command only reads; includes find, fd and xargs, whose calls start other programs."""
+"""Judge whether a simple command is read-only; includes find, fd and xargs, which start other programs."""
 
 import re
 
@@ -14,10 +14,10 @@ from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, w
 from clio.text.lazy_regex import LazyRegex
 
 STARTERS = frozenset({"find", "fd", "fdfind", "xargs"})
-"""Programs that start another with names of files, and whose inner call is judged here."""
+"""Programs that start another one with file names; the inner call is judged here."""
 
 _FOUND = "\0"
-"""The text of the placeholder for a name; no word of a command line holds it."""
+"""Placeholder text for a file name. No word of a command line can contain it."""
 
 _INERT = word_set("""
     wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum
@@ -37,7 +37,7 @@ _TESTS = word_set("""
     -follow
     """)
 _ONLY_PRINT_NAMES = frozenset({"echo", "basename", "dirname"})
-"""Of these, the programs that open none of the files whose names they get."""
+"""Those that open none of the files whose names they receive."""
 _TESTS_OF_TEXT = word_set("""
     -name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname -type -xtype -size -mtime -mmin
     -atime -amin -ctime -cmin -used -uid -gid -user -group -perm -links -inum -maxdepth -mindepth -regextype -printf
@@ -74,7 +74,7 @@ _FD = """
 _FD_STARTS = word_set("-x -X --exec --exec-batch")
 _FD_FOLLOWS = ("-L", "--follow")
 
-# -- xargs and what may feed it
+# -- xargs and the commands that feed it
 
 _XARGS = """
     -0 -r -t -x -n=number -P=number -L=number -s=number -I= -d=(\\n|\\0|\\000) --null --no-run-if-empty --verbose
@@ -109,11 +109,15 @@ _CHOOSES: dict[str, str] = {
     "uniq": "-u -d -z ;",
     "tr": "; text(\\n) text(\\0|\\000)",
 }
-"""Filters that pass on whole lines of their input, and change nothing in them."""
+"""Filters that pass on whole lines of their input unchanged."""
 
 
 def build_judges(judge_call: Judge) -> dict[str, Judge]:
-    """The judges of find and fd. judge_call: judges the words of any call, for what they start."""
+    """Return the judges of find and fd.
+
+    Args:
+        judge_call: judges any call, for the programs they start.
+    """
 
     def judge_find(words: tuple[Word, ...]) -> Judgement:
         return _judge_find(words, judge_call)
@@ -160,7 +164,7 @@ def _judge_find(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
 
 
 def _skip_leading_options(words: tuple[Word, ...]) -> tuple[int, bool]:
-    """The place behind find's options before its starting points, and whether it follows links."""
+    """Return the index after find's options before its starting points, and whether it follows links."""
     place, follows = 1, False
     while place < len(words) and not words[place].glob:
         text = words[place].text
@@ -179,7 +183,7 @@ def _begins_expression(text: str) -> bool:
 
 
 def _count_values(word: str) -> int:
-    """How many values a test or action takes. Raises UnknownWord for one that is not listed."""
+    """Return how many values a test or action takes. Raises UnknownWord if it is not listed."""
     if word in _TESTS:
         return 0
     if word in _TESTS_OF_TEXT or word in _TESTS_OF_PATHS or _NEWER.fullmatch(word):
@@ -190,7 +194,7 @@ def _count_values(word: str) -> int:
 
 
 def _end_of_exec(words: tuple[Word, ...], place: int) -> int:
-    """The place of the `;`, or of the `+` behind `{}`, that ends the command of `-exec`."""
+    """Return the index of the `;`, or of the `+` after `{}`, that ends the command of `-exec`."""
     for at in range(place, len(words)):
         if words[at].text == ";" or (words[at].text == "+" and words[at - 1].text == "{}" and at > place):
             return at
@@ -198,15 +202,16 @@ def _end_of_exec(words: tuple[Word, ...], place: int) -> int:
 
 
 def _judge_started(call: tuple[Word, ...], several: bool, judge_call: Judge) -> Judgement:
-    """Judge what is started with `{}` for one name, or for several."""
+    """Judge a command that is started with `{}` for one file name or for several."""
     filled = tuple(Word(_FOUND, glob=several) if word.text == "{}" else word for word in call)
     return judge_with_names(filled, judge_call)
 
 
 def judge_with_names(words: tuple[Word, ...], judge_call: Judge, *, inert: bool = False) -> Judgement:
-    """Judge a call whose words may be placeholders for names of files.
+    """Judge a call whose words may be placeholders for file names.
 
-    inert: names may look like options, so that only programs without a harmful option are accepted.
+    Args:
+        inert: names may look like options, so only programs without a harmful option are accepted.
     """
     if not words or words[0].dynamic or words[0].glob or "/" in words[0].text or words[0].text == _FOUND:
         raise UnknownWord("what is started for each file is not a plain program")
@@ -246,7 +251,7 @@ def _judge_fd(words: tuple[Word, ...], judge_call: Judge) -> Judgement:
 
 
 def _paths_of_fd(call: ParsedCall) -> tuple[Word, ...]:
-    """The directories fd goes through; its first operand is a pattern."""
+    """Return the directories that fd searches; its first operand is a pattern."""
     named = tuple(Word(value) for value in call.values("--search-path"))
     if any(word.glob for word in call.operands):
         return (*named, *call.operands)
@@ -254,13 +259,13 @@ def _paths_of_fd(call: ParsedCall) -> tuple[Word, ...]:
 
 
 def judge_started_call(command: SimpleCommand, line: CommandLine | None, judge_call: Judge) -> Judgement:
-    """Judge a call that find, fd or xargs starts, as the parser delivers it: open words stand for names of files.
+    """Judge a call started by find, fd or xargs, as the parser returns it: computed words are file names.
 
-    What find and fd start is judged with them, and here once more. For xargs, the line must show where the names come
-    from.
+    Calls started by find and fd are judged together with them, and here again. For xargs, the line must show where the
+    names come from.
 
     Raises:
-        UnknownWord: where it is not known to be harmless.
+        UnknownWord: if the call is not known to be harmless.
     """
     starter = command.wrappers[-1]
     if starter not in STARTERS:
@@ -295,7 +300,7 @@ def _as_placeholder(word: Word, marks: tuple[str, ...]) -> Word:
 
 
 def _mark_of_xargs(command: SimpleCommand) -> str:
-    """What xargs replaces by each line (`-I {}`), "" for nothing. Raises UnknownWord for options not listed."""
+    """Return the text xargs replaces by each line (`-I {}`), "" for none. Raises UnknownWord for unlisted options."""
     inner = command.words[:-1] if command.words[-1:] == (Word("$INPUT", dynamic=True),) else command.words
     for at, word in enumerate(command.written):
         if word.text.rsplit("/", 1)[-1] != "xargs":
@@ -311,7 +316,7 @@ def _mark_of_xargs(command: SimpleCommand) -> str:
 
 
 def _is_fed_objects(command: SimpleCommand, line: CommandLine) -> bool:
-    """Whether xargs reads object names that git prints, and nothing else stands before it in the line."""
+    """Whether xargs reads object names printed by git, and no other command precedes it in the line."""
     at = next((at for at, other in enumerate(line.commands) if other is command), -1)
     if at != 1 or command.upstream != ("git",) or command.stdin is not None:
         return False
@@ -322,13 +327,13 @@ def _is_fed_objects(command: SimpleCommand, line: CommandLine) -> bool:
 
 
 def check_feed(command: SimpleCommand, line: CommandLine) -> None:
-    """Check that what xargs reads are names of files of the project.
+    """Check that xargs reads the names of project files.
 
-    Every command of the line must list such names, or choose among the lines it is given, unless it reads what xargs
-    starts; `cd` is allowed, too. So no function of the line can give a listing program's name to something else.
+    Every command of the line must list such names, or select among the lines it receives, or read what xargs starts;
+    `cd` is allowed too. This way no function defined in the line can replace a listing program.
 
     Raises:
-        UnknownWord: where they may be anything.
+        UnknownWord: if the names may be anything.
     """
     at = next((at for at, other in enumerate(line.commands) if other is command), -1)
     fed = command.upstream
@@ -350,7 +355,7 @@ def check_feed(command: SimpleCommand, line: CommandLine) -> None:
 
 
 def is_file_listing(command: SimpleCommand) -> bool:
-    """Whether all a command prints are names of files below the directory it runs in."""
+    """Whether a command prints nothing but names of files below its directory."""
     program, arguments = command.program, command.words[1:]
     if not all(map(_is_below, arguments)):
         return False
@@ -358,7 +363,7 @@ def is_file_listing(command: SimpleCommand) -> bool:
         return _matches(_FD, arguments)
     if program == "echo":
         return bool(arguments) and all(not word.dynamic and _PLAIN_NAME.fullmatch(word.text) for word in arguments)
-    if program == "seq":  # such names, too, if there are any
+    if program == "seq":  # its numbers may be file names, if such files exist
         return bool(arguments) and all(not word.dynamic and word.text.isdecimal() for word in arguments)
     if program == "find":
         return not any(word.text in ("-printf", "-ls", "-exec") for word in arguments)
@@ -371,12 +376,12 @@ def is_file_listing(command: SimpleCommand) -> bool:
 
 
 def _is_below(word: Word) -> bool:
-    """Whether a word, taken for a path, is below the directory of the call: there links are looked at."""
+    """Whether a word, taken as a path, is below the directory of the call, where links are checked."""
     return not word.text.startswith(("/", "~")) and ".." not in word.text
 
 
 def _git_lists_files(arguments: tuple[Word, ...]) -> bool:
-    """Whether git lists files of the working tree; without `--`, what follows a pattern may be a revision."""
+    """Whether git lists files of the working tree. Without `--`, a word after a pattern may be a revision."""
     subcommand = arguments[0].text if arguments else ""
     spec, needs = _GIT_LISTS.get(subcommand), _LISTS_ONLY_WITH.get(f"git {subcommand}")
     rest = arguments[1:]
@@ -388,7 +393,7 @@ def _git_lists_files(arguments: tuple[Word, ...]) -> bool:
 
 
 def is_line_filter(command: SimpleCommand) -> bool:
-    """Whether a command passes on whole lines of its input, and changes nothing in them."""
+    """Whether a command passes on whole lines of its input unchanged."""
     spec, arguments = _CHOOSES.get(command.program), command.words[1:]
     if spec is None or not command.upstream or not _matches(spec, arguments):
         return False
@@ -399,7 +404,7 @@ def is_line_filter(command: SimpleCommand) -> bool:
 
 
 def _matches(spec: str, arguments: tuple[Word, ...], needs: tuple[str, ...] | None = None) -> bool:
-    """Whether arguments are of a grammar, and have one of these options."""
+    """Whether arguments match a grammar and include one of these options."""
     try:
         call = parse_call(read_grammar(spec), arguments)
     except UnknownWord:
@@ -409,7 +414,7 @@ def _matches(spec: str, arguments: tuple[Word, ...], needs: tuple[str, ...] | No
 
 _FUNCTION = LazyRegex(r"\(\s*\)|\bfunction\b")
 _NULS = LazyRegex(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
-"""Options by which names end with a NUL, which the shell drops: of `.` and `./a` it makes `../a`."""
+"""Options that end names with NUL, which the shell drops: `.` and `./a` would become `../a`."""
 _FED_WITH_OBJECTS = word_set("git echo printf")
 _FED_WITH_FILES = word_set("""
     wc cat head tail ls stat grep egrep fgrep md5sum sha1sum sha224sum sha256sum sha384sum sha512sum b2sum cksum
@@ -418,10 +423,12 @@ _FED_WITH_FILES = word_set("""
 
 
 class Printed(Struct, frozen=True):
-    """What a substitution may stand for.
+    """The possible output of a substitution.
 
-    values: each alternative, a text with blanks being several words where the shell parts them. files: whether the
-    words are names of files of the project, for which a pattern stands. programs: those that may be given them.
+    Attributes:
+        values: each alternative; a text with blanks is several words if the shell splits it.
+        files: whether the words are names of project files, represented by a pattern.
+        programs: the programs that may receive them.
     """
 
     values: tuple[Word, ...]
@@ -434,12 +441,12 @@ _HERE = Printed((Word("."),))
 
 
 def has_function(text: str) -> bool:
-    """Whether a line may define a function, so that names of programs may mean something else."""
+    """Whether a line may define a function, so that program names may mean something else."""
     return _FUNCTION.search(text) is not None
 
 
 def find_printed(line: CommandLine) -> Printed | None:
-    """What the commands of a substitution may print; None where that cannot be told."""
+    """Return what the commands of a substitution may print; None if it cannot be determined."""
     commands = line.commands
     plain = all(
         not (each.env or each.wrappers or each.declares or each.dynamic) and each.stdin is None for each in commands
@@ -455,7 +462,7 @@ def find_printed(line: CommandLine) -> Printed | None:
 
 
 def list_files(commands: tuple[SimpleCommand, ...]) -> bool:
-    """Whether commands of one pipe list files of the project: the first does, the others choose among its lines."""
+    """Whether the commands of a pipe list project files: the first lists them, the others select among its lines."""
     first, rest = commands[0], commands[1:]
     in_order = all(
         each.upstream[-at:] == tuple(one.program for one in commands[:at]) for at, each in enumerate(rest, 1)
@@ -466,7 +473,7 @@ def list_files(commands: tuple[SimpleCommand, ...]) -> bool:
 
 
 def _find_objects(command: SimpleCommand) -> Printed | None:
-    """The object names git prints. `git rev-parse x` prints `x` where there is no such object."""
+    """Return the object names git prints. `git rev-parse x` prints `x` itself if there is no such object."""
     operands = find_object_revisions(command)
     if operands is None:
         return None
@@ -476,7 +483,7 @@ def _find_objects(command: SimpleCommand) -> Printed | None:
 
 
 def _judge_words(words: tuple[Word, ...]) -> Judgement:
-    """Judge the words of a call, also of one that another starts."""
+    """Judge the words of a call, including one that another program starts."""
     program = words[0].text.rsplit("/", 1)[-1]
     judge = _JUDGES.get(program)
     if judge is None:
@@ -503,28 +510,28 @@ def is_listed(program: str) -> bool:
 
 
 def list_readonly_programs() -> tuple[str, ...]:
-    """The programs that have a grammar, sorted."""
+    """Return the programs that have a grammar, sorted."""
     return tuple(sorted(_JUDGES))
 
 
 def get_judge(program: str) -> Judge:
-    """The judge of a listed program."""
+    """Return the judge of a listed program."""
     return _JUDGES[program]
 
 
 def is_started(command: SimpleCommand) -> bool:
-    """Whether find, fd or xargs starts a command, so that some of its words are names of files."""
+    """Whether find, fd or xargs starts the command, so that some of its words are file names."""
     return not STARTERS.isdisjoint(command.wrappers)
 
 
 def judge_read_only(command: SimpleCommand, line: CommandLine | None = None) -> Judgement | str:
-    """What a command reads, where it provably does nothing else; otherwise why that is not known.
+    """Return what a command reads if it provably does nothing else; otherwise the reason why that is not known.
 
-    The reason completes the sentence "it …" or names the word: "the option '-o' is not known to be harmless".
-    Variables set for the command, wrappers and where its paths lead are judged by the caller.
+    The reason continues "it …" or names the word: "the option '-o' is not known to be harmless". The caller judges the
+    variables set for the command, its wrappers, and where its paths lead.
 
     Args:
-        line: the line the command is of. What xargs starts is known only with it.
+        line: the line that contains the command; needed for what xargs starts.
     """
     try:
         if is_started(command):

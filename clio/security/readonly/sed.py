@@ -1,4 +1,4 @@
-"""Judge calls of sed: only scripts that print, delete and replace, parsed as every common sed parses them. Pure."""
+"""Judge calls of sed: only scripts that print, delete and replace, parsed like every common sed. Pure."""
 
 import re
 
@@ -16,6 +16,7 @@ _OPTIONS = """
 _SCRIPT_OPTIONS = ("-e", "--expression")
 _DELIMITERS = frozenset("/|#,:@!%~+=_;")
 _MAX_SCRIPT = 20_000
+"""Longer scripts, in characters, are not parsed."""
 
 _BLANKS = LazyRegex(r"[ \t]*")
 _SEPARATORS = LazyRegex(r"[ \t\n;]*")
@@ -29,7 +30,7 @@ _BRACKET_CLASS = LazyRegex(r"\[:[a-z]+:\]")
 _TEXT = LazyRegex(r"[^\\\n]+(?:\\\n[^\\\n]+)*")
 _ONE_LINE = LazyRegex(r"[^\\\n]+")
 _CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
-# In some encodings of East Asia the second of these is part of the character before it.
+# In some East Asian encodings, the second of these is part of the character before it.
 _HALF_CHARACTER = LazyRegex(r"[^\x00-\x7f][\\|\[\]@_~^{}]")
 
 _PLAIN_COMMANDS = frozenset("=dDgGhHnNpPxzF")
@@ -43,16 +44,18 @@ _REFUSED_COMMANDS = {
 
 
 class Address(Struct, frozen=True):
-    """One address: its text, with its delimiters and modifiers."""
+    """One address: its text with delimiters and modifiers."""
 
     text: str
 
 
 class Command(Struct, frozen=True):
-    """One command of a script, with the blanks before each of its parts.
+    """One command of a script.
 
-    leading: blanks, newlines and semicolons before it. addresses: what is before the command's letter, blanks and
-    commas included. argument: the rest, as written.
+    Attributes:
+        leading: blanks, newlines and semicolons before it.
+        addresses: what precedes the command's letter, including blanks and commas.
+        argument: the rest, as written.
     """
 
     leading: str
@@ -61,7 +64,7 @@ class Command(Struct, frozen=True):
     argument: str
 
     def render(self) -> str:
-        """The text of the command."""
+        """Return the text of the command."""
         return self.leading + "".join(address.text for address in self.addresses) + self.name + self.argument
 
 
@@ -73,15 +76,15 @@ class Script(Struct, frozen=True):
     files: tuple[str, ...]
 
     def render(self) -> str:
-        """The text of the script."""
+        """Return the text of the script."""
         return "".join(command.render() for command in self.commands) + self.trailing
 
 
 def parse_script(fragments: tuple[str, ...]) -> Script:
-    """Parse the fragments of a script, each the value of one `-e`; they are joined by newlines.
+    """Parse the parts of a script, each the value of one `-e`; sed joins them with newlines.
 
     Raises:
-        UnknownWord: where it is not known to be harmless.
+        UnknownWord: if it is not known to be harmless.
     """
     text = "\n".join(fragments)
     parser = _Parser(text)
@@ -96,7 +99,7 @@ def parse_script(fragments: tuple[str, ...]) -> Script:
 
 
 class _Parser:
-    """Reads one script from left to right. ends: where a fragment ends, at which only inserted text may go on."""
+    """Reads one script from left to right. ends: the ends of its parts, which only inserted text may cross."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -104,7 +107,7 @@ class _Parser:
         self.ends: set[int] = set()
         self.files: list[str] = []
         self.label_line = False
-        """Whether the line so far has a label that goes to the end of the line in BSD sed."""
+        """Whether the current line contains a label, which in BSD sed extends to the end of the line."""
 
     def script(self) -> Script:
         if len(self.text) > _MAX_SCRIPT:
@@ -132,7 +135,7 @@ class _Parser:
         return self.text[self.at : self.at + 1]
 
     def take(self, pattern: LazyRegex) -> str:
-        """The text a pattern matches here, "" for none; it is then behind."""
+        """Consume and return the text that a pattern matches here; "" for none."""
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""
@@ -173,7 +176,7 @@ class _Parser:
         return Command(leading=leading, addresses=addresses, name=name, argument=self.text[begin : self.at])
 
     def addresses(self) -> tuple[Address, ...]:
-        """What is before a command's letter: up to two addresses, and `!`."""
+        """Parse what precedes a command's letter: up to two addresses, and `!`."""
         found: list[Address] = []
         begin = self.at
         if self.address(second=False):
@@ -196,7 +199,7 @@ class _Parser:
         return tuple(found)
 
     def address(self, *, second: bool) -> bool:
-        """Read one address, if there is one."""
+        """Parse one address, if there is one."""
         if self.take(_LINE_ADDRESS) or (second and self.take(_OFFSET_ADDRESS)):
             return True
         delimiter = self.peek()
@@ -217,10 +220,10 @@ class _Parser:
             raise UnknownWord(f"the sed script uses {delimiter!r} as a delimiter" if delimiter else _INCOMPLETE)
 
     def regex(self, delimiter: str) -> None:
-        """Read a regular expression and the delimiter behind it.
+        """Parse a regular expression and its closing delimiter.
 
-        Every sed skips a character after a backslash, and knows that a delimiter in brackets is no delimiter. Where
-        brackets end is read in several ways as soon as there is a backslash or a class in them.
+        Every sed skips the character after a backslash, and ignores delimiters in brackets. Versions disagree on where
+        brackets end if they contain a backslash or a character class.
         """
         while (letter := self.peek()) != delimiter:
             if letter in ("", "\n"):
@@ -236,7 +239,7 @@ class _Parser:
         self.at += 1
 
     def brackets(self, delimiter: str) -> None:
-        """Read a bracket expression of a regular expression."""
+        """Parse a bracket expression in a regular expression."""
         begin = self.at
         self.at += 1
         if self.peek() == "^":
@@ -260,7 +263,7 @@ class _Parser:
             raise UnknownWord("brackets of the sed script are read in different ways")
 
     def replacement(self, delimiter: str, *, lines: bool) -> str:
-        """Read the replacement of `s`, or a half of `y`, and the delimiter behind it. lines: it may have several."""
+        """Parse the replacement of `s`, or one half of `y`, with its delimiter. lines: newlines are allowed."""
         begin = self.at
         while (letter := self.peek()) != delimiter:
             if letter in ("", "\n"):
@@ -281,7 +284,7 @@ class _Parser:
         self.check_label_line()
 
     def check_label_line(self) -> None:
-        """GNU ends a label at `;`, so that more of the line may go on in the next; for BSD all of it is the label."""
+        """Refuse a new line after a label: GNU sed ends the label at `;`, BSD sed at the end of the line."""
         if self.label_line:
             raise UnknownWord("the sed script goes on in a new line after a label, which is read in different ways")
 
@@ -309,7 +312,7 @@ class _Parser:
         self.end_command()
 
     def inserted_text(self, name: str) -> None:
-        """The text of `a`, `i` or `c`: on the same line, or on the next ones after a backslash."""
+        """Parse the text of `a`, `i` or `c`: on the same line, or on the next lines after a backslash."""
         blanks = self.take(_BLANKS)
         if self.peek() != "\\":
             if not self.take(_ONE_LINE):
@@ -374,7 +377,7 @@ def _judge_sed(words: tuple[Word, ...]) -> Judgement:
 
 
 def _parse_options(arguments: tuple[Word, ...]) -> ParsedCall:
-    """The options and operands of sed, which GNU takes from anywhere and BSD only from before the first operand."""
+    """Return the options and operands. GNU sed accepts options anywhere, BSD sed only before the first operand."""
     try:
         call = parse_call(read_grammar(_OPTIONS), arguments)
         leading = parse_call(read_grammar(_OPTIONS, order="stop"), arguments)

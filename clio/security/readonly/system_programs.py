@@ -97,13 +97,13 @@ def _reads(
     check: Callable[[ParsedCall], None] | None = None,
     follows: tuple[str, ...] = (),
 ) -> Judge:
-    """A judge for a program of this table, each of which may also be asked for its help and version."""
+    """Create the judge of a program in this table. Its help and version are always allowed."""
     spec = f"--help --version {spec}"
     return judge_by(spec, order=order, long_single_dash=long_single_dash, check=check, follows=follows)
 
 
 def judge_search(spec: str, *, given: tuple[str, ...], follows: tuple[str, ...]) -> Judge:
-    """A judge for a program whose first operand is a pattern, unless one of the options `given` says what to find."""
+    """Create the judge of a program whose first operand is a pattern, unless one of the options in `given` has it."""
 
     def judge(words: tuple[Word, ...]) -> Judgement:
         call = parse_call(read_grammar(f"{spec} ; path*"), words[1:])
@@ -115,13 +115,15 @@ def judge_search(spec: str, *, given: tuple[str, ...], follows: tuple[str, ...])
 
 
 def _judge_diff(words: tuple[Word, ...]) -> Judgement:
-    """Two directories are compared by what is in them, through every link there."""
+    """Judge diff, which compares two directories by their contents and follows every link in them."""
     call = parse_call(read_grammar(f"--help --version {_DIFF}"), words[1:])
     return Judgement(paths=call.paths, follows_links=True)
 
 
 def _judge_tree(words: tuple[Word, ...]) -> Judgement:
-    """Older versions take the value of `-L`, `-P` and `-I` from the next word alone, and read on in this one."""
+    """Judge tree. Older versions take the values of `-L`, `-P` and `-I` only from the next word, and read on in this
+    one.
+    """
     for word in words[1:]:
         if re.match(r"-[^-]*[LPI].", word.text):
             raise UnknownWord(f"the option {word.text!r} means different things to versions of tree")
@@ -130,7 +132,7 @@ def _judge_tree(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_xxd(words: tuple[Word, ...]) -> Judgement:
-    """xxd looks at the first letters of each option only, and writes to a second operand."""
+    """Judge xxd, which tests only the first letters of each option and writes to a second operand."""
     spec = """
         -a -b -C -d -e -E -h -i -p -ps -plain -u -v -c=number -cols=number -g=number -l=number -len=number
         -o=number -s=number -seek=number -n= ; path?
@@ -149,7 +151,7 @@ def _check_date(call: ParsedCall) -> None:
 
 
 def _check_strings(call: ParsedCall) -> None:
-    """`@file` stands for the options and names in that file."""
+    """Refuse `@file`, which is replaced by the options and names in that file."""
     values = (value for _, value in call.options)
     if any(text.startswith("@") for text in (*values, *(word.text for word in call.operands))):
         raise UnknownWord("an argument like '@file' stands for further arguments")
@@ -158,7 +160,7 @@ def _check_strings(call: ParsedCall) -> None:
 
 
 def _check_ps(call: ParsedCall) -> None:
-    """What ps cannot read in one style of options it reads in another, where `e` shows the environment."""
+    """Refuse what ps would parse again in another style of options, in which `e` shows the environment."""
     if not all(re.fullmatch(r"\d+(,\d+)*", value, re.ASCII) for value in call.values("-p", "--pid")):
         raise UnknownWord("-p takes process numbers")
     columns = (name for value in call.values("-o", "--format") for name in value.rstrip("=").split(","))
@@ -174,12 +176,12 @@ def _check_netstat(call: ParsedCall) -> None:
 
 
 def _judge_echo(words: tuple[Word, ...]) -> Judgement:
-    """echo prints whatever it is given; of its words the shell itself opens the patterns."""
+    """Judge echo, which prints its words. The shell itself expands any patterns in them."""
     return Judgement(paths=tuple(word for word in words[1:] if word.glob))
 
 
 def _judge_printf(words: tuple[Word, ...]) -> Judgement:
-    """bash's `%n` sets a variable, such as PATH, to a number."""
+    """Judge printf. bash's `%n` assigns a number to a variable, such as PATH."""
     call = parse_call(read_grammar("; text text*", order="stop"), words[1:])
     if call.operands[0].glob or re.search(r"%[^%a-zA-Z]*[hlLjztq]*n", call.operands[0].text):
         raise UnknownWord("'%n' in a format sets a variable")
@@ -187,14 +189,14 @@ def _judge_printf(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_test(words: tuple[Word, ...]) -> Judgement:
-    """A test looks at texts and files; what it may calculate is looked at by the parser of the line."""
+    """Judge test, which examines texts and files. The parser of the line examines its arithmetic."""
     if any(word.text in ("-v", "-R") for word in words[1:]):
         raise UnknownWord("the tests -v and -R may run what stands in a subscript")
     return Judgement(paths=words[1:])
 
 
 def _judge_bracket(words: tuple[Word, ...]) -> Judgement:
-    """The second word is the whole test as written; what it may calculate is looked at by the parser of the line."""
+    """Judge `[[`. The second word is the whole test as written; the parser of the line examines its arithmetic."""
     try:
         texts = shlex.split(words[1].text) if len(words) > 1 else []
     except ValueError as error:
@@ -211,7 +213,7 @@ def _judge_bracket(words: tuple[Word, ...]) -> Judgement:
 
 
 PROGRAMS: dict[str, Judge] = {
-    # files and their text
+    # files and their contents
     "cat": _reads(
         "-A -b -e -E -n -s -t -T -u -v --show-all --number-nonblank --show-ends --number --squeeze-blank --show-tabs"
         " --show-nonprinting ; path*"
@@ -220,7 +222,7 @@ PROGRAMS: dict[str, Judge] = {
         "-c=number -n=number -q -v -z -# --bytes=number --lines=number --quiet --silent --verbose --zero-terminated"
         " ; path*"
     ),
-    # It may follow a file for ever; commands have a time limit.
+    # It may follow a file without end; commands have a time limit.
     "tail": _reads(
         "-c=number -n=number -q -v -z -f -F -r -s=number -# --bytes=number --lines=number --quiet --silent --verbose"
         " --zero-terminated --follow? --retry --sleep-interval=number ; path*"
@@ -229,7 +231,7 @@ PROGRAMS: dict[str, Judge] = {
     "ls": _reads(_LS, follows=("-L", "--dereference")),
     "dir": _reads(_LS, follows=("-L", "--dereference")),
     "stat": _reads("-L -f -t -x -n -q -r -s -c= --format= --printf= --terse --file-system --dereference ; path*"),
-    # They ask the file system a path is on, and open nothing.
+    # These query the file system of a path and open nothing.
     "df": _reads(
         "-a -B= -h -H -i -k -l -m -P -T -t= -x= --all --block-size= --human-readable --si --inodes --local"
         " --portability --print-type --type= --exclude-type= --total --output? ; text*"
@@ -250,7 +252,7 @@ PROGRAMS: dict[str, Judge] = {
         " --encoding=(s|S|b|l|B|L) --include-all-whitespace ; path*",
         check=_check_strings,
     ),
-    # Options that look for debug information elsewhere (and may download it) are left out: -l, -S, -g, -t, -x, -w.
+    # Without the options that search debug information elsewhere, or download it: -l, -S, -g, -t, -x, -w.
     "nm": _reads(
         "-a -A -C -D -g -n -o -p -P -r -S -s -u --debug-syms --print-file-name --demangle --dynamic --extern-only"
         " --numeric-sort --no-sort --portability --reverse-sort --print-size --size-sort --print-armap --undefined-only"
@@ -403,7 +405,7 @@ PROGRAMS: dict[str, Judge] = {
     "free": _reads(
         "-b -k -m -g -h -w -t -l -v --bytes --kibi --mebi --gibi --kilo --mega --giga --human --wide --total --si ;"
     ),
-    # Its other forms ask a name server, or set the name.
+    # The other forms query a name server, or set the name.
     "hostname": _reads("-I -s --all-ip-addresses --short ;"),
     "getconf": _reads("-a ; text? text?"),
     "locale": _reads("-a -c -k -m --all-locales --category-name --keyword-name --charmaps ; text*"),
@@ -489,7 +491,7 @@ _WILDCARDS = frozenset("*?[")
 
 def _judge_tar(words: tuple[Word, ...]) -> Judgement:
     call = parse_call(read_grammar(_TAR), _spell_out(words[1:]))
-    if _only_says(call, words):
+    if _only_shows_help(call, words):
         return Judgement()
     if not call.has("-t", "--list"):
         raise UnknownWord(f"{words[0].text} is not told to list an archive")
@@ -502,9 +504,9 @@ def _judge_tar(words: tuple[Word, ...]) -> Judgement:
 
 
 def _spell_out(arguments: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The arguments of tar with the letters of an old-style first word (`tar tvf x`) as options of their own.
+    """Expand an old-style first word of tar (`tar tvf x`) to separate options.
 
-    Each letter that takes a value takes the next word, in the order of the letters.
+    Each letter with a value takes the next word, in the order of the letters.
     """
     if not arguments or arguments[0].text.startswith("-") or arguments[0].dynamic or arguments[0].glob:
         return arguments
@@ -522,13 +524,13 @@ def _spell_out(arguments: tuple[Word, ...]) -> tuple[Word, ...]:
 
 
 def _refuse_hosts(paths: tuple[Word, ...]) -> None:
-    """Refuse archives with a colon, which tar and cpio take for a name on another machine."""
+    """Refuse archive names with a colon, which tar and cpio take for a file on another machine."""
     if any(":" in word.text for word in paths):
         raise UnknownWord("an archive with a colon in its name may be on another machine")
 
 
-def _only_says(call: ParsedCall, words: tuple[Word, ...]) -> bool:
-    """Whether the call is `program --help` or the like, with nothing else."""
+def _only_shows_help(call: ParsedCall, words: tuple[Word, ...]) -> bool:
+    """Whether the call is only `program --help` or similar."""
     return len(words) == 2 and call.has(*_SAYS)
 
 
@@ -548,7 +550,7 @@ def _judge_zipinfo(words: tuple[Word, ...]) -> Judgement:
 
 
 def _parse_zip(spec: str, words: tuple[Word, ...]) -> ParsedCall:
-    """The parsed call. A second dash negates an option, so that `unzip -l -- -v x` unpacks."""
+    """Parse a call. A second dash negates an option, so `unzip -l -- -v x` unpacks."""
     if any(word.text.startswith("--") for word in words[1:]):
         raise UnknownWord("an option with two dashes means something else to unzip")
     return parse_call(read_grammar(spec, order="first"), words[1:])
@@ -562,7 +564,9 @@ def _zip_paths(call: ParsedCall) -> tuple[Word, ...]:
 
 
 def _with_endings(word: Word, endings: tuple[str, ...]) -> tuple[Word, ...]:
-    """A path and the further names a program tries for it; what a shell pattern stands for exists."""
+    """Return a path and the other names a program tries for it. The files of a shell pattern exist, so it has no
+    others.
+    """
     if word.glob or word.text == "-":
         return (word,)
     return (word, *(Word(word.text + ending) for ending in endings))
@@ -571,11 +575,15 @@ def _with_endings(word: Word, endings: tuple[str, ...]) -> tuple[Word, ...]:
 def _judge_packer(
     words: tuple[Word, ...], spec: str, *, endings: tuple[str, ...] = (), prints: bool = False
 ) -> Judgement:
-    """A compressor that prints, lists or tests. prints: it does so without being told."""
+    """Judge a compressor that prints, lists or tests.
+
+    Args:
+        prints: it prints by default.
+    """
     call = parse_call(read_grammar(spec), words[1:])
-    if _only_says(call, words):
+    if _only_shows_help(call, words):
         return Judgement()
-    # Of several modes the last one counts: `xz -l -d` unpacks.
+    # The last of several modes applies: `xz -l -d` unpacks.
     if not prints and not call.has(*_PRINTS) and (call.has(*_CHANGES) or not call.has(*_TESTS)):
         raise UnknownWord(f"{words[0].text} replaces the files it is given")
     return Judgement(paths=tuple(found for word in call.paths for found in _with_endings(word, endings)))
@@ -587,7 +595,7 @@ def _packer(spec: str, *, endings: tuple[str, ...] = (), prints: bool = False) -
 
 
 def _judge_zgrep(words: tuple[Word, ...]) -> Judgement:
-    """zgrep is a shell script; older ones took a newline in a file name for a command of sed."""
+    """Judge zgrep, a shell script. Older versions run a newline in a file name as a sed command."""
     if any(word.glob or "\n" in word.text for word in words):
         raise UnknownWord("zgrep may take the name of a file for a command")
     call = parse_call(read_grammar(_ZGREP, order="first"), words[1:])
@@ -607,7 +615,7 @@ def _judge_7z(words: tuple[Word, ...]) -> Judgement:
 
 def _judge_cpio(words: tuple[Word, ...]) -> Judgement:
     call = parse_call(read_grammar(_CPIO), words[1:])
-    if not _only_says(call, words) and not call.has("-t", "--list"):
+    if not _only_shows_help(call, words) and not call.has("-t", "--list"):
         raise UnknownWord("cpio is not told to list an archive")
     _refuse_hosts(call.paths)
     return Judgement(paths=call.paths)
@@ -629,13 +637,13 @@ JUDGES: dict[str, Judge] = {
 }
 
 
-# `-x` and `-v` print every later command with the values in it, of the environment too.
+# `-x` and `-v` print every later command with its values, including those of the environment.
 _SET = re.compile(r"[-+][euf]+|[-+][euf]*o")
 _SET_NAMES = frozenset({"pipefail", "errexit", "nounset", "errtrace", "noglob"})
 
 
 def _judge_set(words: tuple[Word, ...]) -> Judgement:
-    """`set` without arguments prints every variable; with others than these it changes how later words are read."""
+    """Judge set. Without arguments it prints every variable; other options change how later words are parsed."""
     texts = [word.text for word in words[1:]]
     if not texts:
         raise UnknownWord("it shows every variable, secrets included")
@@ -649,7 +657,7 @@ def _judge_set(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_declaration(words: tuple[Word, ...]) -> Judgement:
-    """`export` and its like only name variables where they are given a name; without one they print all of them."""
+    """Judge `export` and similar built-ins, which only mark the variables named; without names they print all."""
     call = parse_call(read_grammar("-r -x -g -a -A -t ; text*"), words[1:])
     if not call.operands or any(word.text[:1] in ("+", "-", "") for word in call.operands):
         raise UnknownWord("it shows every variable, secrets included")
@@ -657,7 +665,7 @@ def _judge_declaration(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_command(words: tuple[Word, ...]) -> Judgement:
-    """`command -v name` says what a name means; anything else runs it, and is judged as what it runs."""
+    """Judge command. `command -v name` reports what a name means; otherwise the started program is judged."""
     call = parse_call(read_grammar("-v -V -p ; text+", order="stop"), words[1:])
     if not call.has("-v", "-V"):
         raise UnknownWord("it runs a command")
@@ -665,7 +673,7 @@ def _judge_command(words: tuple[Word, ...]) -> Judgement:
 
 
 def _judge_let(words: tuple[Word, ...]) -> Judgement:
-    """What `let` calculates is looked at by the parser of the line."""
+    """Judge let. The parser of the line examines its arithmetic."""
     return Judgement()
 
 
@@ -682,7 +690,7 @@ BUILTINS: dict[str, Judge] = {
     "wait": judge_by("-n -f ; text*"),
     "jobs": judge_by("-l -n -p -r -s ; text*"),
     "times": judge_by(";"),
-    # The other options change how later words are read, or what becomes of a pattern (nocaseglob, nullglob).
+    # The other options change how later words are parsed or patterns expanded (nocaseglob, nullglob).
     "shopt": judge_by("-s -u -q ; text(globstar|dotglob|failglob|extglob)+"),
     "umask": judge_by("-p -S ; text?"),
     "ulimit": judge_by("-a -c -d -f -l -m -n -s -t -u -v -H -S ;"),
@@ -695,7 +703,7 @@ BUILTINS: dict[str, Judge] = {
     "set": _judge_set,
     "type": judge_by("-a -f -p -P -t ; text+"),
     "command": _judge_command,
-    # The text of a trap is judged as a command line of its own.
+    # The text of a trap is judged as a separate command line.
     "trap": judge_by("-l -p ; text*"),
     **dict.fromkeys(("export", "declare", "typeset", "local", "readonly"), _judge_declaration),
 }

@@ -1,4 +1,4 @@
-"""Secrets recognized by the name they are assigned to: `DB_PASSWORD=…`, `"api_key": "…"`, `--password …`. Pure."""
+"""Recognize secrets by the name they are assigned to: `DB_PASSWORD=…`, `"api_key": "…"`, `--password …`. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -42,7 +42,7 @@ _TYPE_NAME = (
 )
 _TYPE = rf"(?:[ \t]?string[ \t](?==))?(?:\??:[ \t]{{0,2}}{_TYPE_NAME}[ \t]{{0,2}}(?==))?(?:[ \t]{{0,2}}\[\w{{0,16}}\][ \t]{{0,2}}(?==))?(?:[ \t]As[ \t]String[ \t]?(?==))?"
 _SCHEME = r"(?:[Tt]oken|ApiKey|apikey|Key|!!str|&\w{1,20})[ \t]{1,4}"
-# What may be called with the literal of a secret; any other call is a reference.
+# Functions that may be called with a literal secret. Any other call is a reference, not a secret.
 _WRAPPER = (
     r"(?:(?:new[ \t])?(?:String|Some|SecretStr|SecretBytes|Secret|SecretString|Password|Buffer|bytes|str|Ok|pulumi\.secret|QStringLiteral|QLatin1String|base64\.b64decode|(?i:md5|sha1|sha2|password|crypt))"
     r"(?:(?:::|\.)(?:from|new|valueOf))?\(|\[\]byte\(|ConvertTo-SecureString[ \t](?:-String[ \t])?)?"
@@ -51,21 +51,21 @@ _LITERAL = (
     r"(?:(?P<{0}q>[\"'`])(?P<{0}v>(?:\\[^\n]|(?!(?P={0}q))[^\\\n]){{1,1024}})(?P={0}q)"
     r"|(?P<{0}e>\\{{1,3}}[\"'])(?P<{0}w>(?:(?!(?P={0}e))[^\n]){{1,1024}}?)(?P={0}e))"
 )
-# A further name with a sign behind it ends a value; so texts full of names are not read over and over.
+# Another name with a separator ends a value, so that texts full of names are not scanned repeatedly.
 _NAMED = r"(?i:passw|secret|token|key|pwd)[\w-]{0,20}[=:]"
 _BARE = rf"\\{{0,2}}[\"'`]?(?!{_NAMED})(?P<bare>(?:[^\s\"'`\\]|(?<=[^\s\"'`\\])[\"'`](?=[^\s\"'`,;)\]}}])|\\(?![nrt\"'`\\])){{1,1024}})"
 _GIVEN = rf"(?:\([ \t]{{0,4}}(?:\r?\n[ \t]{{0,60}})?(?=[bfru]?[\"']))?(?:[@$]?[A-Za-z]{{0,2}}(?={QUOTE}))?(?:\"\"(?=\")|''(?='))?(?:{_WRAPPER}{_LITERAL.format('x')}|{_BARE})"
 _SEPARATOR = r"(?P<sep>:=|=>|==|!=|\?=|\|\|=|\+=|=|:(?!:))"
 _AFTER = LazyRegex(rf"{NAME_END}{_TYPE}{_SEPARATOR}[ \t]{{0,16}}(?:{_SCHEME})?{_GIVEN}")
-# A literal on a line of its own, or a string joined of several: the rest of the value.
+# A literal on a line of its own, or a concatenation of several: the rest of the value.
 _JOINT = r"(?:[ \t]{0,8}(?:\+|\.{1,2}|&|\\|_)?[ \t]{0,8}\\?\r?\n?[ \t]{0,40}(?:\+|\.{1,2}|&)?[ \t]{0,8}|\.concat\([ \t]{0,4})[bfr]?"
 _NEXT_LITERAL = LazyRegex(_JOINT + _LITERAL.format("y"))
 _NEXT_LINE = LazyRegex(
     rf"{NAME_END}{_TYPE}(?::=|=>|=|:(?!:))[ \t]{{0,8}}[(\\]?[ \t]{{0,8}}\r?\n[ \t]{{0,60}}{_LITERAL.format('x')}"
 )
-# As calls and dictionaries of several languages have it: define('DB_PASSWORD', 'v'), setProperty("password", "v").
+# As in calls and dictionaries of several languages: define('DB_PASSWORD', 'v'), setProperty("password", "v").
 _COMMA = LazyRegex(rf"[{NAME_CHARS}]{{0,48}}{QUOTE}[ \t]{{0,4}},[ \t]{{0,8}}{_LITERAL.format('x')}")
-# `name: DB_PASSWORD` and `value: …` on the next line or behind a comma, as lists of variables and forms have it.
+# `name: DB_PASSWORD` with `value: …` on the next line or after a comma, as in lists of variables and forms.
 _BETWEEN = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"']){{0,2}},?(?:(?<=,)\s{{0,40}}|\s{{1,40}})\\{{0,2}}[\"']?(?:[A-Za-z]{{0,12}}[Vv]alue|v|val)\\{{0,2}}[\"']?[ \t]{{0,2}}[:=]"
 _PAIR = LazyRegex(rf"{_BETWEEN}[ \t]{{0,4}}{_GIVEN}")
 _ELEMENT = LazyRegex(
@@ -77,7 +77,8 @@ PLIST = LazyRegex(
 )
 _FLAG = LazyRegex(r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}(?P<bare>[^\s\"'`\\-][^\s\"'`\\]{0,1023})")
 _QUOTED_FLAG = LazyRegex(rf"[A-Za-z0-9_-]{{0,48}}[ \t]{{1,4}}{_LITERAL.format('x')}")
-# As `.netrc` and the `ENV` of a Dockerfile have it: only what looks drawn by lot, for any sentence may go on so.
+# As in `.netrc` and in `ENV` of a Dockerfile: only for random-looking values, because any sentence may continue this
+# way.
 BESIDE = r"[A-Za-z0-9_-]{0,48}[ \t]{1,4}[\"'`(]?(?=[^\s\"'`]{0,1024}[0-9])"
 _BESIDE = LazyRegex(rf"{BESIDE}(?P<bare>[^\s\"'`]{{8,1024}})")
 _SET = LazyRegex(r"[A-Za-z0-9_.-]{0,48}[ \t]{1,4}[\"']?(?P<bare>[^\s\"'`=]{4,1024})")
@@ -86,7 +87,7 @@ _SETTER = LazyRegex(
 )
 LOGIN = r"-u(?:ser)?[ =]{0,2}[\"']?[^\s:\"'`$@/]{1,64}:"
 _LOGIN = LazyRegex(rf"{LOGIN}(?P<bare>[^\s\"'`]{{8,256}})")
-# A name at the end of a text: more than what the others take, so that no value is ever parted from its name.
+# A name at the end of a text. Matches more than the other patterns, so that a value is never split from its name.
 _OPEN = LazyRegex(
     rf"{NAME_END}(?:(?:\??:[ \t]{{0,2}}[A-Za-z&'\[\]| 8]{{0,20}})?(?:[ \t]{{0,2}}\[\][ \t]{{0,2}})?"
     rf"(?:[:=!>?|+]{{1,3}}[ \t]{{0,16}}(?:[A-Za-z]{{1,8}}[ \t]{{0,4}})?(?:(?:new[ \t])?[A-Za-z:.\[\]]{{1,24}}[( -][ \t]?(?:-String[ \t])?)?)?(?:[(\\][ \t]{{0,8}}(?:\r?\n[ \t]{{0,60}})?)?"
@@ -106,13 +107,14 @@ _OPENERS = LazyRegex(rf"{ANY_WORD}|bearer|basic|-u(?:ser)?")
 _HALF_A_NAME = LazyRegex(HALF_A_NAME)
 _HALF_CHARS = 40
 _OPEN_WINDOW = 1400
+"""How far before a position, in characters, a name may begin whose value continues after it."""
 _NEAR_WINDOW = 240
-_NEAREST = 6  # so many names before a place may have a value that is open there
+_NEAREST = 6  # number of names before a position whose value may be incomplete there
 _CALL = LazyRegex(
     r"[!:][A-Za-z_]|\d+\*[A-Za-z(]|[A-Za-z_][\w.:]*(?:\(|\[|<|!\()|[(\[{<$|]|\?\?|\w+::|->|await\b|new\b|lambda\b|=>|[\w.]+\?\."
 )
 _CODE = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|*\\]|\?\?|=>|::|->|^\.|^[@&!~^%/]|^--?[a-z]")
-# Signs of code that a password may hold as well; in a value that looks drawn by lot they do not speak for code.
+# Signs of code that passwords contain as well. In a random-looking value they are no evidence of code.
 _CODE_FOR_SURE = LazyRegex(r"^x:\d+:\d+:|[()\[\]{}<>$|]|\?\?|=>|::|->|^--?[a-z]+=")
 _ATTRIBUTE = LazyRegex(r"[&*]?[A-Za-z_$]\w*(?:(?:\.|::|->|\?\.)[A-Za-z_]\w*)+")
 _SNAKE = LazyRegex(r"_*[a-z]+(?:_[a-z]+)+_*|[A-Z]+(?:_[A-Z]+)+")
@@ -153,7 +155,7 @@ Style = Literal["quoted", "element", "environment", "data", "inline", "text", "c
 
 
 def find_name_places(lowered: str) -> list[tuple[int, str]]:
-    """Where the words of secrets' names are in a text of small letters."""
+    """Return where words of secrets' names occur in lower-case text."""
     found: list[tuple[int, str]] = []
     for word in WORDS:
         place = lowered.find(word)
@@ -164,7 +166,11 @@ def find_name_places(lowered: str) -> list[tuple[int, str]]:
 
 
 def find_named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, str]] | None = None) -> Iterator[Span]:
-    """Values of secret-looking names; `places`: what `name_places` gives for the text, where that is known."""
+    """Yield the values of secret-looking names.
+
+    Args:
+        places: the result of `find_name_places` for the text, if known.
+    """
     lowered = lowered or lower_in_place(text)
     tried: set[tuple[int, int]] = set()
     for place, word in find_name_places(lowered) if places is None else places:
@@ -176,7 +182,7 @@ def find_named_spans(text: str, lowered: str = "", places: Iterable[tuple[int, s
 
 
 def open_name(text: str, end: int) -> int | None:
-    """Where a name begins whose value may still come, or go on, after `end`; None for nowhere."""
+    """Return where a name begins whose value may follow, or continue, after `end`; None for nowhere."""
     begin = max(0, end - _OPEN_WINDOW)
     near = end - _NEAR_WINDOW
     openers = [(start, place) for start, place in _find_openers(text) if begin <= start and place <= end]
@@ -191,8 +197,8 @@ def open_name(text: str, end: int) -> int | None:
 
 @lru_cache(maxsize=1)
 def _find_openers(text: str) -> tuple[tuple[int, int], ...]:
-    """Where the words begin and end that may open a value; the places in one text are tried one after another."""
-    lowered = lower_in_place(text)  # a third of the time ignoring case takes
+    """Return the spans of words that may introduce a value. Cached, because one text is examined at several positions."""
+    lowered = lower_in_place(text)  # takes a third of the time of a case-insensitive search
     return tuple(match.span() for match in _OPENERS.finditer(lowered))
 
 
@@ -219,7 +225,7 @@ def _is_open_value(text: str, place: int, end: int, start: int) -> bool:
         return "\n" not in text[begun if at == begun else joint.end() if joint else at : end]
     given = _AFTER.match(text, place, end)
     if given and given["bare"] and "\n" not in text[given.start("bare") : end]:
-        # A value that would be a secret as the only one on its line: what follows decides.
+        # A value that would be a secret if it were the only one on its line, so the text after it decides.
         return (
             given["sep"] in (":", "=", ":=")
             and end - given.end() <= _NEAR_WINDOW
@@ -233,12 +239,12 @@ _JOINT_ONLY = LazyRegex(_JOINT)
 
 
 def lower_in_place(text: str) -> str:
-    """The text in lower case with every character in its place."""
-    return text.replace("\u0130", "i").lower()  # the only letter that becomes two
+    """Return the text in lower case, with every character at the same position."""
+    return text.replace("\u0130", "i").lower()  # the only letter whose lower case has two characters
 
 
 def _values_at(text: str, place: int) -> Iterator[Span]:
-    """The secrets given to the name that holds the word at this place."""
+    """Yield the secrets assigned to the name that contains the word at this position."""
     name, start = find_name(text, place)
     tail = _TAIL.match(text, start + len(name) if " " not in name else place + len(name.rpartition(" ")[2]))
     sign = tail[1] if tail else ""
@@ -247,7 +253,7 @@ def _values_at(text: str, place: int) -> Iterator[Span]:
     sure = is_secret_name(name)
     listed = not sure and is_secret_name(name.rstrip("sS"))
     if not (sure or listed or may_be_secret_name(name)) or text.endswith(("[REDACTED:", ":secret:"), 0, start):
-        return  # the kind in a mark is no name
+        return  # the kind inside a redaction mark is not a name
     if (
         name.startswith("secret")
         and text[max(0, start - 1) : start] == ":"
@@ -317,7 +323,7 @@ def _in_tag(text: str, start: int, place: int) -> bool:
 
 
 def _structure_spans(text: str, place: int, name: str, sure: bool) -> Iterator[Span]:
-    """The secrets in a list, a block of lines, or an object with a `value`, which a name is given."""
+    """Yield the secrets in a list, a block of lines, or an object with a `value`, that is assigned to a name."""
     if not sure:
         return
     kind = get_secret_kind(name)
@@ -383,7 +389,7 @@ _STRING_TYPE = LazyRegex(r"(?:string|String|QString|char[ \t]*\*|auto|SecureStri
 
 
 def find_name(text: str, place: int) -> tuple[str, int]:
-    """The name a word at this place is part of, and where it begins; "api key" is one."""
+    """Return the name that contains the word at this position, and where it begins. "api key" counts as one name."""
     start = place
     while start > 0 and place - start < 48 and ((char := text[start - 1]).isalnum() or char in "_.-"):
         start -= 1
@@ -399,7 +405,7 @@ def find_name(text: str, place: int) -> tuple[str, int]:
 
 
 def _literals(text: str, match: re.Match[str], name: str, sure: bool, *, joined: bool = True) -> Iterator[Span]:
-    """The value in quotation marks, and the literals joined to it."""
+    """Yield the value in quotation marks, and the literals concatenated to it."""
     parts = [_value_place(match, "x")]
     end = match.end()
     while joined and (more := _NEXT_LITERAL.match(text, end)) and len(parts) < 40:
@@ -419,7 +425,7 @@ def _value_place(match: re.Match[str], group: str) -> tuple[int, int]:
 
 
 def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Span]:
-    """The value without quotation marks; `end`: where the text is known to."""
+    """Yield the value without quotation marks. end: how far the text is known."""
     name, start = find_name(text, place)
     sure = is_secret_name(name)
     bare, at, separator = match["bare"], match.start("bare"), match["sep"]
@@ -458,7 +464,7 @@ def _bare(text: str, match: re.Match[str], place: int, end: int) -> Iterator[Spa
 
 
 def _is_in_text(text: str, line: int, start: int, end: int) -> bool:
-    """Whether what is between two places stands in a sentence or a line of a log; line: where the line begins."""
+    """Whether the text between two positions is part of a sentence or log line. line: where the line begins."""
     before = _TEXT_BEFORE.fullmatch(text, line, start)
     if before is None:
         return False
@@ -486,14 +492,17 @@ _CODE_WORDS = frozenset(
 
 
 def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
-    """Whether a value of a name that means a secret is the secret itself.
+    """Whether the value of a name that denotes a secret is the secret itself.
 
-    style: "quoted" as a literal; "element" of XML; "environment" for `NAME=value`; "data" for the only value on its line;
-    "inline" for `name=value` elsewhere; "text" for one among the words of a sentence or a log; "code" where an expression may stand; "flag" and "beside" behind a blank.
-    sure: whether the name means a secret whatever its value looks like.
+    Args:
+        style: "quoted": a literal; "element": of XML; "environment": `NAME=value`; "data": the only value on its
+        line;
+            "inline": `name=value` elsewhere; "text": in a sentence or log line; "code": where an expression may occur;
+            "flag" and "beside": after a blank.
+        sure: whether the name denotes a secret whatever its value looks like.
     """
     if style in ("inline", "text", "flag", "code") and value[-1:] == "$" and has_digit(value):
-        value = value.rstrip("$")  # no sign of code at the end
+        value = value.rstrip("$")  # a "$" at the end is no sign of code
     if len(value) < 4 or is_placeholder(value) or "[REDACTED" in value or is_reference(value):
         return False
     if (
@@ -509,7 +518,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
     if value.endswith(".*") and not has_digit(value):
         return False  # a pattern of dotted names
     if value[-1] in "=:" and is_wordlike(value.rstrip("=:\\"), digits=True):
-        return False  # a further name
+        return False  # another name
     if any(char.isspace() for char in value):
         return _is_spaced_secret(value, name, style, sure)
     password = get_secret_kind(name) == "password"
@@ -586,7 +595,7 @@ def is_secret_value(value: str, name: str, style: Style, sure: bool) -> bool:
         if plain:
             return is_passphrase(value) or (password and value.islower() and value.isalpha() and len(value) >= 6)
         return len(value) >= 6 and not (words and "." in value)
-    # Source code: an identifier or a number speaks of a value that is elsewhere.
+    # Source code: an identifier or a number refers to a value stored elsewhere.
     if (
         words
         or _NUMBER.fullmatch(value)
@@ -602,7 +611,7 @@ def _letters(text: str) -> str:
 
 
 def _is_variable(value: str) -> bool:
-    """Whether a value without quotation marks is an attribute, or the variable of a secret's name."""
+    """Whether a value without quotation marks is an attribute, or a variable with the name of a secret."""
     if is_secret_name(value) and is_wordlike(value, digits=True):
         return True
     return (
@@ -613,7 +622,7 @@ def _is_variable(value: str) -> bool:
 
 
 def _is_word_chain(value: str) -> bool:
-    """Whether a value is three words or more joined by dashes, as generators of passphrases write them."""
+    """Whether a value is three or more words joined by dashes, as passphrase generators write them."""
     segments = value.split("-")
     return (
         len(segments) >= 3
@@ -660,7 +669,7 @@ def _is_quoted_secret(value: str, name: str, words: bool, plain: bool) -> bool:
 
 
 def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
-    """Whether a value with blanks is a secret and no label or message."""
+    """Whether a value with blanks is a secret, as opposed to a label or message."""
     parts = value.split()
     small = [part.lower().strip(".,:;!?'\"()") for part in parts]
     if not sure or style not in ("quoted", "element") or len(parts) > 24:
@@ -690,7 +699,7 @@ def _is_spaced_secret(value: str, name: str, style: Style, sure: bool) -> bool:
 
 
 def _random(value: str, least: int) -> bool:
-    """Whether a value is long and varied enough to be drawn by lot."""
+    """Whether a value is long and varied enough to be random."""
     if len(value) < least or compute_entropy(value) < 2.3:
         return False
     return _DATE.search(value) is None and not value.startswith(("http:", "https:", "#"))

@@ -1,4 +1,4 @@
-"""Secrets passed to programs on command lines, to function calls, and in Kubernetes manifests. Pure."""
+"""Recognize secrets passed to programs on command lines, to function calls, and in Kubernetes manifests. Pure."""
 
 import re
 from collections import deque
@@ -23,19 +23,22 @@ from clio.text.lazy_regex import LazyRegex
 
 
 MAX_LINE_CHARS = 600
-"""How far behind its first word a command or a sentence is read."""
+"""How far after its first word a command or sentence is read, in characters."""
 _MOST_PROGRAMS = 8
-"""Of the programs named in one line, so many are looked at."""
+"""Number of programs named in one line that are examined."""
 
 _WORD = LazyRegex(r"[ \t]*(?:\\\r?\n[ \t]*)?(?P<word>(?:\"(?:\\[^\n]|[^\"\\\n])*\"|'[^'\n]*'|\\[^\n]|[^\s\"'\\;|&])+)")
 
 
 class Program(Struct, frozen=True):
-    """Where a program takes a secret on its command line.
+    """Where a program accepts a secret on its command line.
 
-    flags: options whose value is one; login: options whose value is `user:secret`, with the sign between them;
-    attached: short options whose value follows without a blank; needs: a word that has to come first;
-    after: the secret is the word so many places behind such a word.
+    Attributes:
+        flags: options whose value is one.
+        login: options whose value is `user:secret`, with the separator between them.
+        attached: short options whose value follows without a blank.
+        needs: a word that must come first.
+        after: the secret is this many words after such a word.
     """
 
     flags: tuple[str, ...] = ()
@@ -109,17 +112,17 @@ PROGRAMS: dict[str, Program] = {
     "influx": Program(flags=("-password",)), "fly": Program(flags=("-p",), needs=("login",)),
     "cf": Program(flags=("-p",), needs=("login",)), "oc": Program(flags=("-p",), needs=("login",)),
 }  # fmt: skip
-"""The programs that take a secret on their command line, by name."""
+"""Programs that accept a secret on their command line, by name."""
 _STARTS = LazyRegex(r"(?<![A-Za-z0-9_.-])[A-Za-z0-9][A-Za-z0-9_.-]*(?= )")
 _SESSION = r"[\w.-]{0,40}(?:sess(?:ion)?(?:[._-]?id)?|connect\.sid|\bsid|auth|jwt|remember[\w]{0,12}|csrf[\w]{0,12}|xsrf[\w-]{0,12}|token|login)"
 COOKIE = LazyRegex(rf"(?<=[;:\"' \t=]){_SESSION}=(?P<v>[^\s;,\"']{{6,2000}})", re.IGNORECASE)
 
 
 def find_command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
-    """Secrets on the command lines of known programs."""
+    """Yield the secrets on command lines of known programs."""
     for sign in (" -", " /p", *POSITIONAL):
         place = text.find(sign)
-        read = 0  # the names of programs up to here have been looked at
+        read = 0  # program names up to this position have been examined
         starts: deque[int] = deque(maxlen=_MOST_PROGRAMS)
         while place >= 0:
             if sign != " -" or ((letter := text[place + 2 : place + 3]).isalpha() or letter == "-"):
@@ -147,7 +150,7 @@ def find_command_spans(text: str, words: frozenset[str]) -> Iterator[Span]:
 
 
 def find_program(text: str) -> int | None:
-    """Where the first name of a program that takes a secret is in a line; None for nowhere."""
+    """Return the position of the first program in a line that accepts a secret; None for none."""
     return next((match.start() for match in _STARTS.finditer(text) if match[0] in PROGRAMS), None)
 
 
@@ -196,11 +199,11 @@ _PASSWORD_OPTION = LazyRegex(
 
 
 PASSWORD_BEHIND = LazyRegex(r"\s(?:-p|-pw|--?pass|/p(?:ass|assword)?)(?:[ \t]+|[=:])[^\s/.~$-]")
-"""An option for a password, in a line in small letters; one for a user before it makes its value a secret."""
+"""A password option in a lower-case line. Its value is a secret only after an option for a user name."""
 
 
 def _paired_spans(text: str) -> Iterator[Span]:
-    """The value of an option for a password in a line that has one for a user, whatever the program."""
+    """Yield the value of a password option in a line that also has one for a user name, for any program."""
     for needle in (" -u", " -U", "-user", " /u"):
         place = text.find(needle)
         read = 0
@@ -220,7 +223,7 @@ def _paired_spans(text: str) -> Iterator[Span]:
 
 
 def _is_positional(value: str) -> bool:
-    """Whether a word on a command line may be a secret: no option, no variable and no word of a language."""
+    """Whether a word on a command line may be a secret: no option, no variable and no ordinary word."""
     return (
         may_be_secret(value)
         and value[0] not in "-$<[({/"
@@ -230,7 +233,7 @@ def _is_positional(value: str) -> bool:
 
 
 def _is_no_number(value: str) -> bool:
-    """Whether a value is neither a port, a version, a path nor a pair, as `-p` of other programs takes them."""
+    """Whether a value is neither a port, a version, a path nor a pair, which `-p` of other programs takes."""
     return is_random_value(value) or not (
         any(sign in value for sign in "/:=,")
         or not any(char.isalpha() for char in value)
@@ -252,7 +255,7 @@ POSITIONAL = (
 
 
 def find_line_start(text: str, place: int, begin: int) -> int:
-    """Where the line of a place begins, with the lines above it that end with a backslash."""
+    """Return where the line of a position begins, including lines above it that end with a backslash."""
     line = text.rfind("\n", begin, place) + 1
     while line > 1 and line - 1 > begin and text[line - 2] == "\\":
         line = text.rfind("\n", begin, line - 1) + 1
@@ -270,7 +273,7 @@ def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
         ready = ready or word in program.needs
         following = words[number + 1] if number + 1 < len(words) else None
         if word[0] not in "-/":
-            pass  # no option
+            pass  # not an option
         elif ready and word in program.flags and following:
             yield from _argument(*following)
         elif program.login and (word in program.login or _ends_with_login(word, program)):
@@ -302,7 +305,7 @@ def _arguments(text: str, place: int, program: Program) -> Iterator[Span]:
 
 
 def _ends_with_login(word: str, program: Program) -> bool:
-    """Whether several short options are written together and the last takes a login: `-su`."""
+    """Whether a word is a cluster of short options whose last one takes a login: `-su`."""
     return (
         len(word) > 2
         and word[0] == "-"
@@ -402,12 +405,16 @@ CALLS: dict[str, tuple[tuple[str, str], ...]] = {
     "btoa": (("btoa", "pair"),),
     "stripe": (("stripe", "first"),),
 }  # fmt: skip
-"""By a word that a text with such a call has: what comes before the bracket, and which argument is the secret."""
+"""By a word contained in each text with such a call: what precedes the bracket, and which argument is the secret."""
 _USER_AND_PASSWORD = LazyRegex(r"CURLOPT_USERPWD,\s{0,8}[\"'][^\"':\n]{1,60}:(?P<v>[^\"'\n]{4,200})[\"']")
 
 
 def find_call_spans(text: str, lowered: str, words: frozenset[str]) -> Iterator[Span]:
-    """The secrets that functions are given. words: all runs of letters in the text, in small letters."""
+    """Yield the secrets passed to functions.
+
+    Args:
+        words: all runs of letters in the text, in lower case.
+    """
     for word in words.intersection(CALLS):
         for call, argument in CALLS[word]:
             needle = call + "("
@@ -427,7 +434,7 @@ def find_call_spans(text: str, lowered: str, words: frozenset[str]) -> Iterator[
 
 
 def _is_argument(value: str) -> bool:
-    """Whether an argument is a secret: one word that no language has, and no name of a file, an algorithm or a user."""
+    """Whether an argument is a secret: one word that is no ordinary word, file name, algorithm or user name."""
     return (
         may_be_secret(value)
         and not any(char.isspace() for char in value)
@@ -474,7 +481,7 @@ _OTHER_KIND = LazyRegex(
 
 
 def find_kubernetes_spans(text: str) -> Iterator[Span]:
-    """The values in all documents of `kind: Secret`, in YAML and in JSON."""
+    """Yield the values in all documents of `kind: Secret`, in YAML and JSON."""
     done = 0
     for match in _SECRET_KIND.finditer(text):
         if match.start() >= done:
@@ -489,7 +496,7 @@ def find_kubernetes_spans(text: str) -> Iterator[Span]:
 
 
 def _find_manifest(text: str, kind: re.Match[str]) -> tuple[int, int]:
-    """Where the document begins and ends that a `kind: Secret` is part of."""
+    """Return where the document that contains a `kind: Secret` begins and ends."""
     depth = len(kind["indent"])
     first = kind.start()
     while first > 0 and kind.start() - first < _MAX_DOCUMENT_CHARS:
@@ -506,7 +513,7 @@ def _find_manifest(text: str, kind: re.Match[str]) -> tuple[int, int]:
 
 
 def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Span]:
-    """The values below `data` and `stringData` in a document whose keys are indented so far."""
+    """Yield the values below `data` and `stringData` in a document whose keys are indented to this depth."""
     inside, block = False, -1
     for start, line in _lines_from(text, first):
         if start > end:
@@ -538,7 +545,7 @@ def _manifest_spans(text: str, first: int, end: int, depth: int) -> Iterator[Spa
 
 
 def _belongs(line: str, depth: int) -> bool:
-    """Whether a line is part of a document whose keys are indented so far."""
+    """Whether a line belongs to a document whose keys are indented to this depth."""
     if not line.strip():
         return False
     indent = len(line) - len(line.lstrip(" \t-"))
@@ -559,7 +566,7 @@ def _lines_from(text: str, place: int) -> Iterator[tuple[int, str]]:
 
 
 def open_manifest(text: str, end: int) -> int | None:
-    """Where a document begins that may be a Kubernetes secret, and has not ended."""
+    """Return where a document begins that may be a Kubernetes secret and is incomplete; None for nowhere."""
     if "apiVersion" not in text and "kind" not in text and "ata:" not in text:
         return None
     begin = max(0, end - _MAX_DOCUMENT_CHARS)

@@ -1,4 +1,4 @@
-"""Secrets recognized by the file, header or sentence around them: `.netrc`, cookies, "the password is …". Pure."""
+"""Recognize secrets by the file, header or sentence around them: `.netrc`, cookies, "the password is …". Pure."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ from clio.text.lazy_regex import LazyRegex
 
 _LETTERS = bytes(code if chr(code).isascii() and chr(code).isalpha() else 32 for code in range(256))
 _FEW_PLACES = 24
-"""At so many places an expression is tried by itself; a search would go on behind them."""
+"""With at most this many positions, an expression is matched at each one; a search would continue after them."""
 
 _ECHOED = r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?P<q>[\"']?)(?P<v>[^\s\"'|$]{4,200})(?P=q)[ \t]*"
 _PIPED = LazyRegex(
@@ -71,7 +71,7 @@ _OTHER_LANGUAGES = LazyRegex(
     r"(?P<v>[A-Za-z0-9!#$%&*+/=?@^_~.-]{5,120})",
     re.IGNORECASE,
 )
-# The only word of such a command, and a pipe that may follow: what else it writes is not piped as a secret.
+# The only word of such a command, and an optional pipe. Output of several words is not piped as a secret.
 _PIPED_WORD = r"(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*(?:[^\s\"'|%][^\s\"'|]{3,200}|\"[^\s\"'|%][^\s\"'|]{3,200}\"|'[^\s\"'|%][^\s\"'|]{3,200}')[ \t]*"
 _OPENSSL = LazyRegex(r"(?:-pass(?:in|out)?[ \t]+[\"']?|[ \t\"'])pass:(?P<v>[^\s\"'<>]{4,200})")
 
@@ -227,12 +227,12 @@ _CODES = LazyRegex(
 
 
 def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
-    """All secrets known by what they are part of. lowered, names: as in `assignments.named_spans`."""
+    """Yield all secrets known by what they are part of. lowered, names: as in `assignments.find_named_spans`."""
     words = split_words(lowered)
     yield from find_command_spans(text, words)
     yield from find_call_spans(text, lowered, words)
     if not words.isdisjoint(("password", "passphrase", "passwort", "token", "secret", "key", "pwd")):
-        yield from _told_spans(text, lowered)
+        yield from _find_spans_before_name(text, lowered)
     for place, word in names:
         for form, before in _FORMS_OF_NAMES.get(word, ()):
             if (
@@ -262,12 +262,12 @@ def find_context_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]
 
 
 def split_words(lowered: str) -> frozenset[str]:
-    """All runs of letters in a text of small letters."""
+    """Return all runs of letters in lower-case text."""
     return frozenset(lowered.encode("latin-1", "replace").translate(_LETTERS).decode("ascii").split())
 
 
-def _told_spans(text: str, lowered: str) -> Iterator[Span]:
-    """What a sentence says before the name: "X is the password"."""
+def _find_spans_before_name(text: str, lowered: str) -> Iterator[Span]:
+    """Yield values that a sentence gives before their name: "X is the password"."""
     for needle in (" is the ", " is my ", " is your ", " is our "):
         place = lowered.find(needle)
         while place >= 0:
@@ -281,7 +281,7 @@ def _told_spans(text: str, lowered: str) -> Iterator[Span]:
 
 
 def is_told_value(word: str) -> bool:
-    """Whether a word may be what a sentence says a password is: "X is the password"."""
+    """Whether a word may be the value in "X is the password"."""
     return (
         6 <= len(word) <= 120
         and (has_digit(word) or word.count("-") > 1 or is_passphrase(word))
@@ -321,7 +321,7 @@ def _form_spans(text: str, lowered: str, form: "Form", place: int, end: int) -> 
 
 
 def open_context(text: str, end: int) -> int | None:
-    """Where a command, sentence or document begins that may still hold a secret after `end`; None for nowhere."""
+    """Return where a command, sentence or document begins that may contain a secret after `end`; None for nowhere."""
     begin = max(0, end - MAX_LINE_CHARS)
     line = find_line_start(text, end, begin)
     found: list[int] = []
@@ -348,12 +348,12 @@ def open_context(text: str, end: int) -> int | None:
 
 
 def is_context_sign(low: str) -> bool:
-    """Whether a line in small letters may hold a document, a header or another form whose secret follows."""
+    """Whether a lower-case line may contain a document, header or other form whose secret follows."""
     return _CONTEXT_SIGN.search(low) is not None
 
 
 def is_program_sign(line: str, low: str, begun: int) -> bool:
-    """Whether a line may hold the name of a program, and in what follows a place of it an option for a secret."""
+    """Whether a line may contain the name of a program, followed by something that may be its option for a secret."""
     new = low[max(0, begun - 24) :]
     if " -" not in new and "/p" not in new and not any(sign in new for sign in POSITIONAL):
         return False
@@ -366,7 +366,7 @@ def is_program_sign(line: str, low: str, begun: int) -> bool:
 
 
 def is_program(word: str) -> bool:
-    """Whether a word, in small letters, is the name of a program that may be given a secret."""
+    """Whether a lower-case word is the name of a program that accepts a secret."""
     bare = word.strip("`'\"$()|;&>").rpartition("/")[2]
     return bare in _BEGINNING_WORDS or (
         len(bare) <= 64 and not bare.isalnum() and _LAST_NAME.sub("", bare) in _BEGINNING_WORDS
@@ -374,7 +374,7 @@ def is_program(word: str) -> bool:
 
 
 BEGINNINGS = ("apiversion", "kind:", '"kind', "cookie", "data:", "insert", "replace")
-"""What begins a context; the last two only where a word ends with them."""
+"""Beginnings of contexts; the last two only at the end of a word."""
 _LAST_NAME = LazyRegex(r".*[\"'`(=\[{$,]")
 _BEGINNING_WORDS = frozenset((*PROGRAMS, "echo", "printf"))
 _CONTEXT_SIGN = LazyRegex(
@@ -382,11 +382,11 @@ _CONTEXT_SIGN = LazyRegex(
     r"|(?:\A|\n)[ \t-]*(?:data|stringdata|encrypteddata):[ \t]*\r?\n"
 )
 PIPED = LazyRegex(rf"(?:\A|[\n;|&$>(`][ \t]*)(?:echo|printf)[ \t]+{_PIPED_WORD}(?:[|>][^\n]{{0,100}}(?:\n|\Z)|\Z)")
-"""The only word of a command that may write a secret into a pipe, at the end of a text in small letters."""
+"""The only word of a command that may write a secret into a pipe, at the end of lower-case text."""
 OPEN_PIPED = LazyRegex(r"(?:echo|printf)[ \t]+(?:-[neE]{1,2}[ \t]+|[\"']%s(?:\\n)?[\"'][ \t]+)*\Z")
 _NAMES = LazyRegex(r"[A-Za-z0-9_.-]+")
 SENTENCE_BEHIND = rf"(?:words?|wd|phrase|code|wort|[ _-]key|ña|na|e)?[\"'`]?(?:[ \t]+(?:for|of|to|on|at|in|für|pour|para)(?:[ \t]+[\w.@'/-]+){{1,4}}?)?[ \t]*(?:{_VERB})(?=[ \t])"
-"""What follows the name where a sentence may say the secret, in small letters."""
+"""What follows the name in a sentence that may state the secret, in lower case."""
 
 
 def _plain_value(value: str, text: str, match: re.Match[str]) -> bool:
@@ -394,7 +394,7 @@ def _plain_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
-    """Whether what a sentence says is a secret: no word of the language, unless it is quoted or three words joined."""
+    """Whether the value in a sentence is a secret: no ordinary word, unless quoted or three words joined."""
     before = text[max(0, match.start() - 1) : match.start()]
     if not may_be_secret(value) or before.isalnum() or before in ("_", "-", ".", "$"):
         return False
@@ -405,10 +405,10 @@ def _sentence_value(value: str, text: str, match: re.Match[str]) -> bool:
     if value.isdigit() and 6 <= len(value) <= 12 and _A_PASSWORD.search(match[0]):
         return True
     if REPETITION.match(value):
-        return False  # of a grammar
+        return False  # the token of a grammar
     quoted = match.groupdict().get("qv") is not None
     if not quoted and text[match.end() : match.end() + 1] in ("(", "["):
-        return False  # a call
+        return False  # a function call
     if is_wordlike(value):
         chain = value.split("-")
         return (
@@ -456,7 +456,7 @@ _PASSWORD_IS = LazyRegex(
 
 def _cookie_spans(text: str, lowered: str) -> Iterator[Span]:
     place = lowered.find("cookie")
-    read = 0  # looked through so far
+    read = 0  # examined up to here
     while place >= 0:
         end = text.find("\n", place)
         end = min(len(text) if end < 0 else end, place + 4096)
@@ -508,7 +508,7 @@ def _login_in_call(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def _setting_value(value: str, text: str, match: re.Match[str]) -> bool:
-    """Whether a setting at the beginning of a line has a secret, and no word of a sentence behind it."""
+    """Whether a setting at the start of a line has a secret value, and is not followed by words of a sentence."""
     line = text.rfind("\n", max(0, match.start() - 80), match.start()) + 1
     return (
         may_be_secret(value)
@@ -573,7 +573,7 @@ def _pgpass_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def _sent_value(value: str, text: str, match: re.Match[str]) -> bool:
-    """Whether what a script types is a secret: after a prompt for one anything, else only what no command is."""
+    """Whether text typed by a script is a secret: anything after a password prompt, otherwise only what is no command."""
     if not may_be_secret(value) or "/" in value[:2]:
         return False
     if _ASKED.search(text, max(0, match.start() - 300), match.start()):
@@ -587,12 +587,14 @@ def _first_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 class Form(Struct, frozen=True):
-    """One way a text says that a secret follows.
+    """One way in which a text indicates that a secret follows.
 
-    needles: small letters of which one is part of it; behind: what may follow them, one letter or the end, empty for
-    anything; back: how far before the needle it may begin, 0 where it begins with it; needs: small letters of which one
-    of each group stands there before the needle; whole: the value ends where the
-    expression does, and not before a full stop or a bracket.
+    Attributes:
+        needles: lower-case literals, one of which the form contains.
+        behind: what may follow the needle: one of these letters or the end; empty for anything.
+        back: how far before the needle the form may begin; 0 if it begins with the needle.
+        needs: groups of lower-case literals; one of each group precedes the needle.
+        whole: the value ends where the expression does, and not before a full stop or a bracket.
     """
 
     needles: tuple[str, ...]
@@ -607,7 +609,7 @@ class Form(Struct, frozen=True):
 
 
 def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
-    """Whether "with password X" gives one: only what is no word."""
+    """Whether "with password X" states a secret: only if X is no ordinary word."""
     before = _WITH_BEFORE.search(text, max(0, match.start() - 60), match.start())
     if before is None or not _sentence_value(value, text, match):
         return False
@@ -617,7 +619,7 @@ def _with_value(value: str, text: str, match: re.Match[str]) -> bool:
 
 
 def accept_value(value: str, text: str, match: re.Match[str]) -> bool:
-    """Whether a value was not replaced already: such a form leaves no doubt."""
+    """Whether a value has not been redacted already; such a form needs no other test."""
     return "[REDACTED" not in value
 
 
@@ -665,7 +667,7 @@ _ALL_OF_NAMES = ((_AS_IT, 0), (_WRITTEN_TO, 0), (_WRITTEN_LINES, 0))
 _SQL_PASSWORD = Form(
     ("password '", 'password "', "password('", "password = '", "password='"), _SQL, _plain_value, back=90, whole=True
 )
-# Those found by a word of `WORDS`, with the number of letters their needle has before it.
+# Forms found by a word of `WORDS`, with the number of letters in their needle before it.
 _FORMS_OF_NAMES: dict[str, tuple[tuple[Form, int], ...]] = {
     "pass": (
         (_PASSWORD, 0), (_WITH_IT, 0), *_ALL_OF_NAMES, (_SQL_PASSWORD, 0), (_PIPED_IN, 0), (Form(("mot de passe",), _SENTENCE, _sentence_value, behind=_SAID_OF), 7),
@@ -738,9 +740,9 @@ FOREIGN = Form(
     _OTHER_LANGUAGES,
     _foreign_value,
 )  # fmt: skip
-"""What only texts with other letters than those of ASCII have."""
+"""Forms that only texts with non-ASCII letters contain."""
 ALL_FORMS = (*dict.fromkeys(form for forms in _FORMS_OF_NAMES.values() for form, _ in forms), *OTHER_FORMS, FOREIGN)
-"""The forms by which a secret is found; see `open_forms`."""
+"""All forms by which a secret is found; see `open_forms`."""
 _OPEN_LINES: tuple[tuple[str, LazyRegex], ...] = (
     ("cookie", LazyRegex(r"cookies?[\"']?[ \t]*(?:[:=,]|\Z)", re.IGNORECASE)),
     ("authorization", LazyRegex(r"authorization[\"']?[ \t]*(?:(?::|=>|=|,)[^\n]{0,60})?\Z", re.IGNORECASE)),

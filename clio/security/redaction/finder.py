@@ -1,4 +1,4 @@
-"""Find the secrets of a text by all forms, custom patterns and known values; skip words that cannot begin one."""
+"""Find the secrets in a text by all forms, custom patterns and known values; skip words that cannot begin one."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -61,11 +61,12 @@ if TYPE_CHECKING:
 
 
 _LONG = 256
+"""Runs of base64 from this length on, in characters, are shortened before names are searched in them."""
 _NAME_REACH = 160
 _SIGN_REACH = 120
 _DIGIT = LazyRegex("[0-9]")
 _RUN = LazyRegex(rf"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{{{_LONG},}}")
-_TAIL = 128  # letters kept of such a run: the longest name there is, and its sign, lie within them
+_TAIL = 128  # characters kept of a run: the longest name together with its separator is shorter
 _NAME_REST = rf"[{NAME_CHARS}]{{0,48}}+"
 _SIGN = LazyRegex(
     rf"{_NAME_REST}(?:(?:\\{{0,2}}[\"'`\])}}*_]){{0,3}}(?:\[\])?[ \t]{{0,16}}"
@@ -79,10 +80,10 @@ _SIGN = LazyRegex(
     r"|[\"'\\]{0,4},?\s{1,40}[\"'\\]{0,3}value|</key>"
     r"|[\"']?(?:[ \t]{1,4}[a-z:_-]{1,30}=[\"'][^\"'<>\n]{0,80}[\"']){0,4}>)"
 )
-# The word a sentence says: "… is now X". Where it has not come yet, the name lasts.
+# The word after a phrase such as "… is now X". If it has not arrived yet, the name stays pending.
 _SAID = LazyRegex(rf"(?:{SENTENCE_BEHIND}|[a-z]{{0,8}}[ \t]+to(?=[ \t]))[ \t]+(\S+)")
 _BESIDE = LazyRegex(r"(?:words?|wd|phrase|code|[ _-]key)?,?[ \t]{1,8}(\S+)")
-# A name that something else follows than what a sentence has between a name and its value: nothing behind it is one.
+# A name followed by something that never separates a name from its value. No value follows it.
 _DONE = LazyRegex(
     rf"{_NAME_REST}[\"'`\])*,]{{0,3}}(?:[ \t]{{0,4}}[;|]\s"
     r"|\s{1,40}+(?!(?:for|of|to|on|at|in|pour|para|is|was|are|be|has|been|now|set|reset|changed|will|should|must|ist|est|es"
@@ -90,7 +91,7 @@ _DONE = LazyRegex(
     r"|[ \t]{1,4}(?:for|of|to|on|at|in)[ \t](?:[\w'/.-]{1,30}[ \t]{1,4}){0,4}[\w'/.-]{1,30}[,;|]\s"
     r"|(?:\s{1,8}\S{1,60}){9}\s)"
 )
-# Of several, as "tokens", no sentence says the values: a list follows at once, or nothing does.
+# A sentence gives no value for a plural such as "tokens": a list follows immediately, or nothing.
 _PLURALS = ("token", "secret", "key")
 _PLURAL_DONE = LazyRegex(r"s[\"'`*.)]{0,3}(?:\s{1,40}+(?!value)[a-z]|[ \t]?[,;|]\s)")
 _CELL_END = LazyRegex(rf"{_NAME_REST}[ \"']{{0,2}}(?:[,;\t]|\r?\n)")
@@ -99,7 +100,7 @@ _CELL_REACH = 48 + 6 + 1
 _TITLES = LazyRegex(r"(?:[ \t]{0,8}(?:#|//|--|[;*%>])[ \t]{0,4})?[\w .\"'-]{1,80}(?:[,;\t][\w .\"'-]{0,80}){1,100}\r?")
 _FLAG = LazyRegex(r"(?:\A|[^a-z0-9_.-])--?[a-z0-9_.-]{0,48}\Z")
 _FLAG_CHARS = 50
-# As in a Dockerfile or a shell's settings: a blank is all that is between the name and its value.
+# As in a Dockerfile or shell settings, where only a blank separates the name from its value.
 _SETTER = LazyRegex(r"(?:\A|\n)[^\na-z]{0,16}(?:env|arg|setenv|setx|set(?: -[a-z]{1,4})?)[ \t]{1,4}[a-z0-9_.-]{0,48}\Z")
 _SETTER_CHARS = 80
 _HEADER = LazyRegex(r"(?:bearer|basic)[ \t]{1,4}[a-z0-9._~+/-]{12}")
@@ -117,86 +118,97 @@ _NAMES = {
     "wachtwoord": LazyRegex("wachtwoord"),
     "pin": LazyRegex(rf"(?:[_-]pin|pin[_-]?code){BEHIND}"),
 }
-"""`names.ANY_WORD` by what stands first in it, in small letters; of "api key" the second."""
+"""Patterns for `ANY_WORD` by their first literal, in lower case; for "api key" by the second word."""
 
 
 _ALL_NAMES = (*_NAMES, "bearer", "-u")
 _BITS = {word: 1 << number for number, word in enumerate(_ALL_NAMES)}
 NAMES = (1 << len(_ALL_NAMES)) - 1
 CONTEXTS, PROGRAMS, ECHOES, KEYS, OFFERS, FORMS, VALUES = (1 << (len(_ALL_NAMES) + number) for number in range(7))
-"""What a word may tell of: a secret's name (a bit for each of `_ALL_NAMES`), the beginning of a context, a program that
-takes secrets, one that may write one into a pipe, the second half of "api key", a value that is offered ("use … as the
-password"), a secret by its own form, and a word that looks drawn by lot, which "is the password" may follow. All but
-the last four may hold for the rest of the line."""
+"""Bits for what a word may indicate, in order: the name of a secret (one bit for each of `_ALL_NAMES`), the beginning
+of a context, a program that takes secrets, a program that may write one into a pipe, the second half of "api key", an
+offered value ("use … as the password"), a secret by its own form, and a random-looking word that "is the password" may
+follow. All but the last four may stay valid for the rest of the line.
+"""
 _SIGNS_AT = len(_ALL_NAMES) + 7
 _MOST_SIGNS = 256
 ANNOUNCED = ((1 << _MOST_SIGNS) - 1) << _SIGNS_AT
-"""The bits of the signs that announce a form, all above the others: see `form_signs`."""
+"""Bits of the signs that announce a form, above all other bits; see `open_forms.find_signs`."""
 LASTING = NAMES | CONTEXTS | PROGRAMS | ECHOES | ANNOUNCED
 _ALL = LASTING | OFFERS | FORMS | VALUES
 WHOLE_LINE = -2
-"""What `SignTest.judge` says where nothing can be told before the line has ended."""
+"""Result of `SignTest.judge` if nothing can be decided before the end of the line."""
 _MOST_WORDS = 16_384
+"""Words cached by one `SignTest`; the caches are cleared when full."""
 _CACHED_CHARS = 64
+"""Longer words are not cached, because they rarely repeat."""
 _KEY = LazyRegex(r"keys?(?![a-z])")
 _KEY_REACH = 32
 
 
 class SignTest:
-    """A test whether whole words may hold a secret, or open one that goes on behind them.
+    """Tests cheaply whether complete words may contain a secret, or begin one that continues after them.
 
-    Most words of a text are plain: they tell of nothing, which is found out once for each and remembered. Only for
-    others `describe` says what they tell of, and `judge` looks at them with what was let go before.
-    values: as in `Finder`.
+    Most words of a text are plain: they indicate nothing, which is determined once per word and cached. For the others,
+    `describe` returns what they indicate, and `judge` examines them together with the text before.
+
+    Args:
+        values: as in `Finder`.
     """
 
     def __init__(self, values: tuple[str, ...]) -> None:
         self._begun: list[tuple[str, str]] = []
         self._firsts: tuple[str, ...] = ()
         self._plain: set[str] = set()
-        self._told: dict[str, int] = {}
+        self._signs_by_word: dict[str, int] = {}
         self.are_plain = self._plain.issuperset
-        """Whether all of some words are known to tell of nothing."""
+        """Whether all of some words are known to be plain."""
         self.add_values(values)
 
     def add_values(self, values: tuple[str, ...]) -> None:
-        """Look for more values from now on; what was found out about words so far is found out again."""
-        # A value with blanks is known by its first word and the blank behind it, for the rest may not have come.
+        """Search for more values from now on, and drop the cached results of all words."""
+        # A value with blanks is searched by its first word and the blank after it, because the rest may not have
+        # arrived.
         self._begun += [(value[: len(value.split(None, 1)[0]) + 1], value) for value in values]
         self._firsts = tuple(first.rstrip() for first, _ in self._begun)
         self._plain.clear()
-        self._told.clear()
+        self._signs_by_word.clear()
 
     def describe(self, words: str, parted: Sequence[str] | None = None) -> int:
-        """What the words tell of, `NAMES` and the others added up; 0 for most.
+        """Return the bits of what the words indicate, `NAMES` and the others combined; 0 for most words.
 
-        parted: the words one by one, where they are at hand. For `KEYS`, see `find_half_named`.
+        Args:
+            parted: the words as a list, if available. For `KEYS`, see `find_half_named`.
         """
         found = 0
         for word in words.split() if parted is None else parted:
             if word not in self._plain:
-                found |= self._told[word] if word in self._told else self._describe_word(word)
+                found |= self._signs_by_word[word] if word in self._signs_by_word else self._describe_word(word)
         return found
 
     @staticmethod
     def find_half_named(before: str, words: str) -> int:
-        """The bit of "api key" where a "key" among the words is the second half of such a name; 0 where none is."""
+        """Return the bit of "api key" if a "key" among the words is the second half of such a name; 0 otherwise."""
         line = (before[-_KEY_REACH:] + words).lower()
         return _BITS["key"] if any(is_begun(line, match.start(), "key") for match in _KEY.finditer(line)) else 0
 
     def judge(self, before: str, words: str, told: int = _ALL, *, cells: bool = True) -> int:
-        """Whether the words need a closer look: -1 or `WHOLE_LINE`, else what of `told` holds for what follows.
+        """Whether the words need a full scan: -1 or `WHOLE_LINE`, otherwise the bits of `told` that stay valid.
 
-        Never says no where `Finder.spans` would find something in the words, nor where they may begin something, but
-        for a name without a sign behind it: that is what the words before are for. A yes means little. A user's
-        patterns are not its business.
-        before: what was let go last of the line. told: what the words of the line tell of. cells: whether a name in a
-        cell of a table is a sign.
+        There are no false negatives: if `Finder.spans` would find something in the words, or they may begin something,
+        the answer is yes, except for a name without a separator after it, which the text before covers. False positives
+        only cost time. The user's patterns are not tested here.
+
+        Args:
+            before: the end of the line emitted so far.
+            told: what the words of the line indicate.
+            cells: whether a name in a table cell counts.
         """
         lasting = told & (CONTEXTS | PROGRAMS | ANNOUNCED | VALUES)
         if told & LASTING:
             long = len(words) > _LONG
-            near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]  # no name and its sign are longer
+            # no name with its separator is longer
+            near = before if len(before) <= _NAME_REACH else before[-_NAME_REACH:]
             line = _inner(near + words) if long else near + words
             low = lower_in_place(line)
             begun = 0 if long else len(near)
@@ -231,13 +243,13 @@ class SignTest:
 
     @staticmethod
     def may_announce(before: str, words: str, told: int) -> bool:
-        """Whether a form announced by nothing but the signs told of may begin in words."""
+        """Whether a form that is announced only by the given signs may begin in the words."""
         needles, begun = select_needles((told & ANNOUNCED) >> _SIGNS_AT)
         low = (before[-_KEY_REACH:] + words).lower()
         return low.endswith(begun) or any(needle in low for needle in needles)
 
     def is_any_sign(self, before: str, words: str) -> bool:
-        """Whether words need a closer look for another reason than that a name is one of several cells."""
+        """Whether words need a full scan for a reason other than a name in one of several cells."""
         told = self.describe(words)
         if told & KEYS:
             told = told & ~KEYS | self.find_half_named(before, words)
@@ -245,7 +257,7 @@ class SignTest:
 
     @staticmethod
     def find_told_value(words: str) -> int | None:
-        """Where the end of some words begins that "is the password" may follow, with as much of it as is there."""
+        """Return where the last words begin that "is the password" may follow, of which a part may have arrived."""
         bare = words.rstrip(" \t")
         if len(bare) == len(words) or not bare or bare[-1].isspace():
             return None
@@ -257,7 +269,7 @@ class SignTest:
         return match.start() if match and is_told_value(match["v"]) else None
 
     def _has_form(self, word: str) -> bool:
-        """Whether a word may hold, or begin, what is a secret by its own form: none of those crosses a blank."""
+        """Whether a word may contain or begin a secret by its own form. None of these forms contains a blank."""
         if ("://" in word and "@" in word) or "-----BEGIN" in word or any(first in word for first in self._firsts):
             return True
         return (
@@ -291,23 +303,23 @@ class SignTest:
         if low.endswith(_OFFERING) and _OFFER.search(low) is not None:
             found |= OFFERS
         if self._has_form(word):
-            return found | FORMS  # not remembered: it may be a secret
+            return found | FORMS  # not cached, because the word may be a secret
         self._remember(word, found)
         return found
 
     def _remember(self, word: str, found: int) -> None:
         if len(word) > _CACHED_CHARS:
             return
-        if len(self._plain) + len(self._told) > _MOST_WORDS:
+        if len(self._plain) + len(self._signs_by_word) > _MOST_WORDS:
             self._plain.clear()
-            self._told.clear()
+            self._signs_by_word.clear()
         if found:
-            self._told[word] = found
+            self._signs_by_word[word] = found
         else:
             self._plain.add(word)
 
     def _is_form(self, words: str) -> bool:
-        """Whether words that hold a form or the first word of a value hold one in fact."""
+        """Whether words with a possible form, or with the first word of a value, really contain one."""
         return self._has_value(words) or any(
             ("://" in word and "@" in word)
             or "-----BEGIN" in word
@@ -317,7 +329,7 @@ class SignTest:
         )
 
     def _has_value(self, words: str) -> bool:
-        """Whether a value stands there, or the beginning of one at the end."""
+        """Whether a known value occurs in the words, or begins at their end."""
         for first, value in self._begun:
             at = words.find(first)
             while at >= 0:
@@ -328,9 +340,10 @@ class SignTest:
 
 
 def may_be_cells(line: str, below: str) -> bool | None:
-    """Whether a line may be the titles of columns, or a row with a secret in its second cell; None if not known yet.
+    """Whether a line may be column titles, or a row with a secret in its second cell; None if not known yet.
 
-    below: the next line, as far as it has come.
+    Args:
+        below: the next line, as far as it has arrived.
     """
     if "|" in line:
         cells = line.split("|", 3)
@@ -347,12 +360,12 @@ def may_be_cells(line: str, below: str) -> bool | None:
 
 
 def is_quiet(words: str, parted: Sequence[str]) -> bool:
-    """Whether words behind a name give it no value: words of prose on the same line, and no verb that tells one."""
+    """Whether words after a name give it no value: prose on the same line without a verb that introduces one."""
     return _PROSE.fullmatch(words) is not None and _TELLERS.isdisjoint(parted)
 
 
 def may_be_quiet(before: str, words: str) -> bool:
-    """Whether a line with a name in it is prose so far, and the name neither a flag nor what a directive sets."""
+    """Whether a line with a name is prose so far, and the name is neither a flag nor set by a directive."""
     line = before[-_SETTER_CHARS:] + words
     line = line[line.rfind("\n") + 1 :]
     if _ASSIGNING.search(line) is not None:
@@ -374,7 +387,7 @@ _TOLD_OPEN = LazyRegex(
 )
 
 
-# What all that tells of anything holds, but for the names of programs and a user's values.
+# Characters that every relevant word contains, except names of programs and the user's values.
 _MAY_TELL = LazyRegex(
     "|".join(map(re.escape, (*BEGINNINGS, *_NAMES, "bearer", "basic", "-u", "-login", "://", "-----begin")))
     + r"|(?:use|try|type|enter)\Z|[0-9]|-[a-z]+-"
@@ -387,7 +400,7 @@ _FLAG_BEGUN = ("-", "'-", '"-')
 
 
 def _find_names(word: str, low: str) -> int:
-    """The names in a word whose value may follow, and what else needs no name: a flag, a login, a header."""
+    """Return the bits of the names in a word whose value may follow, and of flags, logins and headers."""
     found = 0
     if "bearer" in low or "basic" in low:
         found |= _BITS["bearer"]
@@ -398,14 +411,14 @@ def _find_names(word: str, low: str) -> int:
         if part in low:
             for match in name.finditer(low):
                 if (part != "key" or is_begun(low, match.start(), part)) and (
-                    not exact or _counts(word, match.start())
+                    not exact or _is_countable_name(word, match.start())
                 ):
                     found |= _BITS[part]
     return found
 
 
-def _counts(text: str, place: int) -> bool:
-    """Whether the name a word at this place is part of may be a secret's."""
+def _is_countable_name(text: str, place: int) -> bool:
+    """Whether the name that contains a word at this position may be that of a secret."""
     name, _ = find_name(text, place)
     found = _counted.get(name)
     if found is None:
@@ -415,13 +428,14 @@ def _counts(text: str, place: int) -> bool:
             is_secret_name(name)
             or is_secret_name(name.rstrip("sS"))
             or may_be_secret_name(name)
-            or name.lower() == "passe"  # of "mot de passe"
+            or name.lower() == "passe"  # from "mot de passe"
         )
     return found
 
 
 _counted: dict[str, bool] = {}
 _MOST_NAMES = 4096
+"""Entries of the cache of names; it is cleared when full."""
 
 
 @lru_cache(maxsize=256)
@@ -430,11 +444,14 @@ def _select_names(told: int) -> tuple[tuple[str, LazyRegex, int], ...]:
 
 
 def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int:
-    """Whether a name stands in a text that its sign follows, or a flag that needs none.
+    """Whether a text contains a name followed by its separator, or a flag that needs none.
 
-    Gives -1 or `WHOLE_LINE` if so, else the bits of the names whose sign may still come.
-    line, low: the text as it is and in small letters, place by place; begun: what ends before this place has been
-    looked at already; told: the bits of the names in it.
+    Returns -1 or `WHOLE_LINE` if so, otherwise the bits of the names whose separator may still follow.
+
+    Args:
+        line, low: the text and its lower-case form, of equal length.
+        begun: what ends before this position has been examined already.
+        told: the bits of the names in the text.
     """
     lasting = 0
     for word, name, bit in _select_names(told & NAMES):
@@ -457,7 +474,7 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 and _is_title(line, start, cell.end())
             ):
                 return WHOLE_LINE
-            if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _counts(line, start):
+            if (sign := _SIGN.match(low, end)) and sign.end() >= begun and _is_countable_name(line, start):
                 return -1
             dash = low.rfind("-", max(0, start - _FLAG_CHARS), start)
             if dash >= 0 and " " not in low[dash:start] and _FLAG.search(low, max(0, start - _FLAG_CHARS), start):
@@ -473,7 +490,12 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
                 continue
             for following in (_SAID, _BESIDE):
                 said = following.match(low, end)
-                if said and said.end() >= begun and _may_be_said(line[slice(*said.span(1))]) and _counts(line, start):
+                if (
+                    said
+                    and said.end() >= begun
+                    and _may_be_stated(line[slice(*said.span(1))])
+                    and _is_countable_name(line, start)
+                ):
                     return -1
             if _DONE.match(low, end) is None:
                 lasting |= bit
@@ -489,7 +511,7 @@ def _is_named(line: str, low: str, begun: int, told: int, *, cells: bool) -> int
 
 
 def _begins_form(line: str, low: str, signs: int) -> bool | None:
-    """Whether words that announce a form may go on at the end of a line; None where such a form is in it, or begun."""
+    """Whether words that announce a form may continue after the line; None if the form is in it, or has begun."""
     needles, begun = select_needles(signs)
     if any(needle in low for needle in needles):
         from clio.security.redaction.open_forms import is_form_begun
@@ -500,26 +522,26 @@ def _begins_form(line: str, low: str, signs: int) -> bool | None:
 
 
 def _is_cell(line: str, place: int) -> bool:
-    """Whether a name is all that a cell of a table in Markdown holds so far."""
+    """Whether a name is the whole content so far of a cell in a Markdown table."""
     _, start = find_name(line, place)
     before = line[line.rfind("\n", 0, start) + 1 : start]
-    return before.rstrip("*`\"' \t")[-1:] == "|" and _counts(line, place)
+    return before.rstrip("*`\"' \t")[-1:] == "|" and _is_countable_name(line, place)
 
 
 def _is_title(line: str, place: int, end: int) -> bool:
-    """Whether a name is one of the titles of comma-separated columns; end: behind the sign that ends the cell."""
+    """Whether a name is one of the titles of comma-separated columns. end: position after the cell's separator."""
     _, start = find_name(line, place)
     before = line[line.rfind("\n", 0, start) + 1 : start]
     if before and before.rstrip(" \"'")[-1:] not in ("", ",", ";", "\t"):
         return False
     stop = line.find("\n", end - 1)
-    return _TITLES.fullmatch(line, start - len(before), len(line) if stop < 0 else stop) is not None and _counts(
-        line, place
-    )
+    return _TITLES.fullmatch(
+        line, start - len(before), len(line) if stop < 0 else stop
+    ) is not None and _is_countable_name(line, place)
 
 
-def _may_be_said(value: str) -> bool:
-    """Whether a word that a sentence says may be a secret: no word of the language, unless it is quoted or joined."""
+def _may_be_stated(value: str) -> bool:
+    """Whether a word introduced by a sentence may be a secret: not an ordinary word, unless quoted or compound."""
     bare = value.rstrip(".,;:!?)]}")
     return value[0] in _QUOTES or value.count("-") > 1 or not is_wordlike(bare) or is_passphrase(bare)
 
@@ -528,28 +550,33 @@ _QUOTES = frozenset("\"'`“‘«*")
 
 
 def _inner(words: str) -> str:
-    """Words without the insides of base64: no name ends there, and a digit stands for those a value may have."""
+    """Shorten long base64 runs: no name ends inside them, and one digit represents those a value may contain."""
     return _RUN.sub(lambda run: f"0{run[0][-_TAIL:]}", words) if has_stretch(words, _LONG) else words
 
 
 _WORD = LazyRegex(r"\S+")
 _LINE = LazyRegex(r"[^\n]+")
 _MAX_ROUNDS = 8
+"""Rounds in which a text is scanned again after replacements."""
 _MOST_ROUNDS = 12
 _FAR = 2048
 _CHAIN_CHARS = 1024
-"""So much of a text is held back where each name may be the value of the one before."""
+"""Characters held back while each name may be the value of the one before."""
 _MOST_BLOCK_HELD = MAX_BLOCK_CHARS + 512
 _NEAR = 100
 _MAX_SLOW = 20
-"""Lines on which one pattern may run out of time."""
+"""Lines on which one pattern may exceed its time limit."""
 
 
 class Finder:
-    """What is looked for: the kinds known by form or name, a person's patterns, the values of an environment.
+    """Finds secrets of the kinds known by form or name, matches of the user's patterns, and known values.
 
-    patterns: each is applied line by line. values: found wherever they stand; blanks around them do not count, and
-    those under 12 characters are left out. Raises ConfigError for a pattern that is no regular expression.
+    Args:
+        patterns: regular expressions, each applied line by line.
+        values: found wherever they occur; surrounding blanks are ignored, and values under 12 characters left out.
+
+    Raises:
+        ConfigError: if a pattern is not a valid regular expression.
     """
 
     def __init__(self, patterns: tuple[str, ...] = (), values: Iterable[str] = ()) -> None:
@@ -560,21 +587,23 @@ class Finder:
         self._spaced = tuple(value for value in self.values if any(char.isspace() for char in value))
 
     def add_value(self, value: str) -> bool:
-        """Look for one more value from now on, also in streams that have begun; whether it is new and long enough."""
+        """Search for one more value, also in streams that have begun. Returns whether it is new and long enough."""
         bare = value.strip()
         is_new = len(bare) >= 12 and bare not in self.values
         if is_new:
             self.values = tuple(sorted((*self.values, bare), key=len, reverse=True))
             self._spaced = tuple(known for known in self.values if any(char.isspace() for char in known))
-            if "signs" in self.__dict__:  # else it is made with all values
+            if "signs" in self.__dict__:  # otherwise it is created later with all values
                 self.signs.add_values((bare,))
         return is_new
 
     def cleaned(self, text: str, spans: list[Span] | None = None) -> tuple[str, dict[str, int]]:
-        """A text that can be looked at as one, without its secrets, and their numbers.
+        """Return a text without its secrets, and their number by kind.
 
-        Looked at again after each change: a mark may stand where a letter kept two keys in one word.
-        spans: what `spans` gives for the text, where that is known.
+        Scanned again after each replacement, because a mark may now stand between two keys that one letter joined.
+
+        Args:
+            spans: the result of `spans` for the text, if known.
         """
         counts: dict[str, int] = {}
         for _ in range(_MAX_ROUNDS):
@@ -584,7 +613,7 @@ class Finder:
         return text, counts
 
     def spans(self, text: str) -> Iterator[Span]:
-        """All places that hold a secret, in no order; they may overlap."""
+        """Yield all secrets in a text, in no particular order; they may overlap."""
         yield from find_block_spans(text)
         yield from find_token_spans(text)
         yield from find_url_spans(text)
@@ -605,16 +634,16 @@ class Finder:
 
     @cached_property
     def signs(self) -> SignTest:
-        """The cheap test of words, made for the first stream."""
+        """The cheap test of words, created for the first stream."""
         return SignTest(self.values)
 
     @property
     def unit(self) -> LazyRegex:
-        """What is always looked at as a whole: a word, or a line where there are user patterns."""
+        """Pattern of what is always scanned as a whole: a word, or a line if there are user patterns."""
         return _LINE if self.patterns else _WORD
 
     def unit_start(self, text: str, place: int) -> int:
-        """Where the unit begins that a place lies in; the place itself right after white space."""
+        """Return the start of the unit at a position; the position itself right after white space."""
         if self.patterns:
             return text.rfind("\n", 0, place) + 1
         before = text[:place]
@@ -623,10 +652,15 @@ class Finder:
         return place - len(before.rsplit(None, 1)[-1])
 
     def cut(self, text: str, places: Iterable[int]) -> tuple[int, int, list[Span]]:
-        """Where a text can be cut in two that are each redacted by themselves; more text may still follow.
+        """Find where a text can be split into two parts that are redacted separately, although more text may follow.
 
-        places: tried in order till one holds; each lies between two units, or after a character no key holds. Gives the
-        one tried last, the last place up to it where the text falls apart, and the spans of the whole text.
+        Returns the last position tried, the last position up to it where the text can be split, and the spans of the
+        whole text.
+
+        Args:
+            places: positions tried in order until one works; each is between two units, or after a character that no
+            key
+                contains.
         """
         begun = [place for place in (open_block(text), self._open_value(text)) if place is not None]
         spans: list[Span] | None = None
@@ -638,32 +672,33 @@ class Finder:
             if (safe := self._safe(text, safe, spans or [])) == place:
                 break
         if len(text) - safe > (_MOST_BLOCK_HELD if is_key_block_start(text[safe:]) else MAX_BLOCK_CHARS - _NEAR):
-            # A form without an end.
+            # A form that does not end.
             safe = self.unit_start(text, len(text) - MAX_BLOCK_CHARS // 2)
             spans = list(self.spans(text)) if spans is None else spans
             safe = max([safe, *(span.end for span in spans if span.start < safe < span.end)])
         return place, safe, spans or []
 
     def open_rows(self, text: str, end: int) -> "OpenRows | None":
-        """The rows below the name of a secret that go on behind a place."""
+        """Return the rows below the name of a secret that continue after a position."""
         from clio.security.redaction.open_forms import open_rows
 
         return open_rows(text, end)
 
     def _safe(self, text: str, cut: int, spans: list[Span]) -> int:
-        from clio.security.redaction.open_forms import open_form, open_rows  # compiles; most texts need no look
+        # this compiles many expressions, which most texts do not need
+        from clio.security.redaction.open_forms import open_form, open_rows
 
         rounds = total = 0
         while cut > 0:
             rounds += 1
             total += 1
-            if total > _MOST_ROUNDS:  # forms that begin in each other without an end: only so much is held
+            if total > _MOST_ROUNDS:  # forms that begin inside each other without end: only this much is held back
                 cut = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS)))
                 return min([cut, *(self.unit_start(text, span.start) for span in spans if span.start < cut < span.end)])
             if rounds > _MAX_ROUNDS:  # a chain of names, each of which may be the value of the one before
                 cut, rounds = min(cut, self.unit_start(text, max(0, len(text) - _CHAIN_CHARS))), 0
             crossing = [span.start for span in spans if span.start < cut < span.end]
-            # So far behind the cut, a value that belongs to a name before it has been found, or there is none.
+            # This far after the split, the value of a name before it has been found, or does not exist.
             settled = len(text) - cut > _FAR and not any(cut <= span.start <= cut + _NEAR for span in spans)
             if not settled:
                 for find_open in (open_name, open_context, open_encoded, open_form):
@@ -677,7 +712,7 @@ class Finder:
         return cut
 
     def _open_value(self, text: str) -> int | None:
-        """Where a value with white space inside may have begun and not ended; None for nowhere."""
+        """Return where a value with white space may have begun and not ended; None for nowhere."""
         starts = [
             len(text) - size
             for value in self._spaced
@@ -697,9 +732,9 @@ class Finder:
             start += len(line) + 1
 
     def _spans_in(self, pattern: BoundedPattern, line: str) -> Iterator[tuple[int, int]]:
-        """Where a pattern matches in a line; the whole line where that cannot be told in time.
+        """Yield the matches of a pattern in a line; the whole line if the time limit is exceeded.
 
-        Raises ConfigError where that happened too often: each time costs a tenth of a second.
+        Raises ConfigError if that happens too often, because each time costs a tenth of a second.
         """
         try:
             yield from pattern.spans(line)
@@ -713,12 +748,12 @@ class Finder:
             yield 0, len(line)
 
     def has_long_unit(self, text: str) -> bool:
-        """Whether a text has a unit too long to be looked at as one."""
+        """Whether a text has a unit too long to be scanned as one."""
         if len(text) <= MAX_BLOCK_CHARS:
             return False
         place = 0
         while len(text) - place > MAX_BLOCK_CHARS:
-            # A break somewhere in the next stretch: the last one found fast, else any.
+            # Look for a break in the next stretch: the last one that is found fast, otherwise any.
             stop = place + MAX_BLOCK_CHARS + 1
             last = text.rfind("\n", place, stop)
             if not self.patterns:
@@ -732,7 +767,7 @@ class Finder:
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Overlapping spans made one, with the kind of the best rank; in the order of the text."""
+    """Merge overlapping spans; each gets the kind with the best rank. Sorted by position."""
     result: list[Span] = []
     for span in sorted(spans, key=lambda span: (span.start, -span.end)):
         if result and span.start < result[-1].end:
@@ -745,7 +780,7 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def replace_spans(text: str, spans: list[Span], counts: dict[str, int]) -> str:
-    """The text with each span replaced by its mark; the kinds are counted into `counts`."""
+    """Replace each span by its mark, and add the number of each kind to `counts`."""
     parts: list[str] = []
     place = 0
     for span in spans:
@@ -756,7 +791,7 @@ def replace_spans(text: str, spans: list[Span], counts: dict[str, int]) -> str:
 
 
 def add_counts(totals: dict[str, int], counts: dict[str, int]) -> None:
-    """Add numbers to others, by kind."""
+    """Add counts by kind to `totals`."""
     for kind, number in counts.items():
         totals[kind] = totals.get(kind, 0) + number
 

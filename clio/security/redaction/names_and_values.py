@@ -1,4 +1,6 @@
-"""Which names denote a secret, and which values look like one: random, word-like, placeholder, reference. Pure."""
+"""Decide which names denote a secret, and which values look random, word-like, or like placeholders or references.
+Pure.
+"""
 
 import math
 import re
@@ -16,7 +18,7 @@ _CONSONANTS = LazyRegex(r"(?i)[b-df-hj-np-tv-xz]{5}")
 
 
 def compute_entropy(text: str) -> float:
-    """Bits per character of a text by its own letter counts: 0 for "aaaa", about 4.5 for 40 random base64 letters.
+    """Return the Shannon entropy of a text in bits per character: 0 for "aaaa", about 4.5 for 40 random base64 letters.
 
     Source: Shannon 1948, "A Mathematical Theory of Communication".
     """
@@ -25,22 +27,22 @@ def compute_entropy(text: str) -> float:
 
 
 def has_digit(text: str) -> bool:
-    """Whether a text holds one of 0 to 9."""
+    """Whether a text contains a digit from 0 to 9."""
     return any(char.isdigit() and char.isascii() for char in text)
 
 
 def is_random_key(text: str) -> bool:
-    """Whether a key's body looks drawn by lot and not like words: it holds a digit, and its letters vary."""
+    """Whether the body of a key looks random: it contains a digit, and its characters vary."""
     return has_digit(text) and compute_entropy(text) >= 3.0
 
 
 def count_character_kinds(value: str) -> int:
-    """How many of digits, small letters, capitals and other signs a value holds: 0 to 4."""
+    """Return how many of digits, lower-case letters, capitals and other characters a value contains: 0 to 4."""
     return sum(kind.search(value) is not None for kind in _CHARACTER_KINDS)
 
 
 def is_random_value(value: str) -> bool:
-    """Whether a value looks drawn by lot, whatever signs it holds: long, varied, digits among letters of both cases."""
+    """Whether a value looks random, with any characters: long, varied, digits among letters of both cases."""
     return (
         len(value) >= 14
         and sum(kind.search(value) is not None for kind in _CHARACTER_KINDS[:3]) == 3
@@ -50,22 +52,22 @@ def is_random_value(value: str) -> bool:
 
 
 def is_random_stretch(value: str) -> bool:
-    """Whether a stretch by itself, half of a key perhaps, looks drawn by lot: no word, number or date does."""
+    """Whether a piece of text, such as half of a key, looks random, unlike words, numbers and dates."""
     turns = sum(a.isdigit() != b.isdigit() for a, b in pairwise(value) if a.isalnum() and b.isalnum())
     cases = all(kind.search(value) for kind in _CHARACTER_KINDS[:3])
-    no_file = sum(map(str.isdigit, value)) >= 2 or "." not in value  # such as README2.txt
-    signs = sum(letter in "!#$%^&*?@" for letter in value[1:-1])  # as no word and no path has them
+    no_file = sum(map(str.isdigit, value)) >= 2 or "." not in value  # unlike README2.txt
+    signs = sum(letter in "!#$%^&*?@" for letter in value[1:-1])  # words and paths do not contain these
     mixed = signs >= 1 and sum(bool(kind.search(value)) for kind in _CHARACTER_KINDS[:3]) >= 2
     return len(value) >= 8 and ((cases and no_file) or turns >= 3 or mixed) and compute_entropy(value) >= 2.5
 
 
 def is_unpronounceable(value: str) -> bool:
-    """Whether letters make no word in any writing: five consonants on end, or a change of case at every other one."""
+    """Whether letters form no word of any language: five consonants in a row, or a change of case at every second one."""
     turns = sum(a.islower() != b.islower() for a, b in pairwise(value) if a.isalpha() and b.isalpha())
     return _CONSONANTS.search(value) is not None or turns * 2 >= len(value)
 
 
-# How common each pair of letters is in words and identifiers, by first and second letter: 6 is as common as chance.
+# How common each pair of letters is in words and identifiers, by first and second letter: 6 is chance level.
 _PAIRS = (
     "36763461604867061878554341856575427538557516747223538354840761764394165862204075569543922633733664642340"
     "64785552312668364887254640735578319017348416567112507243946770165764187563124492339202804544833657610050"
@@ -83,8 +85,10 @@ _RUNS = LazyRegex(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 def is_wordlike(value: str, *, digits: bool = False) -> bool:
     """Whether a value consists of words, as identifiers, labels and paths do.
 
-    digits: each word may end with up to four digits; without it, no digit is allowed.
-    Of random strings of 8 small letters, 5 % pass; of those with digits among the letters, hardly any.
+    5 % of random strings of 8 lower-case letters pass; of those with digits among the letters, hardly any.
+
+    Args:
+        digits: allow up to four digits at the end of each word; otherwise no digit is allowed.
     """
     if not digits and has_digit(value):
         return False
@@ -102,7 +106,7 @@ def is_wordlike(value: str, *, digits: bool = False) -> bool:
 
 
 def _pair_score(word: str) -> int:
-    """How much more common the pairs of letters of a word are than chance."""
+    """Return how much more common than chance the letter pairs of a word are."""
     return sum(int(_PAIRS[26 * ord(a) + ord(b) - 2619]) - 6 for a, b in pairwise(word))
 
 
@@ -140,12 +144,14 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_reference(value: str) -> bool:
-    """Whether a value says where the secret is kept: a variable, an expression, a path, an address of a store."""
+    """Whether a value refers to a secret stored elsewhere: a variable, an expression, a path, the address of a store."""
     return _REFERENCE.match(value) is not None
 
 
 def may_be_secret(value: str) -> bool:
-    """Whether a value in a place for secrets is one: long enough, no placeholder, no reference, not replaced already."""
+    """Whether a value in the position of a secret is one: long enough, no placeholder, no reference, not redacted
+    already.
+    """
     return len(value) >= 4 and not is_placeholder(value) and not is_reference(value) and "[REDACTED" not in value
 
 
@@ -161,7 +167,7 @@ MEASURE = LazyRegex(
     r"|v\d+(?:\.\w+)*|[\w-]*\d+-(?:bit|byte|char)\S*|python\d|py\d|u?int\d+|\w+\d+\(.*|id\d|s3|k8s|e2e|i18n|n/a|win32|.*'s|.*n't"
     r"|.*[()\[\]{}].*|[a-z_./?&:-]+=[^=].*)"
 )
-"""Numbers with their units, versions, the names of algorithms and other words with digits that no secret is."""
+"""Numbers with units, versions, names of algorithms and other words with digits that are never secrets."""
 FILE_NAME = LazyRegex(
     r"\.(?:py|pyi|js|ts|tsx|jsx|c|h|cc|cpp|hpp|rs|go|rb|java|kt|php|sh|md|rst|txt|json|ya?ml|toml|html?|css|xml|log|sql|lua|pl|pm|swift|vue|cfg|ini)\Z"
 )
@@ -175,7 +181,7 @@ _CHAIN_WORDS = LazyRegex(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _CHAIN = LazyRegex(
     r"[A-Za-z]{3,}(?:(?P<sign>[-_.])[A-Za-z]{3,}(?:(?P=sign)[A-Za-z]{3,})*)?(?:[-_.]?\d{1,4})?[!.]?|(?:[A-Z][a-z]{2,}){2,}\d{0,4}!?"
 )
-# What identifiers, labels and the words of programs are made of; no passphrase has one of them in this table.
+# Words common in identifiers, labels and program names. A passphrase contains none of them.
 _TECHNICAL = frozenset(
     (
         "access account action active add address admin agent algorithm alias all allow and any api app application arg args"
@@ -224,10 +230,14 @@ _ENGLISH_ENDS = LazyRegex(
 
 
 def is_passphrase(value: str, least: int = 3) -> bool:
-    """Whether a value is a chain of ordinary words: `CorrectHorseBattery`, `correct-horse-battery`, `correcthorsebattery`.
+    """Whether a value is a chain of ordinary words: `CorrectHorseBattery`, `correct-horse-battery`,
+    `correcthorsebattery`.
 
-    Up to four digits or one "!" may follow. No word is one that identifiers and labels are made of.
-    least: words needed where signs or capitals part them; written together, the letters have to be 16.
+    Up to four digits or one "!" may follow. Words common in identifiers and labels are excluded.
+
+    Args:
+        least: words required if separators or capitals divide them; written together, at least 16 letters are
+        required.
     """
     match = _CHAIN.fullmatch(value)
     if match is None:
@@ -253,7 +263,7 @@ WORDS = (
     *("pass", "secret", "token", "credential", "pwd", "auth", "key", "sess", "_pat"),
     *("pw", "psk", "kennwort", "contrase", "geheim", "senha", "wachtwoord", "pin"),
 )
-"""What is part of every such name, in small letters."""
+"""Literals of which every such name contains one, in lower case."""
 _KEYS = (
     "api",
     "access",
@@ -274,7 +284,7 @@ _KEYS = (
     "shared",
     "webhook",
 )
-_JOINTS = 13  # as many dashes, underlines or blanks may part "api" and "key" in `is_begun`
+_JOINTS = 13  # maximum number of dashes, underscores or blanks between "api" and "key" in `is_begun`
 BEHIND = r"(?=[\"'`\s:=>\])\\]|\Z)"
 _PIN = r"(?:[_-]pin|pin[_-]?code)"
 ANY_WORD = (
@@ -282,12 +292,12 @@ ANY_WORD = (
     rf"|[_-]key{BEHIND}|key-data{BEHIND}|_pat{BEHIND}|sess(?:ion)?_?id{BEHIND}"
     rf"|pw{BEHIND}|psk{BEHIND}|kennwort|contrase|geheim|senha{BEHIND}|wachtwoord|{_PIN}{BEHIND})"
 )
-"""A word of such a name in a text of small letters; nothing a name has to have is missing."""
+"""Matches in lower-case text a word that every such name contains."""
 QUOTE = r"\\{0,2}[\"'`]"
 NAME_CHARS = r"A-Za-z0-9_.ñÑ-"
 NAME_END = rf"[{NAME_CHARS}]{{0,48}}(?:\\{{0,2}}[\"'`\])}}]){{0,2}}[ \t]{{0,16}}"
 HALF_A_NAME = rf"(?:{'|'.join(_KEYS)})(?=[ \t]*\Z)"
-"""The first of two words that are a name together, at the end of a text."""
+"""The first of two words that form a name, at the end of a text."""
 
 _ENDS = LazyRegex(
     r"(?:password|passwd|passphrase|passcode|passwort|motdepasse|kennwort|contraseña|contrasena|senha|wachtwoord|geheimnis"
@@ -308,7 +318,7 @@ _PLACES = (
     " special public cancellation last current first skip expected syntax line n iterator resume lookahead peek lock"
 )
 _OF_PLACES = frozenset(_PLACES.split())
-"""What a token is called that marks a place in a text or a list."""
+"""Attributes of a token that marks a position in a text or a list."""
 _NOT_SECRET = LazyRegex(
     rf"(?:(?:{'|'.join(_PLACES.split())})+|per|cls|sep|this|string|name|number|publickey)token\d{{0,3}}"
     r"|.*public(?:access|api|encryption|signing)key|.*enc?pwd|oldpwd",
@@ -323,12 +333,12 @@ _MAYBE = LazyRegex(
 )
 _OPEN_KEY = LazyRegex(r"PUBLIC|PRIMARY|FOREIGN|PARTITION|SORT|CACHE|SITE|PUBLISHABLE|IDEMPOTENCY|HOT|REG|ROW|INDEX")
 _PASSWORD_WORDS = ("pass", "pwd", "kennwort", "contrase", "senha", "wachtwoord", "psk")
-# Names that grammars, parsers and messages use for other things as well.
+# Names that grammars, parsers and messages also use for other things.
 _GENERIC = frozenset("token secret secrets credential credentials authorization privatekey".split())
 
 
 def is_begun(lowered: str, place: int, word: str) -> bool:
-    """Whether a word of `WORDS`, found at a place of a text in small letters, may be part of a name that counts."""
+    """Whether a word of `WORDS`, found at a position in lower-case text, may be part of the name of a secret."""
     end = place + len(word)
     if word == "key":
         before = lowered[max(0, place - _JOINTS - 3) : place]
@@ -344,7 +354,7 @@ def is_begun(lowered: str, place: int, word: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def is_secret_name(name: str) -> bool:
-    """Whether the last words of a name mean a secret: `db_password`, `apiKey`, `SECRET_KEY_BASE`, `config.token`."""
+    """Whether the last words of a name denote a secret: `db_password`, `apiKey`, `SECRET_KEY_BASE`, `config.token`."""
     plain = _plain(name)
     if _NOT_SECRET.fullmatch(plain) or ("token" in plain and _marks_place(name)):
         return False
@@ -354,7 +364,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def may_be_secret_name(name: str) -> bool:
-    """Whether a name means a secret only where its value looks random: `MY_KEY`, `auth`, a session's cookie."""
+    """Whether a name denotes a secret only if its value looks random: `MY_KEY`, `auth`, a session cookie."""
     return (
         _MAYBE.search(name) is not None
         and _OPEN_KEY.search(name) is None
@@ -364,17 +374,17 @@ def may_be_secret_name(name: str) -> bool:
 
 
 def is_generic(name: str) -> bool:
-    """Whether a name by itself may mean other things than a secret, as the `token` of a grammar."""
+    """Whether a name alone may mean other things than a secret, such as the `token` of a grammar."""
     return _plain(name) in _GENERIC
 
 
 def is_environment_name(name: str) -> bool:
-    """Whether a name is written as those of an environment are, or as a flag's."""
+    """Whether a name is written like an environment variable or a flag."""
     return name.isupper() or name.startswith("--")
 
 
 def get_secret_kind(name: str) -> str:
-    """What the value of a name is called where it was."""
+    """Return the kind shown in place of the value of a name."""
     lowered = name.lower()
     if any(word in lowered for word in _PASSWORD_WORDS) or lowered.endswith("pw"):
         return "password"
@@ -384,9 +394,9 @@ def get_secret_kind(name: str) -> str:
 
 
 def list_env_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of variables with secret-looking names, to be redacted wherever they appear; longest first.
+    """Return the values of variables with secret-looking names, to be redacted wherever they occur; longest first.
 
-    Values under 12 characters, paths, URLs and placeholders are left out: they would hide ordinary text.
+    Values under 12 characters, paths, URLs and placeholders are left out, because ordinary text may contain them.
     """
     found = {
         value
@@ -401,7 +411,7 @@ def list_env_secrets(env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _marks_place(name: str) -> bool:
-    """Whether a name is that of a token that marks a place: `nextPageToken`, `eos_token`."""
+    """Whether a name is that of a token that marks a position: `nextPageToken`, `eos_token`."""
     words = [word.lower() for word in _NAME_WORDS.findall(name)]
     return any(after.startswith("token") and before in _OF_PLACES for before, after in pairwise(words))
 

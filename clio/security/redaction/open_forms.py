@@ -19,10 +19,10 @@ _WINDOW = 1400
 _ROW_WINDOW = 4096
 _LONG_KINDS = ("private-key", "kubernetes-secret")
 _FEW_PLACES = 24
-_NEAREST_NAMES = 8  # so many of the last names may have a value that is open
-_NEAREST = 3  # so many of the last places of a needle may belong to a form that is open
+_NEAREST_NAMES = 8  # number of last names whose value may be incomplete
+_NEAREST = 3  # number of last occurrences of a needle whose form may be incomplete
 _VALUE_GROUP = re.compile(r"\(\?P<[vwb]>")
-# Every expression of `syntaxes` that has a value is matched at the end of a name.
+# Every expression of `syntaxes` with a value is matched at the end of a name.
 _AT_NAMES = (
     PLIST,
     MAPPING,
@@ -34,7 +34,7 @@ _MOST_TITLES = 40
 
 
 class OpenRows(Struct, frozen=True):
-    """Rows below titles that may go on: where the titles begin and end, and where the last row begins."""
+    """Table rows that may continue: where the titles begin and end, and where the last row begins."""
 
     head: int
     first: int
@@ -42,7 +42,7 @@ class OpenRows(Struct, frozen=True):
 
 
 def open_form(text: str, end: int) -> int | None:
-    """Where a form begins that may still be completed after `end`; None for nowhere."""
+    """Return where a form begins that may still be completed after `end`; None for nowhere."""
     found: list[int] = []
     for start, stop in _nearest_names(text, max(0, end - _WINDOW), end, _NEAREST_NAMES):
         if any(make_partial_pattern(each).match(text, stop, end) for each in _AT_NAMES):
@@ -66,7 +66,7 @@ def open_form(text: str, end: int) -> int | None:
 
 @lru_cache(maxsize=1)
 def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
-    """The forms of which a needle is in a text; the places in one text are looked at one after another."""
+    """Return the forms whose needle occurs in a text. Cached, because one text is examined at several positions."""
     lowered = lower_in_place(text)
     words = split_words(lowered)
     return tuple(
@@ -79,9 +79,10 @@ def _find_needles(text: str) -> tuple[tuple[Form, str], ...]:
 
 
 def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
-    """Whether one of some forms is in a text, or begins in it and may be completed behind it.
+    """Whether one of the forms is in a text, or begins in it and may be completed after it.
 
-    lowered: the text in small letters, place by place.
+    Args:
+        lowered: the lower-case form of the text, of equal length.
     """
     for form in forms:
         for needle in form.needles:
@@ -97,9 +98,9 @@ def is_form_begun(text: str, lowered: str, forms: Iterable[Form]) -> bool:
 
 
 def open_rows(text: str, end: int) -> OpenRows | None:
-    """The rows of a table, of comma-separated values or of an `INSERT` that may go on after `end`.
+    """Return the rows of a table, of comma-separated values or of an `INSERT` that may continue after `end`.
 
-    What is known of the text behind `end` may show that they do not.
+    The text after `end` may show that they do not.
     """
     begin = max(0, end - _ROW_WINDOW)
     if not _find_names(text) or not any(text.find(sign, begin, end) >= 0 for sign in "|,;\t"):
@@ -112,18 +113,18 @@ def open_rows(text: str, end: int) -> OpenRows | None:
 
 @cache
 def make_partial_pattern(pattern: LazyRegex | re.Pattern[str]) -> re.Pattern[str]:
-    """The expression for the beginnings of what a pattern finds."""
+    """Return an expression for the prefixes of what a pattern matches."""
     return compile_partial(pattern.pattern, pattern.flags)
 
 
 def _nearest_names(text: str, begin: int, end: int, most: int) -> list[tuple[int, int]]:
-    """Where the last names of secrets between two places begin and end."""
+    """Return the spans of the last names of secrets between two positions."""
     return [span for span in _find_names(text) if begin <= span[0] and span[1] <= end][-most:]
 
 
 @lru_cache(maxsize=1)
 def _find_names(text: str) -> tuple[tuple[int, int], ...]:
-    """Where the names of secrets in a text begin and end; the places in one text are looked at one after another."""
+    """Return the spans of the names of secrets in a text. Cached, because one text is examined at several positions."""
     lowered = lower_in_place(text)
     found: dict[int, int] = {}
     for at, word in sorted(find_name_places(lowered)):
@@ -136,12 +137,12 @@ def _find_names(text: str) -> tuple[tuple[int, int], ...]:
 
 @cache
 def _list_leads(pattern: LazyRegex | re.Pattern[str], size: int) -> tuple[str, ...]:
-    """What a form begins with that has a needle of a size further in, as far as that size."""
+    """Return the possible beginnings, of the given size, of a form whose needle is further in."""
     return tuple({lead[:size] for lead in list_leads(pattern.pattern, pattern.flags)})
 
 
 def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> bool:
-    """Whether a form may begin between two places in lower case text, at the second of which its needle is."""
+    """Whether a form may begin between two positions in lower-case text; its needle is at the second."""
     window = lowered[line:at]
     if not all(any(part in window for part in group) for group in form.needs):
         return False
@@ -154,9 +155,11 @@ def _may_begin(form: Form, needle: str, lowered: str, line: int, at: int) -> boo
 
 
 def _open_at(text: str, lowered: str, form: Form, needle: str, at: int, begin: int) -> int | None:
-    """Where a form with its needle at a place begins, if it is open at the end.
+    """Return where a form begins if it is incomplete at the end of the text; None otherwise.
 
-    lowered: the text from `begin` to the end in small letters; at: the place in it.
+    Args:
+        lowered: the text from `begin` to the end in lower case.
+        at: position of the form's needle in it.
     """
     place, end = begin + at, begin + len(lowered)
     if not form.back:
@@ -175,7 +178,7 @@ def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> Ope
     line = text.rfind("\n", max(0, start - _ROW_WINDOW), start) + 1
     whole = text[:limit]
     if "\n" not in text[end:limit]:
-        # The line of the name itself: a cell beside it may be its value.
+        # The line of the name itself counts: the cell beside it may contain the value.
         may_be = "|" in text[line:start] or _is_insert(text, line, start) or _TITLES.fullmatch(text, line, limit)
         return OpenRows(line, line, line) if may_be else None
     if _is_insert(text, line, start):
@@ -196,7 +199,7 @@ def _open_rows_of(text: str, name: str, start: int, end: int, limit: int) -> Ope
 
 
 def _follow_rows(text: str, head: int, first: int, limit: int, sign: str, number: int) -> OpenRows | None:
-    """The rows where each so far holds the sign so often, or for "|" at least once."""
+    """Return the rows in which each so far contains the separator as often as required, or at least once for "|"."""
     place = first
     for _ in range(syntaxes.MAX_ROWS):
         stop = text.find("\n", place, limit)

@@ -55,6 +55,7 @@ LOOK_COST = 128
 _PASSED = 128
 """Pieces kept unjoined; joining them only when needed keeps the common case at one append."""
 _QUIET_PIECES = 4
+"""Pieces of ordinary prose after a name that end the wait for its value."""
 _SPLITS = LazyRegex(r"[^A-Za-z0-9_+/=.~%:@-]")
 _GOES_ON = LazyRegex(r"[A-Za-z0-9_+/=.~%-]*")
 _IN_A_BLOCK = LazyRegex(r"[A-Za-z0-9+/=,:.\s]*")
@@ -102,7 +103,7 @@ class StreamRedactor:
         self._swallow = False
         self._by_line = False  # nothing can be emitted before the line ends
         self._wait = 0  # characters to wait before the next full scan of an undecided line
-        self._next_look = 0  # length of the held text at which the next scan is due
+        self._next_scan = 0  # length of the held text at which the next scan is due
         self._head = ""  # column titles of the table whose rows are arriving; already emitted
         self.counts: dict[str, int] = {}
 
@@ -115,25 +116,25 @@ class StreamRedactor:
         """Process the next piece and return the text that is ready. Takes about a microsecond if there is no sign."""
         if self._closely or len(text) > SLICE_CHARS:
             if self._open:
-                return self._look(text)
-            return self._feed_much(text) if len(text) > SLICE_CHARS else self._feed_lines(self._held, text)
+                return self._scan(text)
+            return self._feed_slices(text) if len(text) > SLICE_CHARS else self._feed_lines(self._held, text)
         ended, blank, begun = text.rpartition(" ")
         if not blank or "\n" in begun:
             ended, blank, begun = text.rpartition("\n")
             if not blank:  # no word is complete
                 if len(self._held) + len(text) > MAX_BLOCK_CHARS:
-                    return self._look(text)
+                    return self._scan(text)
                 self._held += text
                 return ""
         words = f"{self._held}{ended}{blank}"
         parted = words.split()
         if self._armed or not self._are_plain(parted):
-            return self._feed_telling(words, parted, begun, text)
+            return self._feed_signs(words, parted, begun, text)
         self._pass(words)
         self._held = begun
         return words
 
-    def _feed_telling(self, words: str, parted: list[str], begun: str, text: str) -> str:
+    def _feed_signs(self, words: str, parted: list[str], begun: str, text: str) -> str:
         """Process words that carry a sign, or follow a word with one on the same line."""
         said = self._signs.describe(words, parted)
         told = self._armed | said
@@ -150,7 +151,7 @@ class StreamRedactor:
             self._pass(words)
             self._held = begun
             return words
-        before = self._recollect()
+        before = self._get_emitted_line()
         if not told & ~(ANNOUNCED | VALUES) and not told & VALUES and not self._signs.may_announce(before, words, told):
             self._armed = 0
             self._pass(words)
@@ -162,14 +163,14 @@ class StreamRedactor:
             told = self._signs.judge(before, words, told)
             if told < 0:
                 self._armed = LASTING
-                self._wait = self._next_look = 0
+                self._wait = self._next_scan = 0
                 if told == WHOLE_LINE and text[-1:] != "\n" and len(self._held) < _LINE_CHARS:
                     self._open = self._by_line = self._closely = True
                     self._cells = not self._patterns
                     if "\n" not in text:
                         self._held += text
                         return ""
-                return self._look(text)
+                return self._scan(text)
             if told & VALUES:
                 told &= ~VALUES
                 if (start := self._signs.find_told_value(words)) is not None:
@@ -187,10 +188,10 @@ class StreamRedactor:
 
     def _find_half_named(self, words: str, parted: list[str]) -> int:
         """Call `SignTest.find_half_named`. Only the first word can be the second half of a name emitted before."""
-        before = self._recollect() if "key" in parted[0].lower() else ""
+        before = self._get_emitted_line() if "key" in parted[0].lower() else ""
         return self._signs.find_half_named(before, words)
 
-    def _recollect(self) -> str:
+    def _get_emitted_line(self) -> str:
         """Return the last non-blank line emitted, at most `_LINE_CHARS` characters of it."""
         if self._passed:
             passed = "".join(self._passed)
@@ -201,7 +202,7 @@ class StreamRedactor:
 
     def _remember(self, words: str) -> None:
         """Remember the end of the emitted text: it may contain the name of the next value."""
-        self._before = _end_of_line(self._recollect() + words)
+        self._before = _end_of_line(self._get_emitted_line() + words)
         if self._armed:
             near = self._before[-_REACH_CHARS:]
             said = self._signs.describe(near)
@@ -210,7 +211,7 @@ class StreamRedactor:
             self._armed &= said & LASTING | OFFERS
         self._full = min(_LINE_CHARS, len(self._before) + _REACH_CHARS)
 
-    def _feed_much(self, text: str) -> str:
+    def _feed_slices(self, text: str) -> str:
         """Process a long piece in slices."""
         ready: list[str] = []
         for at in range(0, len(text), SLICE_CHARS):
@@ -225,14 +226,14 @@ class StreamRedactor:
         lines = held + text[:cut]
         told = self._armed
         if told or not self._are_plain(lines.split()):
-            before = self._recollect()
+            before = self._get_emitted_line()
             told |= self._signs.describe(lines)
             if told & KEYS:
                 told = told & ~KEYS | self._signs.find_half_named(before, lines)
             told = told and self._signs.judge(before, lines, told)
         self._armed = told if told >= 0 else LASTING
-        if cut == 0 or told < 0 or len(lines) > MAX_BLOCK_CHARS or self._a_pattern(lines):
-            return self._look(text)
+        if cut == 0 or told < 0 or len(lines) > MAX_BLOCK_CHARS or self._matches_pattern(lines):
+            return self._scan(text)
         self._remember(lines)
         self._held = text[cut:]
         return lines
@@ -240,31 +241,31 @@ class StreamRedactor:
     def finish(self) -> str:
         """Return the rest of the text. Call this once, at its end."""
         if self._held:
-            self._recall()
+            self._prepend_emitted_line()
         return self._emit(len(self._held))
 
-    def _recall(self) -> None:
+    def _prepend_emitted_line(self) -> None:
         """Put the emitted end of the line in front of the held text, because it may contain the name of a secret."""
-        before = self._recollect()
+        before = self._get_emitted_line()
         if self._head:
             before = self._head + before.lstrip("\n")
         self._held = before + self._held
         self._given += len(before)
         self._before = ""
 
-    def _a_pattern(self, words: str) -> bool:
+    def _matches_pattern(self, words: str) -> bool:
         for line in words.split("\n"):
             for search in self._patterns:
                 if search(line) is not None:
                     return True
         return False
 
-    def _look(self, text: str) -> str:
+    def _scan(self, text: str) -> str:
         """Scan a piece in full, because it carries a sign or something before it is undecided."""
         if not text or not self._enabled:
             return text
         if len(text) > SLICE_CHARS:
-            return self._feed_much(text)
+            return self._feed_slices(text)
         if self._cells:
             if (place := self._find_end_of_cells(self._held + text)) == 0:
                 self._held += text
@@ -276,28 +277,28 @@ class StreamRedactor:
                 return self._emit(place, []) + self.feed(rest)
             self._cells = False
         by_line = self._by_line or bool(self._patterns)
-        due = len(self._held) + len(text) >= self._next_look
+        due = len(self._held) + len(text) >= self._next_scan
         ends_unit = ((due or self._wait <= _LINE_WAIT_CHARS) and "\n" in text) or (
             due and not by_line and any(map(str.isspace, text))
         )
         self._credit = min(_MOST_CREDIT, self._credit + _CREDIT_PER_CHAR * len(text))
         size = len(self._held) + len(text)
         if size <= MAX_BLOCK_CHARS and not self._swallow:
-            if size + len(self._recollect()) + LOOK_COST > self._credit:
+            if size + len(self._get_emitted_line()) + LOOK_COST > self._credit:
                 self._open = self._closely = True
                 ends_unit = False
             if self._open and not ends_unit:
                 self._held += text
                 return ""
-        self._recall()
+        self._prepend_emitted_line()
         held = self._held = self._held + text
         self._credit = max(0, self._credit - len(held) - LOOK_COST)
         if self._block and len(held) <= MAX_BLOCK_CHARS and _IN_A_BLOCK.fullmatch(text):
             return ""
         finder = self._finder
         ready: list[str] = []
-        while (start := self._long_unit()) is not None:
-            ready.append(self._forced(start))
+        while (start := self._find_long_unit()) is not None:
+            ready.append(self._force_cut(start))
         held = self._held
         _, cut, spans = finder.cut(held, [finder.unit_start(held, len(held))])
         rows = finder.open_rows(held, cut)
@@ -305,7 +306,7 @@ class StreamRedactor:
             ready.append(self._emit(cut, [span for span in spans if span.end <= cut]))
         self._head = held[rows.head : rows.first] if rows else ""
         self._by_line = rows is not None
-        self._next_look = len(self._held) + self._wait
+        self._next_scan = len(self._held) + self._wait
         self._wait = max(_WAIT_CHARS, 0 if cut else 2 * self._wait, len(self._held) // 4)
         self._open = self._by_line or self._swallow or finder.unit_start(self._held, len(self._held)) > 0
         self._closely = self._open or bool(self._patterns)
@@ -317,7 +318,7 @@ class StreamRedactor:
 
         Returns 0 if that is not known yet, None if the text is not such a table.
         """
-        before = self._recollect()
+        before = self._get_emitted_line()
         above = before[before.rfind("\n") + 1 :]
         *lines, last = (above + held).split("\n")
         if len(above) + len(held) > _LINE_CHARS:
@@ -358,7 +359,7 @@ class StreamRedactor:
             self._remember(result)
         return result[given:]
 
-    def _long_unit(self) -> int | None:
+    def _find_long_unit(self) -> int | None:
         """Return the start of the first unit longer than `MAX_BLOCK_CHARS`, too long to be held back; None if there is
         none.
         """
@@ -367,7 +368,7 @@ class StreamRedactor:
         units = self._finder.unit.finditer(self._held)
         return next((unit.start() for unit in units if unit.end() - unit.start() > MAX_BLOCK_CHARS), None)
 
-    def _forced(self, start: int) -> str:
+    def _force_cut(self, start: int) -> str:
         """Emit a unit that is too long, up to the last place where no key continues; in the middle of a key if there is
         none.
         """
@@ -404,7 +405,7 @@ _RUN = r"[A-Za-z0-9_+/=.:~%@^*!?$-][A-Za-z0-9_+/=.:~%@^*!?$#-]*"
 
 
 @cache
-def _shape(expression: str) -> re.Pattern[str]:
+def _compile(expression: str) -> re.Pattern[str]:
     """Compile a regular expression on first use; compiling all of them would add a millisecond to each start."""
     return re.compile(expression)
 
@@ -412,8 +413,7 @@ def _shape(expression: str) -> re.Pattern[str]:
 class Seams:
     """Finds secrets that a page break splits between two messages.
 
-    Keeps the secrets seen and the ends of recent messages, so that the other half of a secret is recognized. Holds
-    at
+    Keeps the secrets seen and the ends of recent messages, so that the other half of a secret is recognized. Holds at
     most 512 values and the ends of a dozen messages, in memory only.
     """
 
@@ -431,9 +431,9 @@ class Seams:
 
     def spans(self, text: str) -> list[Span]:
         """Find halves of secrets in a message, and lines of private keys that began or end in another message."""
-        first, last = _first(text), _last(text)
-        blocks = self._blocks(text) if self._lines or self._open or "-----END" in text else ()
-        return [*self._heads(first), *self._tails(last), *blocks]
+        first, last = _split_first_lines(text), _split_last_lines(text)
+        blocks = self._find_key_lines(text) if self._lines or self._open or "-----END" in text else ()
+        return [*self._find_second_halves(first), *self._find_first_halves(last), *blocks]
 
     def learn(self, text: str, spans: Sequence[Span]) -> None:
         """Remember the secrets of an unredacted message, and how it ended.
@@ -445,7 +445,7 @@ class Seams:
         for span in spans:
             value = text[span.start : span.end]
             if span.kind == "private-key":
-                self._lines |= dict.fromkeys(_shape(_KEY_LINE).findall(value))
+                self._lines |= dict.fromkeys(_compile(_KEY_LINE).findall(value))
                 if "-----END" not in value and text.count("\n", span.end) <= _EDGE_LINES:
                     self._open = _ENDS
             elif span.kind != "custom" and 12 <= len(value) <= 2 * _END_CHARS and not MARKER.search(value):
@@ -467,18 +467,18 @@ class Seams:
                     yield Span(place, end, "repeated", 460)
                 place = text.find(value, end)
 
-    def _heads(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
+    def _find_second_halves(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
         """Find second halves at the start of the first lines."""
         for number, (start, line) in enumerate(lines):
             if number and not lines[number - 1][1].startswith("["):
                 return  # only clio's own lines, which begin with a bracket, may precede the text of a tool
-            margin = _shape(MARGIN).match(line)
+            margin = _compile(MARGIN).match(line)
             for skip in {0, margin.end() if margin else 0}:
-                size = max((self._second_half(line[skip:]), self._goes_on(line[skip:])))
+                size = max((self._measure_second_half(line[skip:]), self._measure_continuation(line[skip:])))
                 if size:
                     yield Span(start + skip, start + skip + size, "half", 450)
 
-    def _second_half(self, line: str) -> int:
+    def _measure_second_half(self, line: str) -> int:
         """Return how many characters at the start of a line complete a known secret; 0 for none."""
         begin = line[:_HALF]
         for value in self._known if len(begin) == _HALF else ():
@@ -487,11 +487,11 @@ class Seams:
                 return len(value) - place
         return 0
 
-    def _goes_on(self, line: str) -> int:
+    def _measure_continuation(self, line: str) -> int:
         """Return how many characters at the start of a line form a secret with the end of an earlier message; 0 for
         none.
         """
-        run = _shape(_RUN).match(line)
+        run = _compile(_RUN).match(line)
         if run is None or len(run[0]) < _HALF:
             return 0
         for end in {end for ends in self._ends for end in ends}:
@@ -504,18 +504,18 @@ class Seams:
             begun = min(span.start for span in crossing) <= seam - _BEGUN_CHARS
             size = max(span.end for span in crossing) - seam
             half = line[:size]
-            closed = any(_closes(end[: span.start], line[size:]) for span in crossing)
+            closed = any(_is_closed_behind(end[: span.start], line[size:]) for span in crossing)
             if (
                 (not whole and begun)
                 or closed
                 or is_random_stretch(half)
                 or is_unpronounceable(half)
-                or _hex_goes_on(end, half)
+                or _is_hex_continued(end, half)
             ):
                 return size
         return 0
 
-    def _tails(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
+    def _find_first_halves(self, lines: list[tuple[int, str]]) -> Iterator[Span]:
         """Find first halves of known secrets at the end of the last lines."""
         for start, line in lines:
             line = line.rstrip()
@@ -525,43 +525,43 @@ class Seams:
                 if _FIRST_HALF <= size < len(value) and line.endswith(value[:size]):
                     yield Span(start + len(line) - size, start + len(line), "half", 450)
 
-    def _blocks(self, text: str) -> Iterator[Span]:
+    def _find_key_lines(self, text: str) -> Iterator[Span]:
         """Find lines of a private key: known ones, those above an END line, and those below a block begun in another
         message.
         """
         lines = _lines(text)
         if self._lines:
-            for match in _shape(_KEY_LINE).finditer(text):
+            for match in _compile(_KEY_LINE).finditer(text):
                 if match[0] in self._lines:
-                    yield _key(match.start(), match.end())
+                    yield _make_key_span(match.start(), match.end())
         if "-----END" in text:
             for number, (_, line) in enumerate(lines):
-                if _shape(_BLOCK_END).search(line):
-                    yield from _run(lines[:number][::-1], up=True)
+                if _compile(_BLOCK_END).search(line):
+                    yield from _iter_key_lines(lines[:number][::-1], up=True)
         if self._open:
             first = next(
-                (n for n, (_, line) in enumerate(lines[: _EDGE_LINES + 1]) if _shape(_LINE).fullmatch(line)), None
+                (n for n, (_, line) in enumerate(lines[: _EDGE_LINES + 1]) if _compile(_LINE).fullmatch(line)), None
             )
             if first is not None and not any("-----BEGIN" in line for _, line in lines[:first]):
-                found = list(_run(lines[first:]))
+                found = list(_iter_key_lines(lines[first:]))
                 yield from found
                 if len(lines) - first - len(found) <= _EDGE_LINES and "-----END" not in text:
                     self._open = _ENDS + 1
 
 
-def _run(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
+def _iter_key_lines(lines: list[tuple[int, str]], *, up: bool = False) -> Iterator[Span]:
     """Yield the lines of a key from the first line on, up to one that is not part of it. The last may be a short line.
 
     Args:
         up: the lines are in reverse order, above an END line; a fragment at the top may be short if it looks random.
     """
     for number, (start, line) in enumerate(lines):
-        match = _shape(_LINE).fullmatch(line)
-        short = None if match else _shape(_SHORT_LINE).fullmatch(line)
+        match = _compile(_LINE).fullmatch(line)
+        short = None if match else _compile(_SHORT_LINE).fullmatch(line)
         if short is not None and up and number and not is_random_stretch(short["key"]):
             return
         if found := match or short:
-            yield _key(start + found.start("key"), start + found.end("key"))
+            yield _make_key_span(start + found.start("key"), start + found.end("key"))
         if match is None and (short is None or number):
             return
 
@@ -571,25 +571,25 @@ def _is_repeatable(value: str) -> bool:
     return 8 <= len(value) <= _END_CHARS and not any(map(str.isspace, value)) and not is_wordlike(value, digits=True)
 
 
-def _closes(before: str, behind: str) -> bool:
+def _is_closed_behind(before: str, behind: str) -> bool:
     """Whether the text behind a second half closes the quote or tag that was opened before its first half."""
     return (before[-1:], behind.lstrip("\\")[:1]) in (('"', '"'), ("'", "'"), ("`", "`"), (">", "<"))
 
 
-def _hex_goes_on(end: str, half: str) -> bool:
+def _is_hex_continued(end: str, half: str) -> bool:
     """Whether hexadecimal digits continue the hexadecimal end of a message; dashes may separate them, as in a UUID."""
-    begun = _shape(r"[0-9a-f-]*\Z").search(end)
+    begun = _compile(r"[0-9a-f-]*\Z").search(end)
     digits = half.replace("-", "")
     return (
         begun is not None
         and len(begun[0]) >= _HALF
-        and all(_shape(shape).search(begun[0]) for shape in ("[0-9]", "[a-f]"))
+        and all(_compile(shape).search(begun[0]) for shape in ("[0-9]", "[a-f]"))
         and len(digits) >= _HALF
-        and _shape(r"[0-9a-f]*[0-9][0-9a-f]*").fullmatch(digits) is not None
+        and _compile(r"[0-9a-f]*[0-9][0-9a-f]*").fullmatch(digits) is not None
     )
 
 
-def _key(start: int, end: int) -> Span:
+def _make_key_span(start: int, end: int) -> Span:
     return Span(start, end, "private-key", 0)
 
 
@@ -603,7 +603,7 @@ def _lines(text: str) -> list[tuple[int, str]]:
     return found
 
 
-def _first(text: str) -> list[tuple[int, str]]:
+def _split_first_lines(text: str) -> list[tuple[int, str]]:
     """Return the first lines of a text with their offsets."""
     place = -1
     for _ in range(_EDGE_LINES):
@@ -618,14 +618,14 @@ def _ends(text: str) -> Iterator[str]:
     Each end includes the line above, which may contain the name of the secret.
     """
     above = ""
-    for _, line in _last(text):
+    for _, line in _split_last_lines(text):
         line = line.rstrip()
         if line:
             yield f"{above}\n{line}"[-_END_CHARS:] if above else line[-_END_CHARS:]
         above = line
 
 
-def _last(text: str) -> list[tuple[int, str]]:
+def _split_last_lines(text: str) -> list[tuple[int, str]]:
     """Return the last lines of a text with their offsets."""
     place = len(text)
     for _ in range(_EDGE_LINES):
@@ -689,8 +689,7 @@ class Redactor:
         """Redact a user message or a tool result; call it in the order of the messages.
 
         Unlike `redact`, it also removes halves of secrets that a page break has split between two messages, and
-        repetitions
-        of values that had the name of a secret in an earlier message. See `Seams`.
+        repetitions of values that had the name of a secret in an earlier message. See `Seams`.
         """
         if not self.enabled or not text:
             return Redacted(text, {})

@@ -1,4 +1,4 @@
-"""Secrets recognized by a name and the syntax around it, such as Markdown or tables, and secrets in base64. Pure."""
+"""Recognize secrets by a name and the syntax around it, such as Markdown or tables, and secrets in base64. Pure."""
 
 import base64
 import binascii
@@ -26,13 +26,13 @@ from clio.text.lazy_regex import LazyRegex
 
 
 MAX_ROWS = 200
-"""So many rows below a title are looked at."""
+"""Number of rows below a title that are examined."""
 _MAX_ROW_CHARS = 1000
 _LITERAL = r"[bfruLN@$]?(?:(?P<q>[\"'`])(?P<v>(?:\\[^\n]|(?!(?P=q))[^\\\n]){1,1024})(?P=q))"
 _LINE_END = r"(?=[ \t]*\r?(?:\n|\Z))"
 _BARE = r"(?P<b>[^\s\"'`]{4,200})"
 
-# A literal in quotation marks behind the name.
+# A literal in quotation marks after the name.
 _FALLBACK = LazyRegex(rf"[\"'\])}}]{{0,3}}[ \t]{{0,4}}(?:\|\|=?|\?\?=?|\?:|\bor\b)\s{{0,8}}{_LITERAL}")
 _COMPARED = LazyRegex(rf"[\"'\])]{{0,3}}[ \t]{{0,4}}(?:===?|!==?|\beq\b|\bne\b)[ \t]{{0,4}}{_LITERAL}")
 _CALLED = LazyRegex(rf"\([ \t]{{0,4}}(?:Some\()?{_LITERAL}[ \t]{{0,4}}\)")
@@ -79,7 +79,7 @@ _LITERALS = (_FALLBACK, _COMPARED, _PROPERTY, _TYPED, _ARROW, _ENCODED, _CONTENT
 _FIRST_OF_PAIRS = frozenset("\"'`)], .")
 _FIRST_OF_LITERALS = frozenset("\"'`])}|?=!{:<%&\\ \t")
 
-# A word without quotation marks behind the name.
+# A word without quotation marks after the name.
 _MARKDOWN = LazyRegex(rf"(?:[ \t]?:[*_]{{1,3}}|[*_]{{1,3}}[ \t]?:)[ \t]{{1,4}}[`*\"']{{0,3}}{_BARE}")
 _FENCED = LazyRegex(
     r"[*_]{0,3}:?[*_]{0,3}[ \t]{0,4}(?:\r?\n){1,2}[ \t]{0,8}(?:```|~~~)\w{0,12}\r?\n[ \t]{0,8}(?P<b>\S{4,200})[ \t]{0,4}\r?\n[ \t]{0,8}(?:```|~~~)"
@@ -96,7 +96,7 @@ _DIRECTIVE_OF = LazyRegex(
 _LISTED = LazyRegex(r":[ \t]{1,4}(?P<b>[^\s\"'`,;]{4,120})(?=[,;.]?(?:\s|\Z))")
 _BESIDE_USER = LazyRegex(r"(?i:user(?:name)?|login)[ \t]{0,2}:[ \t]{0,4}[^\s,;]{1,60}[,;][ \t]{1,4}\Z")
 
-# A value that stands on the line below its name, or behind what the name is set to first.
+# A value on the line below its name, or after the first value assigned to the name.
 _BELOW = LazyRegex(
     rf"[\"'`*_)]{{0,3}}(?:[ \t]{{1,4}}(?:is|are|was))?:?[*_]{{0,3}}:?[ \t]{{0,8}}(?:\r?\n){{1,2}}[ \t]{{0,40}}[`*\"']{{0,3}}{_BARE}[`*\"']{{0,3}}{_LINE_END}"
 )
@@ -140,7 +140,7 @@ _VALUE = LazyRegex(
 
 
 def find_syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]]) -> Iterator[Span]:
-    """All secrets known by a name and the syntax around it. lowered, names: as in `assignments.named_spans`."""
+    """Yield all secrets known by a name and the syntax around it. lowered, names: as in `assignments.find_named_spans`."""
     done = 0
     for place, word in names:
         if not is_begun(lowered, place, word):
@@ -153,7 +153,7 @@ def find_syntax_spans(text: str, lowered: str, names: Iterable[tuple[int, str]])
 
 
 def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
-    """The secrets that the syntax around a name gives it; start, end: where the name is."""
+    """Yield the secrets that the surrounding syntax assigns to a name. start, end: span of the name."""
     sign = text[end : end + 1]
     if sign in _FIRST_OF_LITERALS:
         for pattern in _LITERALS:
@@ -222,7 +222,7 @@ def _spans_of(text: str, name: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
-    """The value behind a blank in a line that consists of a name and a value only."""
+    """Yield the value after a blank in a line that consists of a name and a value only."""
     if (match := _SPACED.match(text, end)) and _DEFINED.search(before):
         yield from _quoted(match, name)
     elif (match := _DIRECTIVE.match(text, end)) and (
@@ -237,7 +237,7 @@ def _directive(text: str, name: str, before: str, end: int) -> Iterator[Span]:
 
 
 def _table(text: str, name: str, start: int, end: int) -> Iterator[Span]:
-    """The values in the column of a table in Markdown that the name is above, or in the cell beside it."""
+    """Yield the values in the column of a Markdown table below the name, or in the cell beside it."""
     head = find_table_head(text, start, end)
     if head is None:
         return
@@ -256,8 +256,9 @@ def _table(text: str, name: str, start: int, end: int) -> Iterator[Span]:
 
 
 def find_table_head(text: str, start: int, end: int) -> tuple[int, int, int] | None:
-    """The column of a table in Markdown that the name from `start` to `end` is in, counted from 1; where its line
-    begins; and where the first row begins, 0 where no rule follows the line.
+    """Return the Markdown table column titled by the name from `start` to `end`.
+
+    Returns its number from 1, where its line begins, and where the first row begins (0 if no rule follows the line).
     """
     line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
     stop = _line_end(text, end)
@@ -294,7 +295,7 @@ def _in_cell(text: str, first: int, last: int, name: str) -> Iterator[Span]:
 
 
 def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
-    """The values of a column of comma-separated values, or of the rows that `INSERT INTO` gives."""
+    """Yield the values of a column of comma-separated values, or of the rows of an `INSERT INTO`."""
     line = text.rfind("\n", max(0, start - _MAX_ROW_CHARS), start) + 1
     opened = text.rfind("(", max(line, start - 600), start)
     if opened >= 0:
@@ -318,10 +319,13 @@ def _columns(text: str, name: str, start: int, end: int) -> Iterator[Span]:
 
 
 def find_columns_head(text: str, name: str, line: int, start: int, end: int) -> tuple[str, int, int, int] | None:
-    """What parts the columns where a name is one of their titles; its number from 0, how many there are, and where
-    the first row begins.
+    """Return the columns if a name is one of their titles.
 
-    line: where the line of the name begins; start, end: where the name is.
+    Returns the separator, the column's number from 0, the number of columns, and where the first row begins.
+
+    Args:
+        line: where the line of the name begins.
+        start, end: span of the name.
     """
     stop = _line_end(text, end)
     head = text[line:stop].rstrip("\r")
@@ -382,7 +386,7 @@ def _is_quoted_secret(value: str, name: str) -> bool:
 
 
 def _is_paired_secret(value: str, name: str) -> bool:
-    """Whether a literal beside a name is its value: lists of names have words there."""
+    """Whether a literal beside a name is its value; lists of names contain ordinary words there."""
     return (
         (
             has_digit(value)
@@ -403,7 +407,7 @@ def _is_paired_secret(value: str, name: str) -> bool:
 
 
 def _is_lone_secret(value: str, name: str) -> bool:
-    """Whether a word near a name is its value: no word of a language or of code may be there, but a passphrase."""
+    """Whether a word near a name is its value: no ordinary word and no code, unless it is a passphrase."""
     if len(value) < 6 or value[0] in "$<[({|%/-" or is_reference(value) or MEASURE.fullmatch(value):
         return False
     if is_passphrase(value):
@@ -420,7 +424,7 @@ def _is_lone_secret(value: str, name: str) -> bool:
 
 
 def _is_bare_secret(value: str, name: str) -> bool:
-    """Whether a word without quotation marks is a secret: signs that code has as well count for nothing."""
+    """Whether a word without quotation marks is a secret. Characters that also occur in code are no evidence."""
     if value[0] in "$<[({|%/" or is_placeholder(value) or is_reference(value) or "(" in value:
         return False
     return is_secret_value(_SIGNS.sub("", value), name, "flag", True)
@@ -440,7 +444,7 @@ _OPEN_LINES = LazyRegex(r"LS0tLS1CRUdJTi[A-Za-z0-9+/\s]*={0,2}\s?\Z")
 
 
 def find_encoded_spans(text: str) -> Iterator[Span]:
-    """Runs of base64 with a secret in them."""
+    """Yield runs of base64 that contain a secret."""
     shape = text.encode("latin-1", "replace").translate(_MAP)
     place = shape.find(_RUN)
     done = 0
@@ -460,7 +464,7 @@ def find_encoded_spans(text: str) -> Iterator[Span]:
 
 
 def open_encoded(text: str, end: int) -> int | None:
-    """Where a private key in base64 begins that goes on over several lines; None for nowhere."""
+    """Return where a base64 private key begins that continues over several lines; None for nowhere."""
     place = text.rfind(_KEY_HEAD, max(0, end - MAX_BLOCK_CHARS), end)
     return place if place >= 0 and _OPEN_LINES.match(text, place, end) else None
 

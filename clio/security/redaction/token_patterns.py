@@ -1,4 +1,4 @@
-"""Secrets recognized by their own form: keys with a known prefix, private keys, passwords in URLs and headers. Pure."""
+"""Recognize secrets by their own form: keys with a known prefix, private keys, passwords in URLs and headers. Pure."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -17,10 +17,12 @@ from clio.text.lazy_regex import LazyRegex
 
 
 class TokenPattern(Struct, frozen=True):
-    """One kind of key: the literals it needs, its expression, and a check of the matched text.
+    """One kind of key: the literals it contains, its expression, and a check of the matched text.
 
-    begins: there is one literal, and the expression begins with it. inside: a key does not begin with a literal.
-    middle: what the stretch with the literal has to hold as well, where the literal alone is too common.
+    Attributes:
+        begins: there is one literal, and the expression begins with it.
+        inside: the literal is not at the beginning of the key.
+        middle: what else must be near the literal, if the literal alone is too common.
     """
 
     kind: str
@@ -32,16 +34,16 @@ class TokenPattern(Struct, frozen=True):
     middle: str = ""
 
     def may_be_in(self, stretch: str) -> bool:
-        """Whether a stretch that holds a literal is worth the whole expression."""
+        """Whether a piece of text with a literal is worth matching the whole expression."""
         return not self.middle or _compiled(self.middle).search(stretch) is not None
 
     @property
     def regex(self) -> re.Pattern[str]:
-        """The expression, compiled when its literal is first seen: all fifty cost every start 5 ms."""
+        """The expression, compiled when its literal first occurs: compiling all fifty would add 5 ms to every start."""
         return _compiled(self.expression)
 
     def matches(self, text: str) -> Iterator[re.Match[str]]:
-        """As `regex.finditer`, and twenty times as fast where every key begins with the literal."""
+        """Yield what `regex.finditer` does, twenty times as fast if every key begins with the literal."""
         if not self.begins:
             yield from self.regex.finditer(text)
             return
@@ -59,7 +61,7 @@ def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression)
 
 
-# A key may stand behind a slash, a dash or an underline, as in a path or a file's name, but not inside a word.
+# A key may follow a slash, dash or underscore, as in a path or file name, but not begin inside a word.
 _LEFT = r"(?<![A-Za-z0-9])"
 _URLSAFE = r"[A-Za-z0-9_-]"
 _ALNUM = r"[A-Za-z0-9]"
@@ -71,11 +73,11 @@ def _after_colon(text: str) -> bool:
 
 
 def _varied(text: str) -> bool:
-    return compute_entropy(text) >= 5  # base64 of a program is full of the letter A
+    return compute_entropy(text) >= 5  # base64 of an executable is full of the letter A
 
 
 def _token(kind: str, literals: str, body: str, check: Callable[[str], bool] = is_random_key) -> TokenPattern:
-    """A kind whose keys begin with one of the literals, which begin with two letters or digits."""
+    """Create a kind whose keys begin with one of the literals, which begin with two letters or digits."""
     begins = body.replace("\\", "").startswith(literals)
     return TokenPattern(kind, tuple(literals.split()), _LEFT + body, check, begins)
 
@@ -83,7 +85,7 @@ def _token(kind: str, literals: str, body: str, check: Callable[[str], bool] = i
 def _holding(
     kind: str, literals: str, body: str, check: Callable[[str], bool] = is_random_key, *, middle: str = ""
 ) -> TokenPattern:
-    """A kind whose keys hold one of the literals further in, or begin with a sign."""
+    """Create a kind whose keys contain one of the literals further in, or begin with another character."""
     start = "" if body.startswith("(?:(?<=") else _LEFT
     return TokenPattern(kind, tuple(literals.split()), start + body, check, inside=True, middle=middle)
 
@@ -254,17 +256,17 @@ TOKENS: tuple[TokenPattern, ...] = (
         middle=r"[\w-]{24}\.[\w-]{6}\.[\w-]{27}",
     ),
 )
-"""Keys recognised by their own form. Where two match, the longer span with the earlier entry's name stays."""
+"""Keys recognized by their own form. If two match, the longer span wins, with the name of the earlier entry."""
 
 
 MAX_BLOCK_CHARS = 8192
-"""How long a private key block, or a run of text without white space, is looked at as one."""
+"""Longest private key block, or run of text without white space, that is scanned as a whole. In characters."""
 
 MARKER = LazyRegex(r"\[REDACTED:[a-z0-9-]{1,40}\]")
 
 
 class Span(Struct, frozen=True):
-    """A secret's place in a text, its kind, and its rank where several claim the same place (lower wins)."""
+    """The position of a secret in a text, its kind, and its rank if several overlap (the lowest wins)."""
 
     start: int
     end: int
@@ -273,14 +275,14 @@ class Span(Struct, frozen=True):
 
 
 _LITERALS = tuple((literal, rank) for rank, pattern in enumerate(TOKENS) for literal in pattern.literals)
-# By the two letters a key begins with: of most words nothing else is looked at.
+# By the first two characters of a key: for most words no other test is needed.
 _BY_HEAD: dict[str, list[tuple[str, int]]] = {}
 for _literal, _rank in _LITERALS:
     if not TOKENS[_rank].inside:
         _BY_HEAD.setdefault(_literal[:2], []).append((_literal, _rank))
 _HEADS = frozenset(_BY_HEAD)
 _SIGNS = ("hook", "//", *"-_.:=$~", "")
-# Those further in, by the first of these they hold: base64 has hardly any, and need not be searched for all of them.
+# Literals further in, by the first of these characters they contain. Base64 has hardly any, so it is skipped fast.
 _INSIDE: dict[str, list[tuple[str, int]]] = {}
 for _literal, _rank in _LITERALS:
     if TOKENS[_rank].inside:
@@ -288,7 +290,7 @@ for _literal, _rank in _LITERALS:
 _BY_SIGN = tuple(_INSIDE.items())
 
 _HEADER = r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-# Lines of a block stand behind numbers, bars and names of files where they are shown. No backtick: it ends a mention.
+# Lines of a block may follow line numbers, bars and file names of a listing. No backtick: it ends a quoted mention.
 _BODY = r"(?:[A-Za-z0-9+/=,:.\s\"'\\>#()@;<_|│→]|-(?!----BEGIN))"
 MARGIN = r"[ \t]{0,40}(?:[A-Za-z0-9_./-]{1,120}[:-])?(?:[0-9]{1,7}[|│→:>\t -])?[ \t|│>+-]{0,8}"
 _SHOWN_LINE = rf"[ \t|│]{{0,8}}\n{MARGIN}[A-Za-z0-9+/=]"
@@ -310,6 +312,7 @@ _STRETCH_MAP = bytes(
     120 if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_-+/=%.") else 32 for code in range(256)
 )
 SHORTEST_KEY = 16
+"""Length of the shortest run of key characters, in characters, that a token pattern can match."""
 _SIXTEEN = b"x" * SHORTEST_KEY
 _STRETCH_END = re.compile(rb"x*")
 _DIGIT = LazyRegex("[0-9]")
@@ -318,17 +321,17 @@ _REACH = 24
 
 
 def has_stretch(text: str, chars: int = SHORTEST_KEY) -> bool:
-    """Whether any stretch is as long as a key's, or as given: where there is none, `token_spans` gives nothing."""
+    """Whether any run of key characters is this long. If none is, `find_token_spans` finds nothing."""
     return has_encoded_stretch(text.encode("latin-1", "replace"), chars)
 
 
 def has_encoded_stretch(encoded: bytes, chars: int = SHORTEST_KEY) -> bool:
-    """The same of a text that is encoded already, in whatever leaves ASCII as it is."""
+    """Test encoded text the same way; the encoding must leave ASCII unchanged."""
     return (_SIXTEEN if chars == SHORTEST_KEY else b"x" * chars) in encoded.translate(_STRETCH_MAP)
 
 
 def list_possible_tokens(text: str) -> set[int]:
-    """The token patterns, by number, whose literal stands in or shortly before a stretch a key could be."""
+    """Return the indexes of the token patterns whose literal is in or just before a run that may be a key."""
     found: set[int] = set()
     shape = text.encode("latin-1", "replace").translate(_STRETCH_MAP)
     place = shape.find(_SIXTEEN)
@@ -347,7 +350,7 @@ def list_possible_tokens(text: str) -> set[int]:
 
 
 def find_token_spans(text: str) -> Iterator[Span]:
-    """Keys and tokens by their own form."""
+    """Yield keys and tokens recognized by their own form."""
     for rank in sorted(list_possible_tokens(text)):
         pattern = TOKENS[rank]
         for match in pattern.matches(text):
@@ -356,14 +359,14 @@ def find_token_spans(text: str) -> Iterator[Span]:
 
 
 def find_block_spans(text: str) -> Iterator[Span]:
-    """Private key blocks, whole or cut off."""
+    """Yield private key blocks, complete or truncated."""
     if "PRIVATE KEY" in text:
         for match in PRIVATE_KEY.finditer(text):
             yield Span(match.start(), match.end(), "private-key", 0)
 
 
 def open_block(text: str) -> int | None:
-    """Where a private key block begins whose end may still come; None for nowhere."""
+    """Return where a private key block begins whose end may still follow; None for nowhere."""
     if "-----BEGIN" not in text:
         return None
     closed = [match.end() for match in PRIVATE_KEY.finditer(text) if match[0].endswith("-----")]
@@ -377,7 +380,7 @@ def is_key_block_start(text: str) -> bool:
 
 
 def find_url_spans(text: str) -> Iterator[Span]:
-    """The password part of URLs; the rest of the URL stays."""
+    """Yield the password part of URLs; the rest of the URL is kept."""
     if "://" in text and "@" in text:
         for match in URL_PASSWORD.finditer(text):
             if not is_placeholder(match[1]) and not MARKER.fullmatch(match[1]):
@@ -385,7 +388,7 @@ def find_url_spans(text: str) -> Iterator[Span]:
 
 
 def find_bearer_spans(text: str) -> Iterator[Span]:
-    """What follows `Bearer` or `Basic` in a header."""
+    """Yield what follows `Bearer` or `Basic` in a header."""
     for word in ("earer", "asic", "EARER", "ASIC"):
         place = text.find(word)
         while place >= 0:

@@ -1,4 +1,4 @@
-"""Parsed command lines: words, quotes, redirects, `cd`, and shell features that change what a line means. Pure."""
+"""Data model of a parsed command line, and rules for quotes, `cd` and variables that change its meaning. Pure."""
 
 import os
 import re
@@ -11,7 +11,7 @@ from clio.text.lazy_regex import LazyRegex
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text as a set; tables read better this way."""
+    """Return the words of a text as a set, for readable tables."""
     return frozenset(text.split())
 
 
@@ -19,10 +19,11 @@ FROM_FILE = "\0"
 
 
 class Word(Struct, frozen=True):
-    """One word of a command, its quotes removed.
+    """One word of a command without its quotes.
 
-    dynamic: part of it is only known when it runs (`$X`, `$(…)`, `{a,b}`); `text` then keeps that part as written.
-    glob: it holds an unquoted `*`, `?` or `[` and may stand for several file names.
+    Attributes:
+        dynamic: part of it is only known at run time (`$X`, `$(…)`, `{a,b}`); `text` has that part as written.
+        glob: it contains an unquoted `*`, `?` or `[` and may expand to several file names.
     """
 
     text: str
@@ -31,9 +32,10 @@ class Word(Struct, frozen=True):
 
 
 class Redirect(Struct, frozen=True, kw_only=True):
-    """One redirect to or from a file; those between descriptors are left out.
+    """One redirect to or from a file. Redirects between descriptors are left out.
 
-    folders: the folders the line may be in by then; see `SimpleCommand.folders`.
+    Attributes:
+        folders: the folders the line may be in at that point; see `SimpleCommand.folders`.
     """
 
     operator: str
@@ -47,17 +49,18 @@ class Redirect(Struct, frozen=True, kw_only=True):
 
 
 class SimpleCommand(Struct, frozen=True, kw_only=True):
-    """One program call, with what stands around it.
+    """One program call with its context.
 
-    words: the program and its arguments, after every wrapper (`env`, `timeout 5`, `sudo`) is taken off. Empty for a
-        bare assignment.
-    written: the same call with its wrappers, for rules that name them.
-    env: variables set for it, name and value; the value of a dynamic one is as written.
-    wrappers: programs that start it, outermost first; "sh -c" and its like are named by the program.
-    upstream: programs whose output a pipe brings to it, nearest last.
-    folders: the folders it may run in, as typed and relative to where the line starts; None: cannot be told.
-    stdin: the text a here-document feeds it, where that is fixed; FROM_FILE for a redirected file.
-    declares: the names that `export` and its like give a value; those are no longer in `words`.
+    Attributes:
+        words: the program and its arguments without wrappers (`env`, `timeout 5`, `sudo`). Empty for a bare
+        assignment.
+        written: the same call with its wrappers, for rules that name them.
+        env: names and values of variables set for it; a dynamic value is as written.
+        wrappers: programs that start it, outermost first; "sh -c" and similar by the name of the program.
+        upstream: programs whose output a pipe passes to it, nearest last.
+        folders: the folders it may run in, as typed and relative to where the line starts; None if unknown.
+        stdin: the text of a here-document, if fixed; FROM_FILE for a redirected file.
+        declares: the names that `export` and similar built-ins assign; these are no longer in `words`.
     """
 
     words: tuple[Word, ...]
@@ -76,26 +79,27 @@ class SimpleCommand(Struct, frozen=True, kw_only=True):
 
     @property
     def program(self) -> str:
-        """The program's name without its folder, lower case left alone; "" for a bare assignment."""
+        """The program's name without its folder; "" for a bare assignment."""
         return self.words[0].text.rsplit("/", 1)[-1] if self.words else ""
 
     @property
     def dynamic(self) -> bool:
-        """Whether any of its words is only known when it runs."""
+        """Whether any of its words is only known at run time."""
         return any(word.dynamic for word in self.words)
 
 
 class CommandLine(Struct, frozen=True, kw_only=True):
-    """Everything one command line would run.
+    """Everything that one command line would run.
 
-    unknown: in a few words each, what could not be understood; empty when all was.
-    text: the line as written.
-    arguments: what shells inside the line are given as `$0`, `$1` and so on, each call's words by themselves.
-    late_scripts: texts that a shell inside the line reads and that are only known when it runs.
-    fork_bomb: it defines a function that starts itself without end.
-    second_reading: the calls that only a second reader of the line finds, where the two do not agree.
-    hidden_programs: why programs may run that the line does not name, such as those in a text a pipe brings to a shell.
-    loops: each `for name in …` with the words it goes through, of the line itself and not of scripts in it.
+    Attributes:
+        unknown: what could not be parsed, in a few words each; empty if everything was.
+        text: the line as written.
+        arguments: the `$0`, `$1` and so on of shells inside the line, one tuple of words per call.
+        late_scripts: scripts for a shell inside the line that are only known at run time.
+        fork_bomb: it defines a function that starts itself without end.
+        second_reading: calls found only by the second parser, if the two parsers disagree.
+        hidden_programs: why programs may run that the line does not name, such as those in a script from a pipe.
+        loops: each `for name in …` with its words, in the line itself but not in scripts inside it.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
@@ -122,28 +126,28 @@ _BRACES = LazyRegex(r"\{[^{}]*(?:,|\.\.)")
 _INNERMOST = LazyRegex(r"\{([^{}]*)\}")
 _ROW = LazyRegex(r"([-+]?\d{1,9})\.\.([-+]?\d{1,9})(?:\.\.[-+]?\d{1,9})?")
 _LETTERS = 58
-"""As many as there are from `A` to `z`."""
+"""The number of characters from `A` to `z`."""
 MANY_WORDS = 100_000
-"""A brace expansion of so many words takes a shell's memory and time as it likes."""
+"""A brace expansion to this many words can exhaust the shell's memory and time."""
 
 
 def unquote_word(text: str) -> str:
-    """A bare word with its backslashes taken off."""
+    """Remove the backslash escapes from an unquoted word."""
     return _WORD_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
 
 
 def unquote_double_quoted(text: str) -> str:
-    """The inside of a double-quoted string with its escapes taken off."""
+    """Remove the escapes from the inside of a double-quoted string."""
     return _STRING_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
 
 
 def has_strange_ansi(text: str) -> bool:
-    """Whether the inside of `$'…'` has an escape that shells read otherwise, or that makes no character."""
+    """Whether the inside of `$'…'` has an escape that shells interpret differently, or that is no character."""
     return _PLAIN_ANSI.fullmatch(text) is None
 
 
 def unquote_ansi_quoted(text: str) -> str:
-    """The inside of `$'…'` with its escapes taken off."""
+    """Decode the escapes in the inside of `$'…'`."""
 
     def one(match: re.Match[str]) -> str:
         code = match[1]
@@ -160,19 +164,19 @@ def unquote_ansi_quoted(text: str) -> str:
 
 
 def has_glob(text: str) -> bool:
-    """Whether a bare word, as written, holds an unescaped glob character."""
+    """Whether an unquoted word, as written, contains an unescaped glob character."""
     return _GLOB.search(text) is not None
 
 
 def has_braces(text: str) -> bool:
-    """Whether unquoted text may be a brace expansion, which makes several words of one."""
+    """Whether unquoted text may be a brace expansion, which turns one word into several."""
     return _BRACES.search(text) is not None
 
 
 def count_expanded(text: str) -> int:
-    """At most how many words the brace expansions of one word make: `{a,b}{1..10}` makes 20.
+    """Return an upper limit for the words that the brace expansions in one word produce: 20 for `{a,b}{1..10}`.
 
-    Braces in quotes count as well, and nested ones more than they make.
+    Quoted braces count as well, and nested ones count more than they produce.
     """
     total, left = 1, text
     while total < MANY_WORDS and (group := _INNERMOST.search(left)):
@@ -188,23 +192,24 @@ def count_expanded(text: str) -> int:
 
 
 Paths = tuple[str, ...] | None
-"""The folders a line may be in at one place; None where that cannot be told."""
+"""The folders a line may be in at some point; None if unknown."""
 Exits = tuple[Paths, Paths]
-"""Where a statement leaves the line: when it worked, and when it failed."""
+"""The folders after a statement succeeded, and after it failed."""
 
 _MAX_FOLDERS = 8
+"""With more possible folders, the folder of a command counts as unknown."""
 MOVES = word_set("cd pushd popd chdir")
 PLAINLY_STARTS = word_set("time command builtin")
-"""What a `cd` may stand behind, and still be seen to move the line."""
+"""Prefixes after which a `cd` is still recognized as moving the line."""
 DECIDES_MOVES = MOVES | word_set(
     "export declare typeset local readonly command builtin eval exec time dirs set shopt unset trap . source"
 )
-"""A function of such a name would have the line go on elsewhere, or otherwise, than it seems."""
+"""Names that, if defined as a function, would change where or how the line continues."""
 _STAY = word_set("-P -L -e")
 
 
 def merge_folders(*places: Paths) -> Paths:
-    """Every folder of these; None where one is unknown, or there are too many."""
+    """Return all of these folders; None if one is unknown or there are too many."""
     found = dict[str, None]()
     for paths in places:
         if paths is None:
@@ -214,7 +219,7 @@ def merge_folders(*places: Paths) -> Paths:
 
 
 def resolve_cd(paths: Paths, words: tuple[Word, ...]) -> Paths:
-    """Where `cd` and its like lead from these folders."""
+    """Return where `cd` and similar commands lead from these folders."""
     targets = [word for word in words[1:] if word.dynamic or word.text not in _STAY]
     if targets[:1] == [Word("--")]:
         targets = targets[1:]
@@ -237,7 +242,7 @@ _LATER_MEANING = word_set("""
     NO_UPDATE_NOTIFIER GOTOOLCHAIN GOFLAGS GOPROXY GOROOT GOPATH GOENV GOWORK GOCACHE GOCACHEPROG GOMODCACHE
     GOSUMDB GOAUTH GOVCS GODEBUG
     """)
-# A function may come in `BASH_FUNC_ls%%`.
+# A function may be exported as `BASH_FUNC_ls%%`.
 _LATER_PREFIXES = (
     *("LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO"),
     *("NPM_", "npm_", "PIP_", "UV_", "GH_", "DOCKER_", "HOMEBREW_", "DEBUGINFOD_"),
@@ -247,7 +252,8 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy")
 _NESTED = LazyRegex(r"\$[({\[]|`")
 _NUMBER = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
 _RENAMES = word_set("alias enable hash")
-# Options that change neither where commands run nor which; `lastpipe` has the end of a pipe move the shell itself.
+# Options that change neither where commands run nor which. With `lastpipe`, the end of a pipe can move the shell
+# itself.
 SHOPT_NAMES = word_set(
     "extglob nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges"
 )
@@ -285,20 +291,23 @@ CALCULATES = "it calculates with a text that may hold a command"
 
 
 def decides(name: str) -> bool:
-    """Whether a variable, or an entry of an array, can change which code runs."""
+    """Whether a variable or array element can change which code runs."""
     bare = name.split("[", 1)[0]
     return bare in _LATER_MEANING or bare.startswith(_LATER_PREFIXES) or bare.lower() in _PROXIES
 
 
 def is_number(name: str) -> bool:
-    """Whether the shell calculates what a variable is set to."""
+    """Whether the shell evaluates what is assigned to a variable as arithmetic."""
     return name in _NUMBERS
 
 
 def calculates(text: str, counted: frozenset[str] = frozenset()) -> bool:
-    """Whether arithmetic, as written, uses a name that is not known to hold a number, or one that decides what runs.
+    """Whether arithmetic, as written, uses a name not known to contain a number, or one that decides what runs.
 
-    counted: such names; the text may set others to a number itself. `PATH=1` leads to the programs in a folder `1`.
+    Args:
+        counted: names known to contain a number; the text itself may assign numbers to others. `PATH=1` would make
+        the
+            shell search programs in a folder `1`.
     """
     plain = _HEX.sub("0", text)
     plain = _READ.sub(lambda match: match[1] or match[2] if (match[1] or match[2]) in counted else match[0], plain)
@@ -307,10 +316,10 @@ def calculates(text: str, counted: frozenset[str] = frozenset()) -> bool:
 
 
 def counted(text: str) -> frozenset[str]:
-    """The variables of a whole line that hold nothing but a number wherever they stand in it.
+    """Return the variables of a whole line that never contain anything but a number.
 
-    Each place in which the name stands, in quotes too, must read it or set it to a number: `i=0`, `i=$((…))`,
-    `for i in 1 2`, `((i++))`. A name that also stands elsewhere (`read i`, `i=$x`, "i am") is none of them.
+    Each occurrence of the name, in quotes too, must read it or assign a number: `i=0`, `i=$((…))`, `for i in 1 2`,
+    `((i++))`. A name with other occurrences (`read i`, `i=$x`, "i am") is not included.
     """
     found = {match[1] or match[2] for match in _COUNTS.finditer(text)}
     rest = _READ.sub(" ", _SUM.sub(" ", _COUNTS.sub(" ", text))) if found else ""
@@ -318,9 +327,9 @@ def counted(text: str) -> frozenset[str]:
 
 
 def may_set(command: SimpleCommand, counted: frozenset[str]) -> bool:
-    """Whether a command may give a variable that is to hold a number another value, its name hidden in quotes.
+    """Whether a command may assign something else to a variable known as a number, with its name hidden in quotes.
 
-    The shell itself calculates what it is to hold for some, `RANDOM` among them.
+    The shell itself computes the values of some variables, such as `RANDOM`.
     """
     if any(name in counted | _NUMBERS and _IS_SUM.fullmatch(value) is None for name, value in command.env if value):
         return True
@@ -331,7 +340,7 @@ def may_set(command: SimpleCommand, counted: frozenset[str]) -> bool:
 
 
 def explain_hidden_effect(shown: str) -> str:
-    """Why text outside single quotes may run or set what is not seen; "" where it does not."""
+    """Why text outside single quotes may run or set something that is not visible; "" if it does not."""
     if _CALCULATED.search(shown):
         return CALCULATES
     name = next((match[1] for match in _DEFAULTED.finditer(shown) if decides(match[1])), None)
@@ -341,8 +350,10 @@ def explain_hidden_effect(shown: str) -> str:
 def is_test_unsafe(text: str, literals: list[str], counted: frozenset[str], *, splits: bool) -> bool:
     """Whether a `[ … ]` or `[[ … ]]` may run something.
 
-    literals: its quoted texts. counted: variables that hold a number. splits: an expansion without quotes stands in it,
-    which `[` takes for several words.
+    Args:
+        literals: its quoted texts.
+        counted: variables that contain a number.
+        splits: it contains an unquoted expansion, which `[` may receive as several words.
     """
     if any(_NESTED.search(literal) for literal in literals) or _ASKED_NAME.search(text):
         return True
@@ -354,13 +365,13 @@ def is_test_unsafe(text: str, literals: list[str], counted: frozenset[str], *, s
 
 
 def declares_array(command: SimpleCommand) -> bool:
-    """Whether a quoted word of `declare` and its like gives an array, whose subscripts are expanded a second time."""
+    """Whether a quoted word of `declare` or similar defines an array, whose subscripts are expanded a second time."""
     parts = (word.text.partition("=") for word in command.words[1:])
     return any("[" in name or value.startswith("(") for name, sign, value in parts if sign)
 
 
 def refills(commands: list[SimpleCommand]) -> bool:
-    """Whether `declare a=$x` gives an array of the line a text, which it reads as `([subscript]=…)`."""
+    """Whether `declare a=$x` assigns text to an array of the line, which is parsed as `([subscript]=…)`."""
     arrays = {name for command in commands for name, value in command.env if value.startswith("(")}
     return any(
         name in arrays and not value.startswith("(") and "$" in value
@@ -371,14 +382,14 @@ def refills(commands: list[SimpleCommand]) -> bool:
 
 
 def split_declaration(command: SimpleCommand) -> tuple[tuple[Word, ...], tuple[tuple[str, str], ...]]:
-    """The words of `export` and its like that are no assignments, and the assignments, quoted ones too."""
+    """Split the arguments of `export` and similar built-ins into plain words and assignments, quoted ones included."""
     given = [word for word in command.words[1:] if "=" in word.text and not word.text.startswith(("-", "="))]
     pairs = [(name.removesuffix("+"), value) for name, _, value in (word.text.partition("=") for word in given)]
     return tuple(word for word in command.words if word not in given), (*command.env, *pairs)
 
 
 def explain_state_risk(command: SimpleCommand) -> str:
-    """Why a builtin may change what later words mean, or run text; "" where it does not."""
+    """Why a built-in may change what later words mean, or run text; "" if it does not."""
     program, words = command.program, command.words[1:]
     if any(not word.dynamic and _NESTED.search(word.text) for word in words) and program in (
         {"test", "[", "[[", "printf", "wait"} | _SETTERS | DECLARES
@@ -404,7 +415,7 @@ def explain_state_risk(command: SimpleCommand) -> str:
 
 
 def _plain_test(words: tuple[Word, ...]) -> bool:
-    """Whether `test` only looks at texts and files: one thing asked, and what is open stays one word."""
+    """Whether `test` only examines texts and files: a single condition, whose computed words cannot split."""
     while words and words[0] == Word("!"):
         words = words[1:]
     if not any(word.dynamic for word in words):
@@ -423,7 +434,7 @@ def _plain_test(words: tuple[Word, ...]) -> bool:
 
 
 def _changes_meanings(program: str, words: tuple[Word, ...]) -> bool:
-    """Whether a builtin gives names another meaning, or sets an option by which a line is read or run otherwise."""
+    """Whether a built-in gives names another meaning, or sets an option that changes how a line is read or run."""
     texts = [word.text for word in words]
     if program in _RENAMES:
         return bool(words) and texts != ["-r"]
@@ -445,45 +456,46 @@ def _declaration(command: SimpleCommand) -> str:
     if any(word.dynamic for word in command.words[1:]) or "n" in flags.replace("function", ""):
         return f"which variable {command.program!r} sets is only known when it runs"
     array = "a" in flags and any("$" in value and not value.startswith("(") for _, value in command.env)
-    if "i" in flags or array:  # whatever an integer is given is calculated, and so are the subscripts in `([x]=1)`
+    # assignments to an integer are evaluated as arithmetic, and so are the subscripts in `([x]=1)`
+    if "i" in flags or array:
         return CALCULATES
     return ""
 
 
-# In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (there the 10 is an argument),
-# `ls &> x rm` (there it goes to the background, and `rm` runs), `>! x` and `>&! x` (zsh, called `sh`,
-# takes them for `>| x`).
+# In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (in plain shells the 10 is an
+# argument), `ls &> x rm` (runs `ls` in the background, then `rm`), `>! x` and `>&! x` (zsh called as `sh` reads them as
+# `>| x`).
 _PLAIN_DOUBT = LazyRegex(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
-# There `/x` is an option, and almost every sign means something.
+# In cmd.exe `/x` is an option, and almost every punctuation character has a meaning.
 _CMD_PLAIN = LazyRegex(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
 _CALCULATE = word_set("shift exit return break continue")
 _NUMBERED = LazyRegex(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
 _PLAIN_NAME = LazyRegex(r"[A-Za-z_]")
-# Before version 4, bash looked for the end of `$( )` without reading what stands in it.
+# Before version 4, bash searched for the end of `$( )` without parsing its content.
 _OLD_HERE = LazyRegex(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
 _OLD_COMMENT = LazyRegex(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
 _MISLEADS = LazyRegex(r"['\"`()\\]")
 
 
 def get_line_shell() -> tuple[str, ...]:
-    """The program and options that run one line of shell on this machine; the line comes behind them."""
+    """Return the program and options that run one line of shell on this machine; the line is appended to them."""
     if sys.platform == "win32":
         return (os.environ.get("COMSPEC", "cmd.exe"), "/d", "/s", "/c")
     return (shutil.which("bash") or "/bin/sh", "-c")
 
 
 def is_bash(shell: tuple[str, ...]) -> bool:
-    """Whether a shell is bash, not a plain one."""
+    """Whether a shell is bash, as opposed to a plain shell."""
     return shell[0].rsplit("/", 1)[-1] == "bash"
 
 
 def explain_plain_shell_doubt(text: str) -> str:
-    """Why a plain shell may read a script otherwise than bash does; "" where it reads it alike."""
+    """Why a plain shell may interpret a script differently than bash; "" if it does not."""
     return "a plain shell reads it otherwise than bash" if _PLAIN_DOUBT.search(text) else ""
 
 
 def counts_on(command: SimpleCommand) -> bool:
-    """Whether a builtin is given a name for a number: a plain shell that is zsh calculates it, and what it holds."""
+    """Whether a built-in gets a variable name as a number: zsh as `sh` evaluates it, and its value again."""
     texts = [word.text for word in command.words[1:] if not word.dynamic]
     if command.program == "printf":
         return len(texts) > 1 and _NUMBERED.search(texts[0]) is not None and any(map(_PLAIN_NAME.search, texts[1:]))
@@ -491,7 +503,7 @@ def counts_on(command: SimpleCommand) -> bool:
 
 
 def explain_shell_doubt(text: str, shell: tuple[str, ...]) -> str:
-    """Why the shell that runs a line may read it otherwise than the bash of today; "" where it reads it alike."""
+    """Why the shell that runs a line may interpret it differently than a current bash; "" if it does not."""
     if "/c" in shell:
         return "" if _CMD_PLAIN.fullmatch(text) else "it is judged as bash reads it, and cmd.exe reads it otherwise"
     if shell[0] == "/bin/bash" and sys.platform == "darwin":

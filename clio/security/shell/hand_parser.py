@@ -1,4 +1,4 @@
-"""A hand-written reader of bash: what a line runs and where, to check the grammar-based parser. Pure."""
+"""A hand-written parser for bash that finds what a line runs and where, to check the grammar-based parser. Pure."""
 
 import re
 from collections.abc import Callable
@@ -22,6 +22,7 @@ from clio.security.shell.command_line import (
 from clio.text.lazy_regex import LazyRegex
 
 MAX_DEPTH = 40
+"""Levels of nesting; the parser is recursive."""
 _BLANKS = LazyRegex(r"(?:[ \t]|\\\n)*")
 _RUN = LazyRegex(r"[^ \t\n\\'\"$`;&|<>()]+")
 _IN_DOUBLE = LazyRegex(r"[^\\\"$`]+")
@@ -38,11 +39,11 @@ _END_OF_WORD = frozenset(" \t\n;&|()")
 
 
 class Lost(Exception):
-    """The reader does not know what bash makes of this."""
+    """The parser does not know how bash interprets the text."""
 
 
 class Here(Struct, frozen=True):
-    """A here-document whose text has not come yet; place: of its delimiter; folders: where its command runs."""
+    """A here-document whose text has not been reached. place: of its delimiter. folders: where its command runs."""
 
     place: int
     delimiter: str
@@ -52,22 +53,24 @@ class Here(Struct, frozen=True):
 
 
 def decode_line(text: str) -> str:
-    """Text of a line, of which a character is a byte."""
+    """Decode a part of the line, in which each character represents one byte."""
     return text.encode("latin-1").decode("utf-8", "surrogatepass")
 
 
 def _has_braces(raw: str) -> bool:
-    """Whether unquoted text may make several words of one; what it is given is long, so nothing is read twice."""
+    """Whether unquoted text may expand to several words. Linear in time, because the input can be long."""
     inside = raw[raw.find("{") + 1 : max(0, raw.rfind("}"))] if "{" in raw else ""
     return "," in inside or ".." in inside
 
 
 class Scanner:
-    """A place in a text, and the ways forward from it.
+    """A position in a text, and the ways to advance.
 
-    text: of a line, a byte a character, so that places are those of the other reader.
-    here: where the line is by now. waiting: the here-documents whose text begins behind the end of this line.
-    documents: the texts of those that were read, "" where something is substituted in one.
+    Attributes:
+        text: of the line with one byte per character, so that positions equal those of the other parser.
+        here: the folders the line may be in at this point.
+        waiting: the here-documents whose text begins after the end of this line.
+        documents: the texts of those already read, "" if one contains a substitution.
     """
 
     def __init__(self, text: str, here: Paths) -> None:
@@ -80,15 +83,15 @@ class Scanner:
         self.documents: dict[int, str] = {}
 
     def commands(self, closing: str) -> None:
-        """Read the commands inside a substitution up to its end, which is not read."""
+        """Read the commands inside a substitution up to its closing character, which is not consumed."""
         raise NotImplementedError
 
     def peek(self, size: int = 1) -> str:
-        """What comes next; shorter at the end."""
+        """Return the next characters; fewer at the end."""
         return self.text[self.at : min(self.at + size, self.end)]
 
     def skip(self, pattern: LazyRegex) -> str:
-        """Go over what a pattern finds here, and give it."""
+        """Consume and return what a pattern matches here."""
         match = pattern.match(self.text, self.at, self.end)
         if match is None:
             return ""
@@ -96,13 +99,13 @@ class Scanner:
         return match[0]
 
     def take(self, sign: str) -> None:
-        """Go over a sign that must stand here."""
+        """Consume an operator that must be here."""
         if self.peek(len(sign)) != sign:
             raise Lost(f"{sign!r} is missing")
         self.at += len(sign)
 
     def blanks(self) -> None:
-        """Go over blanks, and over a comment up to the end of its line."""
+        """Skip blanks, and a comment up to the end of its line."""
         over = self.skip(_BLANKS)
         if self.waiting and "\n" in over:
             raise Lost("a line goes on before a here-document")
@@ -111,7 +114,7 @@ class Scanner:
             self.at = self.end if end < 0 else end
 
     def gap(self) -> None:
-        """Go over blanks, comments and ends of lines, with the here-documents that follow those."""
+        """Skip blanks, comments and line ends, with the here-documents that follow them."""
         self.blanks()
         while self.peek() == "\n":
             self.at += 1
@@ -121,7 +124,7 @@ class Scanner:
             self.blanks()
 
     def document(self, here: Here) -> None:
-        """Go over the text of a here-document, which begins here, and into what it substitutes."""
+        """Read the text of a here-document, which begins here, and its substitutions."""
         begin = stop = self.at
         while True:
             if stop >= self.end:
@@ -144,11 +147,11 @@ class Scanner:
                 self.expansion()
             self.end, self.here = limit, place
         self.at = min(end, self.end)
-        if self.at < self.end:  # the end of the line that ends it
+        if self.at < self.end:  # the line end after the delimiter
             self.at += 1
 
     def delimiter(self, *, tabs: bool) -> Here:
-        """The word behind `<<`."""
+        """Read the word after `<<`."""
         begin = self.at
         word = self.word()
         raw = self.text[begin : self.at]
@@ -157,7 +160,7 @@ class Scanner:
         return Here(begin, word.text, quoted=any(mark in raw for mark in "'\"\\"), tabs=tabs, folders=self.here)
 
     def word(self) -> Word:
-        """One word; an empty one where none begins."""
+        """Read one word; an empty one if none begins here."""
         begin = self.at
         parts, bare, dynamic = list[str](), list[str](), False
         while self.at < self.end:
@@ -183,7 +186,7 @@ class Scanner:
         return Word(decode_line("".join(parts)), dynamic or _has_braces(raw), any(mark in raw for mark in "*?["))
 
     def piece(self, sign: str) -> str | None:
-        """A quoted or substituted piece of a word; None for one only the run can tell."""
+        """Read a quoted or substituted part of a word; None for one that is only known at run time."""
         match sign:
             case "\\":
                 two = self.peek(2)
@@ -206,7 +209,7 @@ class Scanner:
                 return None
 
     def double(self) -> str | None:
-        """A text in double quotes; None where something is substituted in it."""
+        """Read a text in double quotes; None if it contains a substitution."""
         self.take('"')
         parts, known = list[str](), True
         while True:
@@ -222,7 +225,7 @@ class Scanner:
             parts.append(piece or "")
 
     def expansion(self) -> str | None:
-        """A backslash, a dollar or a backquote as a text in double quotes has it; "" where there is none."""
+        """Read a backslash, dollar or backquote inside double quotes; "" if there is none."""
         sign, two = self.peek(), self.peek(2)
         if sign == "$":
             return self.dollar(quoted=True)
@@ -235,7 +238,7 @@ class Scanner:
         return ""
 
     def dollar(self, *, quoted: bool) -> str | None:
-        """What stands behind a `$`: the text it is, None for one only the run can tell."""
+        """Read what follows a `$`. Returns its text, None if it is only known at run time."""
         self.at += 1
         sign, two = self.peek(), self.peek(2)
         if two == "((":
@@ -261,7 +264,7 @@ class Scanner:
         return None
 
     def sum(self, *, parted: bool = False) -> None:
-        """Go over arithmetic up to its `))`; parted: it has three parts, as in `for ((;;))`."""
+        """Read arithmetic up to its `))`. parted: it has three parts, as in `for ((;;))`."""
         depth = 0
         while True:
             self.skip(_IN_SUM)
@@ -278,7 +281,7 @@ class Scanner:
                 return self.take("))")
 
     def parameter(self, *, quoted: bool) -> None:
-        """Go over `${…}`, whose brace is read, and into what it substitutes."""
+        """Read `${…}` after its opening brace, and the substitutions in it."""
         if not self.skip(_PARAMETER):
             raise Lost("a parameter has a strange name")
         while True:
@@ -297,7 +300,7 @@ class Scanner:
                 raise Lost("quotes or braces stand inside ${ }")
 
     def backquote(self, *, quoted: bool) -> None:
-        """Go over a substitution in backquotes."""
+        """Read a substitution in backquotes."""
         close = self.text.find("`", self.at + 1, self.end)
         inside = self.text[self.at + 1 : close]
         if close < 0 or _TWICE.search(inside) or (quoted and '"' in inside):
@@ -309,7 +312,7 @@ class Scanner:
         self.end, self.at = limit, close + 1
 
     def nested(self, closing: str) -> None:
-        """Go over the commands of a substitution, and over the sign that ends it."""
+        """Read the commands of a substitution and its closing character."""
         if self.depth > MAX_DEPTH:
             raise Lost("it is nested too deeply")
         begin, outer, self.waiting = self.at, self.waiting, []
@@ -335,15 +338,17 @@ _NUMBERED = LazyRegex(r"\{\w+\}\Z")
 _DESCRIPTOR = LazyRegex(r"\d+-?")
 _TIMES = frozenset({Word("time"), Word("-p"), Word("--")})
 CLOSED = "\0\0"
-"""What a call is fed whose input is another descriptor, or none."""
+"""Marks the input of a call as another descriptor, or closed."""
 
 
 class Simple(Scanner):
     """A scanner that reads calls.
 
-    calls, settings, redirects: what was found, by where each begins. places: where each word of them begins, and the
-    folders the line may be in there. inputs: by calls, where the text each is fed stands in `documents`,
-    or that text, or the sign of a file. fed: the same of the call that is being read.
+    Attributes:
+        calls, settings, redirects: what was found, by start position.
+        places: for each word, the folders the line may be in there, by start position.
+        inputs: for each call, where its input text is in `documents`, or the text itself, or the mark of a file.
+        fed: the same for the call being read.
     """
 
     def __init__(self, text: str) -> None:
@@ -358,16 +363,16 @@ class Simple(Scanner):
         self.moved = self.deferred = False
 
     def function(self, name: Word) -> Exits:
-        """Read a function, whose name is read."""
+        """Read a function after its name."""
         raise NotImplementedError
 
     def reserved(self, *words: str) -> str:
-        """Which of these words stands here; "" for none."""
+        """Return which of these words is here; "" for none."""
         match = _RESERVED.match(self.text, self.at, self.end)
         return match[0] if match and match[0] in words else ""
 
     def simple(self) -> Exits:
-        """A call with its settings and redirects."""
+        """Read a call with its assignments and redirects."""
         words, begin, first = list[Word](), self.at, -1
         plain, fed = True, None
         while True:
@@ -412,7 +417,7 @@ class Simple(Scanner):
         return resolve_cd(self.here, words), self.here
 
     def setting(self, words: list[Word]) -> bool:
-        """Whether `name=value` stands here, before a call or behind `export` and its like; then it is read."""
+        """Read `name=value` before a call or after `export` and similar built-ins; False if there is none here."""
         declares = bool(words) and words[0].text in DECLARES
         if words and not declares:
             return False
@@ -437,7 +442,7 @@ class Simple(Scanner):
         return True
 
     def array(self) -> None:
-        """The elements of an array, up to the bracket behind them."""
+        """Read the elements of an array up to its closing bracket."""
         if self.waiting:
             raise Lost("an array stands before a here-document")
         self.gap()
@@ -452,7 +457,7 @@ class Simple(Scanner):
         self.at += 1
 
     def redirect(self) -> bool:
-        """Whether a redirect stands here; then it is read."""
+        """Read a redirect; False if there is none here."""
         sign = self.skip(_REDIRECT)
         operator = sign.lstrip("0123456789")
         feeds = operator[:1] == "<" and sign[:1] in ("0", "<")
@@ -490,10 +495,11 @@ _CASE_END = LazyRegex(r";;&|;;|;&")
 
 
 class Outline(Simple):
-    """All that one line runs; see `Simple` for what is kept.
+    """Everything that one line runs; see `Simple` for the attributes.
 
-    lost: why the line could not be read; "" where it could. plain: a shell less than bash reads it, in which the end of
-    a pipe may move the line.
+    Attributes:
+        lost: why the line could not be parsed; "" if it could.
+        plain: a shell with fewer features than bash reads it, in which the end of a pipe may move the line.
     """
 
     def __init__(self, source: bytes, *, plain: bool) -> None:
@@ -509,17 +515,19 @@ class Outline(Simple):
         except (Lost, RecursionError) as error:
             self.lost = str(error) or "it is nested too deeply"
         if self.moved and self.deferred:
-            # A function, or the next round of a loop, runs wherever the line is by then.
+            # A function, or the next iteration of a loop, runs wherever the line is by then.
             self.places = dict.fromkeys(self.places)
 
     def commands(self, closing: str) -> None:
-        """All statements up to the end or the sign that closes them, in a shell of their own."""
+        """Read all statements up to the end or the closing character, in a subshell."""
         place = self.here
         self.statements(closing)
         self.here = place
 
     def statements(self, *closing: str) -> Exits:
-        """Statements up to one of these words or signs, which is not read; where the last one leaves the line."""
+        """Read statements up to one of these words or operators, which is not consumed. Returns where the last one
+        leaves the line.
+        """
         exits: Exits = (self.here, self.here)
         while True:
             self.gap()
@@ -531,7 +539,7 @@ class Outline(Simple):
             exits = self.chain()
             self.here = merge_folders(exits[1], exits[0])
             if self.peek() == "&" and self.peek(2) != "&&":
-                # zsh runs all but the last pipe of it in the shell itself.
+                # zsh runs all but the last pipeline of such a list in the current shell.
                 self.here = merge_folders(start, *exits) if self.plain else start
                 exits = (self.here, self.here)
             elif "esac" in closing and self.peek(2) in (";;", ";&"):
@@ -542,7 +550,7 @@ class Outline(Simple):
                 self.at += 1
 
     def chain(self) -> Exits:
-        """Pipes joined by `&&` and `||`."""
+        """Read pipelines joined by `&&` and `||`."""
         worked, failed = self.pipeline()
         while (joint := self.peek(2)) in ("&&", "||"):
             self.at += 2
@@ -557,7 +565,7 @@ class Outline(Simple):
         return worked, failed
 
     def pipeline(self) -> Exits:
-        """One command, or several, each in a shell of its own."""
+        """Read one command, or several in a pipe, each in a subshell."""
         negated = self.reserved("!")
         if negated:
             self.at += 1
@@ -576,7 +584,7 @@ class Outline(Simple):
         return (exits[1], exits[0]) if negated else exits
 
     def expect(self, *words: str) -> str:
-        """Go over one of these words, and say which it was."""
+        """Consume one of these words and return it."""
         word = self.reserved(*words)
         if not word:
             raise Lost(f"{' or '.join(words)} is missing")
@@ -584,7 +592,7 @@ class Outline(Simple):
         return word
 
     def command(self) -> Exits:
-        """A call or a compound command, with its redirects and the blanks behind it."""
+        """Read a call or compound command, with its redirects and the blanks after it."""
         if self.reserved(*CLOSING):
             raise Lost(f"it cannot go on at {self.peek(20)!r}")
         start = self.here
@@ -592,7 +600,7 @@ class Outline(Simple):
         if word or self.peek() == "(":
             self.places[self.at] = start
             exits = self.compound(word)
-            self.here = start  # where its redirects lead
+            self.here = start  # the folders its redirects are relative to
             self.blanks()
             while self.redirect():
                 self.blanks()
@@ -662,7 +670,7 @@ class Outline(Simple):
         return self.body(start, before)
 
     def walk(self) -> Exits:
-        """`for x in …` and `for ((…))`."""
+        """Read `for x in …` and `for ((…))`."""
         start = self.here
         self.loops += 1
         self.blanks()
@@ -690,7 +698,7 @@ class Outline(Simple):
         return after, after
 
     def words(self, ends: str) -> None:
-        """Words up to one of these signs."""
+        """Read words up to one of these operators."""
         self.blanks()
         while self.at < self.end and self.peek() not in ends:
             begin = self.at
@@ -730,7 +738,7 @@ class Outline(Simple):
         return place, place
 
     def test(self) -> Exits:
-        """`[[ … ]]`."""
+        """Read `[[ … ]]`."""
         start, sought = self.here, False
         while True:
             self.gap()
@@ -740,7 +748,7 @@ class Outline(Simple):
             if not sought and self.skip(_IN_TEST):
                 continue
             word = self.word()
-            while sought and self.peek() in ("(", ")", "|"):  # a pattern behind =~
+            while sought and self.peek() in ("(", ")", "|"):  # a pattern after =~
                 self.at += 1
                 self.word()
             if self.at == begin:
@@ -750,7 +758,7 @@ class Outline(Simple):
         return start, start
 
     def function(self, name: Word) -> Exits:
-        """A function, whose name is read."""
+        """Read a function after its name."""
         start = self.here
         self.blanks()
         self.skip(PARENS)

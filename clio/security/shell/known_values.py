@@ -1,4 +1,4 @@
-"""Which values variables and substitutions of a line can have, as far as the line itself tells."""
+"""Determine which values the variables and substitutions of a line can have, as far as the line itself shows."""
 
 import os
 import re
@@ -21,15 +21,16 @@ from clio.security.shell.command_line import (
 from clio.security.shell.parser import parse_command_line
 from clio.text.lazy_regex import LazyRegex
 
-# `$?`, `${#files[@]}`, `${PIPESTATUS[0]}`: whatever they are, they are numbers.
-# So is what arithmetic makes of numbers; whether its names hold any is looked at by the parser of the line.
+# `$?`, `${#files[@]}`, `${PIPESTATUS[0]}` are always numbers. So is the result of arithmetic on numbers; the parser of
+# the line checks whether its names contain numbers.
 _NUMBERS = LazyRegex(
     r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+\[[@*]\]\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
     r"|\$\(\([\w\s+*/%<>=!&|?:,$-]*\)\)"
 )
 _VARIABLE = LazyRegex(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
 _FREE = LazyRegex(r"[$`{]")
-# POSIX leaves names in small letters to the line itself; programs are told what they need, secrets too, in capitals.
+# POSIX reserves lower-case names for the user of the shell; programs receive their settings, secrets included, in
+# upper-case names.
 _OWN = LazyRegex(r"[a-z_][a-z0-9_]*")
 _TOLD = ("npm_", "git_", "ac_")
 _CAPITALS = LazyRegex(r"[A-Z][A-Z0-9_]*")
@@ -46,9 +47,9 @@ _OF_SHELL_FAMILIES = (
     *("BASH", "COMP_", "LC_", "READLINE_", "PROMPT", "RPROMPT", "RPS", "PS", "ZSH", "ZLE", "HIST", "ENV", "KSH"),
     *("GH_", "GO", "PIP_", "SSH_", "HOMEBREW_", "NPM", "XDG_", "SYSTEMD_", "DEBUGINFOD", "NO_", "CLIO", "MAN", "LESS"),
 )
-"""What shells themselves look at, or clio sets for a command, so that it is handed on to programs."""
+"""Variables that shells read themselves, or that clio sets for a command and that are passed on to programs."""
 _PLAIN = word_set("HOME PATH PWD OLDPWD USER SHELL LANG TERM CI VIRTUAL_ENV NODE_ENV SECONDS LINENO PIPESTATUS OSTYPE")
-# What a loop may go through: words, files of the folder and below it, numbers, and what a command says.
+# What a loop may iterate over: words, files of the folder and below it, numbers, and the output of commands.
 _PART = r"(?!\.[.*?])[\w.*?@:+-]+"
 _ITEM = rf"(?:{_PART}(?:/{_PART})*/?|\{{\d+\.\.\d+\}}|\$\([^()`\n]*\))"
 _ONE_WORD = LazyRegex(r"[\w./@:+,=%~-]*")
@@ -57,9 +58,9 @@ _ABOUT_FILES = LazyRegex(r"\s-[a-mp-yA-Z]\s")
 
 
 def is_line_variable(name: str) -> bool:
-    """Whether a variable belongs to the line alone: no program looks at it, and no secret comes in it.
+    """Whether a variable is private to the line: no program reads it, and no secret is passed in it.
 
-    A name in capitals does where the shell neither inherits it, so that no program is told, nor looks at it itself.
+    An upper-case name is private if the shell neither inherits it (so it is not exported) nor reads it itself.
     """
     if _CAPITALS.fullmatch(name):
         shells = name in _OF_SHELLS or name.startswith(_OF_SHELL_FAMILIES) or is_number(name) or decides(name)
@@ -68,12 +69,16 @@ def is_line_variable(name: str) -> bool:
 
 
 def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> bool:
-    """Whether nothing about a command is open that could matter to what it does.
+    """Whether no word that is computed at run time can affect what a command does.
 
-    That is so without open words; where a test compares, or `echo` and `printf` print, numbers of the shell; and where
-    they do so with what the commands of the line say, each of them judged by itself. So it is with a here-document.
-    line: all of the text, in which each variable must be one the line sets: others may hold what is nobody's business;
-    None where a shell in the line reads a text of its own. start: the folder it starts in.
+    True without computed words; if a test compares, or `echo` and `printf` print, numbers of the shell; and if they use
+    the output of commands in the line, each of which is judged separately. The same applies to a here-document.
+
+    Args:
+        line: the whole text. Each variable in it must be set by the line, because others may contain secrets. None
+        if a
+            shell in the line parses a script of its own.
+        start: the folder it starts in.
     """
     opened, fed = [word for word in command.words if word.dynamic], command.stdin == ""
     if opened and not _only_shows(command):
@@ -83,7 +88,7 @@ def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> boo
     if line is None:
         return False
     text = line.replace("\\\n", "")
-    # Without quotes the shell parts what a variable holds, and takes it for a pattern; not so a number.
+    # An unquoted variable is split into words and expanded as a pattern, unless it contains a number.
     numbers = counted(text) | _single_words(text, start)
     if any(word.glob and not numbers.issuperset(_parts(word.text)) for word in opened):
         return False
@@ -91,7 +96,7 @@ def is_settled(command: SimpleCommand, line: str | None, start: str = "") -> boo
 
 
 def _single_words(text: str, start: str) -> set[str]:
-    """The variables from before the line that hold neither blanks nor patterns, and that it leaves alone."""
+    """Return the inherited variables that contain neither blanks nor patterns and that the line does not change."""
     values = {
         name: os.environ.get(name, "")
         for name in _PLAIN - {"HOME", "OLDPWD", "LINENO", "SECONDS", "PIPESTATUS", "OSTYPE"}
@@ -106,9 +111,9 @@ def _single_words(text: str, start: str) -> set[str]:
 
 def _only_shows(command: SimpleCommand) -> bool:
     match command.words[0]:
-        case Word("echo" | "let", dynamic=False):  # what `let` calculates is looked at by the parser
+        case Word("echo" | "let", dynamic=False):  # the parser examines the arithmetic of `let`
             return True
-        case Word("printf", dynamic=False):  # an open first word may turn into `-v` and a name
+        case Word("printf", dynamic=False):  # a computed first word may become `-v` and a variable name
             return len(command.words) > 1 and not command.words[1].dynamic and command.words[1].text[:1] != "-"
         case Word("[", dynamic=False):
             return _ABOUT_FILES.search(command.words[-1].text) is None
@@ -117,13 +122,13 @@ def _only_shows(command: SimpleCommand) -> bool:
 
 
 def _parts(text: str) -> set[str]:
-    """The variables of a word, or the word itself where something else in it is open."""
+    """Return the variables of a word, or the word itself if anything else in it is computed."""
     rest = _VARIABLE.sub("", text).replace("}", "")
     return {text} if _FREE.search(rest) or has_glob(rest) else set(_VARIABLE.findall(text))
 
 
 def _set_in(line: str, name: str) -> bool:
-    """Whether a line gives a variable of its own a value (`x=`, `read -r x`, `for x in`), and no names from outside."""
+    """Whether a line assigns a variable (`x=`, `read -r x`, `for x in`), but not from external file names."""
     if not is_line_variable(name):
         return False
     loops = len(re.findall(rf"\bfor\s+{name}\b", line))
@@ -133,7 +138,8 @@ def _set_in(line: str, name: str) -> bool:
 
 
 _MAX_CALLS = 64
-# No letter here parts a word, is a pattern, or is expanded a second time.
+"""With more combinations of values, the calls count as unknown."""
+# None of these characters splits a word, is a pattern, or is expanded a second time.
 _PLAIN_VALUE = LazyRegex(r"[\w./@:+,=%-]*", re.ASCII)
 _PATTERN = LazyRegex(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
 _COUNT = LazyRegex(r"\{(\d{1,4})\.\.(\d{1,4})\}")
@@ -147,15 +153,18 @@ _HERE = LazyRegex(r"\$(?:PWD\b|\{PWD\})")
 _NUMBER = LazyRegex(r"\$[?#]|\$\{#\}")
 _FREE_VARIABLE = LazyRegex(r"[$`{}\\]")
 _MISLEADS = ("\\$", "\\{", "\\\n")
-"""Where a line holds these, a word as it is read here may not be what the shell makes of it."""
+"""If a line contains these, a word as parsed here may differ from what the shell makes of it."""
 _FIRST = r"(?:\s*[a-z_]\w*=[\w./@:+,%-]*\s*(?:;|&&|\n))*"
 
 
 class KnownCalls(Struct, frozen=True):
-    """What an open call stands for.
+    """The calls that a call with computed words can turn into.
 
-    patterns: those whose matches must be plain names, as the shell parts them. files: whether some words are names of
-    files of the project, as a command lists them; each below the folder of the call must then be a plain one.
+    Attributes:
+        patterns: patterns whose matches must be plain names, because the shell splits them.
+        files: whether some words are names of project files listed by a command; then every file name below the
+        folder of
+            the call must be plain.
     """
 
     calls: tuple[SimpleCommand, ...]
@@ -164,10 +173,10 @@ class KnownCalls(Struct, frozen=True):
 
 
 def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> KnownCalls | None:
-    """The calls with plain words that a call with open ones stands for; None where that cannot be told.
+    """Return the calls with plain words that a call with computed words can turn into; None if they are not known.
 
     Args:
-        line: the parsed line; it must hold no script of its own (`sh -c`, `eval`).
+        line: the parsed line; it must contain no script of its own (`sh -c`, `eval`).
         text: the line as written.
     """
     if command.wrappers or any(mark in text for mark in _MISLEADS):
@@ -217,7 +226,7 @@ def find_known_calls(command: SimpleCommand, line: CommandLine, text: str) -> Kn
 
 
 def _name_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Word, ...], dict[str, Printed]]:
-    """The words with a variable in place of each substitution of which is known what it prints, and those variables."""
+    """Replace each substitution with known output by a variable. Returns the words and those variables."""
     outputs: dict[str, Printed] = {}
     found: list[Word] = []
     for word in words:
@@ -233,20 +242,20 @@ def _name_outputs(words: tuple[Word, ...], text: str) -> tuple[tuple[Word, ...],
 
 
 def _fits(source: Printed, variable: str, word: Word, command: SimpleCommand) -> bool:
-    """Whether a word may be made of what a command prints, for the call it is in.
+    """Whether a word may contain the output of a command, given the call it is in.
 
-    A name of a file must be the whole word, and so must what is not in quotes and may hold anything.
+    A file name must be the whole word; so must unquoted output that may contain anything.
     """
     if source.programs is not None and command.program not in source.programs:
         return False
     if source.programs is None and word.glob and command.program not in ("basename", "dirname"):
-        return False  # the name of the folder may part in words
+        return False  # the shell may split the name of the folder
     return not word.text.startswith("-") and (not source.files or _HERE.sub(".", word.text) == variable)
 
 
 def _find_listed(name: str, line: CommandLine, text: str) -> Printed | None:
-    """What the line gives a variable of its own out of a substitution, or out of a pipe with `read`."""
-    counts = "((" in text or "let" in text  # there `--name` sets a variable
+    """Return what a variable of the line receives from a substitution, or from a pipe through `read`."""
+    counts = "((" in text or "let" in text  # in arithmetic, `--name` sets a variable
     if not is_line_variable(name) or name in os.environ or counts or has_function(text) or _MOVES.search(text):
         return None
     if "\\" in text or any(re.search(rf"\$\{{?{name}\b", part[0]) for part in _SINGLE.finditer(text) if part[1]):
@@ -268,7 +277,7 @@ def _find_listed(name: str, line: CommandLine, text: str) -> Printed | None:
 
 
 def _reads_names(command: SimpleCommand, line: CommandLine) -> bool:
-    """Whether `read` is given names of files by a pipe, whole lines of it."""
+    """Whether `read` receives whole lines with file names from a pipe."""
     texts = command.argv[1:-1]
     plain = texts in ((), ("-r",)) and command.env in ((), (("IFS", ""),)) and not command.wrappers
     at = next(at for at, other in enumerate(line.commands) if other is command)
@@ -281,7 +290,7 @@ def _reads_names(command: SimpleCommand, line: CommandLine) -> bool:
 
 
 def _braces(word: Word) -> tuple[Word, ...]:
-    """The words of one brace expansion; none where it is not as plain as that."""
+    """Return the words of one brace expansion; none if it is not that simple."""
     match = _BRACE.fullmatch(word.text)
     if match is None:
         return ()
@@ -290,7 +299,7 @@ def _braces(word: Word) -> tuple[Word, ...]:
 
 
 def _filled(word: Word, given: dict[str, Word]) -> tuple[Word, ...] | None:
-    """A word with its variables filled in, where nothing else in it is open; no word for nothing."""
+    """Return a word with its variables replaced if nothing else in it is computed; no word if it becomes empty."""
     text = _NUMBER.sub("1", _HERE.sub(".", word.text))
     pattern = any(given[match[1] or match[2]].glob for match in _READ.finditer(text))
     text = _READ.sub(lambda match: given[match[1] or match[2]].text, text)
@@ -304,9 +313,9 @@ def _filled(word: Word, given: dict[str, Word]) -> tuple[Word, ...] | None:
 
 
 def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
-    """Everything a variable of the line may hold where it is read; None where that cannot be told.
+    """Return all values a variable of the line may have where it is read; None if they are not known.
 
-    Each place in which the name stands must give it a plain value, go through words, or read it.
+    Each occurrence of the name must assign a plain value, loop over words, or read it.
     """
     if not is_line_variable(name) or name in os.environ or re.search(rf"'[^']*\$\{{?{name}\b", text):
         return None
@@ -314,7 +323,7 @@ def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
     loops = [words for other, words in line.loops if other == name]
     places = len(re.findall(rf"(?<![\w$]){name}=", text)), len(re.findall(rf"\bfor\s+{name}\s+in\b", text))
     reads = len(re.findall(rf"\$(?:{name}\b|\{{{name}\}})", text))
-    # `-n` is an option, but in arithmetic `--n` sets a variable.
+    # `-n` is an option, but in arithmetic `--n` changes a variable.
     bare = rf"\b{name}\b" if "((" in text or "let" in text else rf"(?<![\w-]){name}\b"
     if (len(given), len(loops)) != places or len(re.findall(bare, text)) != sum(places) + reads:
         return None
@@ -339,7 +348,7 @@ def _values(name: str, line: CommandLine, text: str) -> tuple[Word, ...] | None:
 
 
 def _is_set(name: str, text: str) -> bool:
-    """Whether a variable is surely set wherever it is read: at the beginning of the line, or in the loop over it."""
+    """Whether a variable is certainly set wherever it is read: at the start of the line, or in the loop over it."""
     if re.match(rf"{_FIRST}\s*{name}=[\w./@:+,%-]*\s*(?:;|&&|\n)", text):
         return True
     first = re.search(rf"\b{name}\b", text)

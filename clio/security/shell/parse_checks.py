@@ -1,4 +1,4 @@
-"""Checks of a parse: compare the two readers of a line, and name what the bash grammar did not account for. Pure."""
+"""Check a parse: compare the results of both parsers, and name what the bash grammar did not account for. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ Words = tuple[Word, ...]
 
 
 def same_calls(outline: Outline, seen: Mapping[int, Words]) -> bool:
-    """Whether the same calls begin at the same places, with the same words."""
+    """Whether the same calls begin at the same positions, with the same words."""
     found = {place: _plain(words) for place, words in seen.items() if words}
     own = {place: _plain(words) for place, words in outline.calls.items()}
     return own.keys() == found.keys() and all(
@@ -28,7 +28,7 @@ def same_calls(outline: Outline, seen: Mapping[int, Words]) -> bool:
 
 
 def same_redirects(outline: Outline, seen: Mapping[int, tuple[str, Word]]) -> bool:
-    """Whether the same files are read and written at the same places."""
+    """Whether the same files are read and written at the same positions."""
     return outline.redirects.keys() == seen.keys() and all(
         operator == seen[place][0] and _alike(target, seen[place][1])
         for place, (operator, target) in outline.redirects.items()
@@ -36,7 +36,7 @@ def same_redirects(outline: Outline, seen: Mapping[int, tuple[str, Word]]) -> bo
 
 
 def same_inputs(outline: Outline, seen: Mapping[int, str | None]) -> bool:
-    """Whether each shell is fed the same text: a shell runs it."""
+    """Whether each shell receives the same text, which it would run."""
     for place, words in outline.calls.items():
         if any(_reads(words[start:]) for start in range(len(words))):
             fed = outline.inputs.get(place)
@@ -48,7 +48,7 @@ def same_inputs(outline: Outline, seen: Mapping[int, str | None]) -> bool:
 
 
 def same_settings(outline: Outline, seen: Mapping[int, tuple[str, Word]]) -> bool:
-    """Whether each setting was seen; the other reader also takes parts of arithmetic for some."""
+    """Whether each assignment was found; the other parser also reports parts of arithmetic as assignments."""
     return all(
         place in seen and name == seen[place][0] and (value.dynamic or value.text == seen[place][1].text)
         for place, (name, value) in outline.settings.items()
@@ -56,12 +56,12 @@ def same_settings(outline: Outline, seen: Mapping[int, tuple[str, Word]]) -> boo
 
 
 def _reads(words: Words) -> bool:
-    """Whether this would be a shell that runs what it reads."""
+    """Whether this would be a shell that runs its input."""
     return words[0].text.rsplit("/", 1)[-1] in SHELLS and reads_input(words)
 
 
 def _plain(words: Words) -> Words:
-    """The words of a call as both readers may have them: `[` without its test, the names after `export` sorted."""
+    """Normalize the words of a call for comparison: `[` without its test, the names after `export` sorted."""
     if words[0] == Word("[", glob=words[0].glob):
         return (Word("["),)
     if words[0].text not in DECLARES:
@@ -70,13 +70,13 @@ def _plain(words: Words) -> Words:
 
 
 def _named(word: Word) -> Word:
-    """A name and what it is set to; the value is compared only where it is plain."""
+    """Return a name and the value assigned to it; the value is compared only if it is plain."""
     name, sign, _ = word.text.partition("=")
     return Word(f"{name}=", dynamic=True) if sign else word
 
 
 def _alike(own: Word, other: Word) -> bool:
-    """Whether a word of the other reader says no more than this one's."""
+    """Whether a word of the other parser is no more specific than this one's."""
     if own.dynamic or other.dynamic:
         return other.dynamic
     return own.text == other.text and other.glob >= own.glob
@@ -84,9 +84,9 @@ def _alike(own: Word, other: Word) -> bool:
 
 _EXPANDS = ("simple_expansion", "expansion", "command_substitution")
 _CALCULATING = frozenset({"arithmetic_expansion", "c_style_for_statement"})
-# What holds text between its parts that belongs to it.
+# Nodes that own the text between their parts.
 _WHOLE = frozenset({"string", "heredoc_body", "expansion", "ansi_c_string", "raw_string", "translated_string"})
-# What the shell reads up to the end of the line and no further.
+# Constructs that the shell reads only up to the end of the line.
 _ON_ONE_LINE = frozenset(
     {"command", "declaration_command", "unset_command", "redirected_statement", "variable_assignments"}
     | {"file_redirect", "herestring_redirect", "negated_command"}
@@ -106,10 +106,12 @@ _SEVERAL = LazyRegex(r"\$@|\$\{[@!]|\[@\]|@\}")
 
 
 def find_unaccounted(root: "Node", source: bytes, counted: frozenset[str]) -> list[str]:
-    """What a tree does not account for, in a few words each; none where every byte is understood.
+    """Return what a tree does not account for, in a few words each; empty if every byte is understood.
 
-    counted: the variables that hold nothing but a number. Every substitution in the raw text must be one the grammar
-    saw, or stand where the shell does not look.
+    Every substitution in the raw text must be known to the grammar, or be in a position the shell does not expand.
+
+    Args:
+        counted: the variables that contain nothing but a number.
     """
     found: list[str] = []
     opened: set[int] = set()
@@ -151,7 +153,7 @@ def find_unaccounted(root: "Node", source: bytes, counted: frozenset[str]) -> li
             seen[dash] = ord("x")
         if not node.child_count or node.type in _WHOLE:
             seen[node.start_byte : node.end_byte] = b"x" * size
-        elif node.type == "command_substitution":  # even in a text, its parts must be accounted for one by one
+        elif node.type == "command_substitution":  # even inside a text, its parts must be accounted for one by one
             seen[node.start_byte : node.end_byte] = bytes(size)
             if source[node.start_byte : node.start_byte + 1] == b"`" and _TWICE.search(_text(node, source)):
                 found.append("backslashes in backquotes are taken off twice")
@@ -171,7 +173,7 @@ def find_unaccounted(root: "Node", source: bytes, counted: frozenset[str]) -> li
 
 
 def _raw_look(shown: str, opened: set[int], sums: set[int]) -> list[str]:
-    """What the text says that stands where the shell looks; the substitutions and the sums the grammar saw."""
+    """Return findings in the raw text, given the substitutions and arithmetic that the grammar found."""
     found = [why] if (why := shell_state.explain_hidden_effect(shown)) else []
     if any(match.start() not in sums and not _escaped(shown, match.start()) for match in _DOUBLE.finditer(shown)):
         found.append("it may be arithmetic, or a shell in a shell")
@@ -184,7 +186,7 @@ def _raw_look(shown: str, opened: set[int], sums: set[int]) -> list[str]:
 
 
 def is_test_node_unsafe(node: "Node", source: bytes, counted: frozenset[str]) -> bool:
-    """Whether a test may run what stands in its texts and variables; those in `counted` hold a number."""
+    """Whether a test may run something in its texts and variables; those in `counted` contain a number."""
     inside = list(below(node))
     literals = [_text(each, source) for each in inside if each.type in ("raw_string", "ansi_c_string")]
     splits = any(
@@ -198,7 +200,7 @@ def is_test_node_unsafe(node: "Node", source: bytes, counted: frozenset[str]) ->
 
 
 def _redirects(node: "Node", source: bytes) -> bool:
-    """Whether a sign stands bare in a `[ … ]`, where it makes or reads a file, or ends it, and compares nothing."""
+    """Whether an unquoted operator in a `[ … ]` redirects or ends it instead of comparing."""
     if node.children[0].type != "[":
         return False
     inside = list(below(node))
@@ -210,14 +212,14 @@ def _redirects(node: "Node", source: bytes) -> bool:
 
 
 def _parted(before: "Node", after: "Node") -> bool:
-    """Whether a word that touches what is before it may belong to the file, the text or the end of a redirect."""
+    """Whether a word adjacent to the one before may belong to the file, text or delimiter of a redirect."""
     if before.type not in ("file_redirect", "herestring_redirect", "heredoc_start"):
         return False
     return after.is_named and not after.type.endswith("_redirect") and after.type != "heredoc_body"
 
 
 def lone_dash(node: "Node", source: bytes) -> int | None:
-    """Where a `-` stands before a here-document, which the grammar leaves out of `python -  <<E`; None for nowhere."""
+    """Return where a `-` precedes a here-document, which the grammar omits in `python -  <<E`; None for nowhere."""
     if node.type != "redirected_statement" or len(node.children) < 2:
         return None
     body, after = node.children[:2]
@@ -233,7 +235,7 @@ def lone_dash(node: "Node", source: bytes) -> int | None:
 
 
 def below(node: "Node") -> Iterator["Node"]:
-    """All nodes under one, without recursion."""
+    """Yield all descendants of a node, without recursion."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -250,7 +252,7 @@ def _is_arithmetic(node: "Node") -> bool:
 
 
 def _calculated(node: "Node", source: bytes) -> str:
-    """What a node calculates: all of it, or of a loop the part before its body."""
+    """Return what a node evaluates: all of it, or for a loop the part before its body."""
     body = node.child_by_field_name("body")
     end = body.start_byte if body is not None else node.end_byte
     text = source[node.start_byte : end].decode("utf-8", "surrogatepass")
@@ -258,7 +260,7 @@ def _calculated(node: "Node", source: bytes) -> str:
 
 
 def _literal_heredoc(node: "Node", source: bytes) -> bool:
-    """Whether a here-document's body is taken as it stands, because its delimiter is quoted."""
+    """Whether a here-document's body is literal, because its delimiter is quoted."""
     if node.type != "heredoc_body" or node.parent is None:
         return False
     starts = [child for child in node.parent.children if child.type == "heredoc_start"]
@@ -266,7 +268,7 @@ def _literal_heredoc(node: "Node", source: bytes) -> bool:
 
 
 def _breaks(node: "Node", source: bytes) -> bool:
-    """Whether a line ends between two words the shell reads only up to there, and is not continued."""
+    """Whether an unescaped line end is between two words of a construct that must be on one line."""
     single = node.type == "test_command" and node.children[0].type == "["
     if node.type not in _ON_ONE_LINE and not single:
         return False
@@ -276,7 +278,7 @@ def _breaks(node: "Node", source: bytes) -> bool:
 
 
 def _in_string(node: "Node", end: "Node") -> bool:
-    """Whether a node stands in double quotes, or inside an expansion, below another one."""
+    """Whether a node is in double quotes, or in an expansion, below another node."""
     while node.parent is not None and node.parent != end:
         node = node.parent
         if node.type in ("string", "expansion", "command_substitution"):
@@ -285,7 +287,7 @@ def _in_string(node: "Node", end: "Node") -> bool:
 
 
 def _ends_its_line(node: "Node", source: bytes) -> bool:
-    """Whether the end of a here-document stands alone on its line, as the shell wants it."""
+    """Whether the delimiter of a here-document is alone on its line, as the shell requires."""
     before = source[: node.start_byte].rsplit(b"\n", 1)[-1]
     after = source[node.end_byte : node.end_byte + 1]
     tabs = node.parent is not None and node.parent.children[0].type == "<<-"

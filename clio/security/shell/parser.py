@@ -1,4 +1,4 @@
-"""Find every simple command a shell line would run, with tree-sitter's bash grammar. Pure."""
+"""Find every simple command that a shell line would run, with tree-sitter's bash grammar. Pure."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -56,11 +56,12 @@ if TYPE_CHECKING:
 
 
 _MAX_NESTING = 6
+"""Scripts within scripts (`sh -c "sh -c …"`) and wrappers of wrappers that are followed."""
 _RESERVED = word_set("if then else elif fi do done case esac while until for select function { } [[ in ((")
 
 
 class Place(Struct, frozen=True):
-    """Where in the line the walk is."""
+    """The context of a node during the walk."""
 
     upstream: tuple[str, ...] = ()
     stdin: str | None = None
@@ -68,9 +69,10 @@ class Place(Struct, frozen=True):
 
 
 class Collector:
-    """Gathers the simple commands of one line; `parse` reads a script found inside it.
+    """Collects the simple commands of one line; `parse` parses scripts found inside it.
 
-    plain: whether a shell reads the line that knows less than bash; handed on to `parse`.
+    Args:
+        plain: the line is read by a shell with fewer features than bash; passed on to `parse`.
     """
 
     def __init__(self, parse: Callable[[str, bool], CommandLine], *, plain: bool) -> None:
@@ -113,7 +115,7 @@ class Collector:
         self.hidden_programs.append(why)
 
     def expand(self, command: SimpleCommand, place: Place, depth: int = 0) -> None:
-        """Add a call, or what it starts where it is a wrapper."""
+        """Add a call, or what it starts if it is a wrapper."""
         if depth > _MAX_NESTING:
             self.unknown.append("wrappers are nested too deeply")
             self.add(command)
@@ -171,8 +173,10 @@ class Collector:
             self.script(script, command, place)
 
     def input(self, command: SimpleCommand, place: Place) -> None:
-        """What a shell reads from its input: a here-document is followed; a pipe, or a function's input, cannot be."""
-        if command.stdin == FROM_FILE:  # as if the file were its argument, but for what `< <(…)` prints
+        """Handle what a shell reads from its input: a here-document is parsed; a pipe, or a function's input, is
+        unknown.
+        """
+        if command.stdin == FROM_FILE:  # as if the file were its argument, except for the output of `< <(…)`
             if any(each.operator in ("<", "<>") and each.target.text.startswith("<(") for each in self.redirects):
                 self.hide(f"what {command.program!r} reads cannot be told")
             return
@@ -182,7 +186,7 @@ class Collector:
             self.hide(f"what {command.program!r} reads cannot be told")
 
     def script(self, script: Word, command: SimpleCommand, place: Place) -> None:
-        """Text that another shell will read as a command line of its own."""
+        """Parse text that another shell will read as a command line."""
         if script.dynamic or script.glob:
             self.unknown.append(f"the text {command.program!r} runs is only known when it runs")
             self.late_scripts.append(script)
@@ -220,7 +224,7 @@ class Collector:
 
 
 def _joined(outer: tuple[str, ...] | None, inner: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Every folder the inner line may be in when the outer one is in any of its own."""
+    """Return every folder the inner line may be in, if the outer one is in any of its own."""
     if outer is None or inner is None:
         return inner if inner is not None and all(path.startswith("/") for path in inner) else None
     found = [
@@ -240,7 +244,7 @@ _BARE_META = LazyRegex(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
 class Reader(Collector):
-    """A collector that reads words from the nodes of one tree. source: the text the tree was made of."""
+    """A collector that builds words from the nodes of one tree. source: the text that was parsed."""
 
     def __init__(self, source: bytes, parse: Callable[[str, bool], CommandLine], *, plain: bool) -> None:
         super().__init__(parse, plain=plain)
@@ -254,7 +258,7 @@ class Reader(Collector):
         return (self.text(name) if name else "", self.word(value).text if value else "")
 
     def word(self, node: "Node") -> Word:
-        """A word with its quotes taken off."""
+        """Return a word without its quotes."""
         match node.type:
             case "word" | "number" | "variable_name" | "test_operator" | "special_variable_name":
                 raw = self.text(node)
@@ -295,9 +299,9 @@ class Reader(Collector):
         return Word("".join(part.text for part in parts), dynamic, any(part.glob for part in parts))
 
     def check_braces(self, root: "Node") -> None:
-        """Note where the brace expansions of a line make too many words, wherever the shell expands them.
+        """Note where brace expansions produce too many words, at any position where the shell expands them.
 
-        Words that touch are counted as one, and the words of the whole line together.
+        Adjacent words count as one, and the words of the whole line together.
         """
         total, waiting = 0, [root]
         while waiting:
@@ -315,7 +319,7 @@ class Reader(Collector):
             self.unknown.append("its braces stand for too many words")
 
     def _bare_text(self, node: "Node") -> str:
-        """The text of a word outside quotes and expansions, each of which counts as a letter."""
+        """Return the text of a word outside quotes and expansions, with one letter in place of each of these."""
         if node.type == "concatenation":
             return "".join(map(self._bare_text, node.children))
         if not node.child_count and (node.type in _BARE or not node.is_named):
@@ -323,7 +327,7 @@ class Reader(Collector):
         return self.text(node) if node.type == "brace_expression" else "x"
 
     def touching(self, first: Word, second: Word) -> Word:
-        """Two words the grammar parts and the shell does not, as nothing stands between them."""
+        """Join two nodes that the grammar separates but the shell does not, because nothing is between them."""
         word = Word(first.text + second.text, first.dynamic or second.dynamic, first.glob or second.glob)
         if first.text.endswith("$"):
             self.unknown.append(f"the word {word.text[:40]!r} may be translated")
@@ -331,18 +335,20 @@ class Reader(Collector):
 
 
 MAX_CHARS = 60_000
-"""Longer lines are not parsed; nobody writes them by hand, and a person could not read them either."""
+"""Longer lines are not parsed. They are not written by hand, and the user could not review them."""
 _MAX_DEPTH = 120
+"""Levels of the syntax tree; the walk is recursive."""
 _MAX_UPSTREAM = 32
+"""Programs of a pipe that are remembered, nearest last."""
 # The parser's time grows with the square of this: about 0.1 s at the limit.
 _MAX_JOINTS = 2000
-# What is judged of a line takes time with the square of these: under a second at the limits.
+# The time to judge a line grows with the square of these: under a second at the limits.
 _MAX_WORDS = 250
 _MAX_CALLS = 200
 
 _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
-# The grammar's scanner asks C about each character as if it were one byte, and may bring the process down with one that
-# is not (tree-sitter-bash 337). To a shell a comma is a letter like those, and all texts are taken from the source.
+# The grammar's scanner passes each character to C functions for single bytes, and may crash the process with one that
+# is not (tree-sitter-bash 337). The shell treats a comma as an ordinary character too; texts are taken from the source.
 _ASCII = bytes(code if code < 128 else ord(",") for code in range(256))
 _STRANGE = LazyRegex(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
 _SUBSTITUTION = LazyRegex(r"`|\$\(|[<>]\(")
@@ -350,11 +356,11 @@ _SPECIAL = LazyRegex(r"[$`\\'\"~*?\[{]")
 
 
 NO_GRAMMAR = "the grammar of shell commands (tree-sitter) is not installed, so none can be read"
-"""What is unknown about every command where it cannot be imported."""
+"""Entry of `unknown` for every command if the grammar cannot be imported."""
 
 
 def has_grammar() -> bool:
-    """Whether command lines can be read at all; loads the grammar."""
+    """Whether command lines can be parsed at all. Loads the grammar."""
     try:
         _parser()
     except ImportError:
@@ -363,11 +369,13 @@ def has_grammar() -> bool:
 
 
 def parse_command_line(command: str, *, plain: bool = False) -> CommandLine:
-    """The simple commands of a line, through pipes, lists, bodies, substitutions and the wrappers clio knows.
+    """Return the simple commands of a line, including pipes, lists, bodies, substitutions and known wrappers.
 
-    Nothing is run, no file is read. Never raises: what cannot be understood is named in `unknown`. Costs some 20 ms
-    the first time (the grammar is loaded), then well under a millisecond for a line of usual length.
-    plain: a plain shell will read it, not bash; what that may read otherwise is unknown.
+    Runs nothing and reads no file. Never raises: what cannot be parsed is named in `unknown`. Takes about 20 ms the
+    first time, to load the grammar, then well under a millisecond for a line of usual length.
+
+    Args:
+        plain: the line is read by a plain POSIX shell; what it may interpret differently than bash is unknown.
     """
     return _parse(command, 0, plain)
 
@@ -386,7 +394,7 @@ def _parse(command: str, nesting: int, plain: bool) -> CommandLine:
         return CommandLine(unknown=(NO_GRAMMAR,))
     source = command.encode("utf-8", "surrogatepass")
     root = _parser().parse(source.translate(_ASCII)).root_node
-    # The text of a shell in a shell says nothing about the variables it finds there.
+    # The text of a nested shell does not determine the variables it inherits.
     counted = shell_state.counted(command) if nesting == 0 else frozenset[str]()
     walk = _Walk(source, nesting, counted, plain=plain)
     if plain and (why := explain_plain_shell_doubt(command)):
@@ -433,7 +441,7 @@ class _Walk(Reader):
         self.seen_redirects: dict[int, tuple[str, Word]] = {}
 
     def disagreements(self) -> list[str]:
-        """What the second reader of the line found otherwise, in a few words."""
+        """Return what the second parser found otherwise, in a few words each."""
         if self.outline.lost:
             return [f"a second reading of it ends: {self.outline.lost}"]
         calls, redirects = same_calls(self.outline, self.seen_calls), same_redirects(self.outline, self.seen_redirects)
@@ -442,17 +450,17 @@ class _Walk(Reader):
         return [] if calls and redirects and settings and texts else ["two readings of it find different commands"]
 
     def folders(self, node: "Node") -> tuple[str, ...] | None:
-        """Where the line may be at a node, as the second reader has it."""
+        """Return where the line may be at a node, according to the second parser."""
         return self.places.get(node.start_byte)
 
     def setting(self, node: "Node") -> tuple[str, str]:
-        """An assignment, noted for the comparison."""
+        """Record an assignment for the comparison."""
         name, value = self.assignment(node)
         self.seen_settings[node.start_byte] = (name, Word(value))
         return name, value
 
     def visit(self, node: "Node", place: Place) -> None:
-        """Walk one node of the tree; commands are collected in the order they stand."""
+        """Walk one node of the tree. Commands are collected in their order in the line."""
         if place.depth > _MAX_DEPTH:
             self.unknown.append("it is nested too deeply")
             return
@@ -476,7 +484,7 @@ class _Walk(Reader):
                 self.declaration(node, place)
             case "variable_assignment":
                 setting = self.setting(node)
-                # The grammar takes a part of `for ((i=0;;))` for one, which stands nowhere.
+                # The grammar reports a part of `for ((i=0;;))` as a command, which has no entry here.
                 folders = self.places.get(node.start_byte, ("",))
                 self.add(SimpleCommand(words=(), env=(setting,), folders=folders))
                 self.children(node, place)
@@ -492,11 +500,11 @@ class _Walk(Reader):
             case "case_statement":
                 value = node.child_by_field_name("value")
                 if value is not None and self.word(value).dynamic:
-                    # Which branch runs tells something of the value, as a test does.
+                    # Which branch runs depends on the value, as in a test.
                     subject = Word(self.text(value), dynamic=True)
                     self.add(SimpleCommand(words=(Word("["), subject), written=(Word("["),)))
                 self.children(node, place)
-            case "file_redirect" | "herestring_redirect" | "heredoc_redirect":  # of no command: `$(<x)`
+            case "file_redirect" | "herestring_redirect" | "heredoc_redirect":  # without a command: `$(<x)`
                 self.lone(node, place)
             case "compound_statement" if node.children and node.children[0].type == "((":
                 self.add(
@@ -515,7 +523,7 @@ class _Walk(Reader):
             self.visit(child, place)
 
     def pipeline(self, node: "Node", place: Place) -> None:
-        """Each part reads what the ones before it write."""
+        """Walk a pipeline; each part reads the output of those before it."""
         upstream = place.upstream
         for child in node.children:
             if not child.is_named:
@@ -539,7 +547,7 @@ class _Walk(Reader):
         env: list[tuple[str, str]] = []
         end, named = -1, False
         for child in node.children[1:]:
-            if child.start_byte == end:  # `export PA"TH=x"` is one word, which the grammar parts
+            if child.start_byte == end:  # `export PA"TH=x"` is one word, which the grammar splits
                 last = Word("=".join(filter(None, env.pop()))) if named else words.pop()
                 part = Word(self.text(child), dynamic=True) if child.type == "variable_assignment" else self.word(child)
                 words.append(Word(last.text + part.text, last.dynamic or part.dynamic, last.glob or part.glob))
@@ -569,7 +577,7 @@ class _Walk(Reader):
         )
 
     def redirected(self, node: "Node", place: Place) -> None:
-        """A statement with redirects; the grammar gives words that follow a redirect to the redirect."""
+        """Walk a statement with redirects. The grammar assigns words after a redirect to the redirect."""
         body = node.child_by_field_name("body")
         extra: list[Word] = []
         after: list[tuple[Node, str | None]] = []
@@ -593,7 +601,7 @@ class _Walk(Reader):
             self.visit(late, replace(place, stdin=None, upstream=programs if piped else place.upstream))
 
     def lone(self, node: "Node", place: Place) -> None:
-        """A redirect that no command and no statement has around it."""
+        """Walk a redirect outside any command or statement."""
         extra: list[Word] = []
         after: list[tuple[Node, str | None]] = []
         self.redirect(node, place, extra, after)
@@ -601,7 +609,7 @@ class _Walk(Reader):
             self.unknown.append("words follow a redirect")
 
     def append(self, body: "Node | None", extra: list[Word]) -> bool:
-        """Give a `-` before a here-document to the last command of a list; False where that is not plain."""
+        """Append a `-` before a here-document to the last command of a list; False if that is not plain."""
         last, found = body, self.commands[-1:]
         while last is not None and last.type in ("list", "pipeline"):
             last = last.children[-1]
@@ -618,7 +626,9 @@ class _Walk(Reader):
     def redirect(
         self, node: "Node", place: Place, extra: list[Word], after: list[tuple["Node", str | None]]
     ) -> str | None:
-        """Note one redirect; gives the fixed text it feeds, and collects words and statements caught inside it."""
+        """Record one redirect. Returns the fixed text it feeds; collects words and statements the grammar put inside
+        it.
+        """
         stdin: str | None = None
         operator = next((child.type for child in node.children if not child.is_named), "")
         targets = list[Word]()
@@ -652,7 +662,7 @@ class _Walk(Reader):
         elif node.type == "herestring_redirect":
             stdin = targets[0].text if targets and not targets[0].dynamic else ""
             extra += targets[1:]
-        elif operator in ("<&-", ">&-"):  # closes a descriptor; what follows are words of the command
+        elif operator in ("<&-", ">&-"):  # closes a descriptor; the following words belong to the command
             extra += targets
         elif targets:
             if operator in (">&", "<&") and _SPECIAL.search(targets[0].text):
@@ -667,7 +677,7 @@ class _Walk(Reader):
         return None if elsewhere else stdin
 
     def call(self, node: "Node", place: Place, extra: list[Word]) -> None:
-        """One program call with its assignments and redirects."""
+        """Walk one program call with its assignments and redirects."""
         words: list[Word] = []
         env: list[tuple[str, str]] = []
         after: list[tuple[Node, str | None]] = []

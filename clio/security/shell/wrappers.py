@@ -1,4 +1,4 @@
-"""Programs that start other programs (`env`, `sudo`, `xargs`, …) and how to find the command they start. Pure."""
+"""Find the command started by programs that start others (`env`, `sudo`, `xargs`, …). Pure."""
 
 import re
 from collections.abc import Callable
@@ -14,11 +14,15 @@ from clio.text.lazy_regex import LazyRegex
 class UnwrappedCommand(Struct, frozen=True, kw_only=True):
     """What a wrapper starts.
 
-    calls: the inner calls, each with its words. scripts: texts the wrapper hands to a shell.
-    env: variables it sets. keep: the wrapper must be judged as well, for what it does itself.
-    arguments: what the scripts find as `$0`, `$1` and so on.
-    unknown: why the inner call cannot be told; "" when it can. folder_unknown: it changes the folder.
-    withholds: it keeps variables of the environment from what it starts.
+    Attributes:
+        calls: the words of each inner call.
+        scripts: texts the wrapper passes to a shell.
+        env: variables it sets.
+        keep: the wrapper itself must be judged as well, because of what it does.
+        arguments: the `$0`, `$1` and so on of the scripts.
+        unknown: why the inner call cannot be determined; "" if it can.
+        folder_unknown: it changes the folder.
+        withholds: it removes environment variables for what it starts.
     """
 
     calls: tuple[tuple[Word, ...], ...] = ()
@@ -33,23 +37,23 @@ class UnwrappedCommand(Struct, frozen=True, kw_only=True):
 
 Words = tuple[Word, ...]
 WITHHOLDS = "without the environment"
-"""Stands among the wrappers of a call from which a wrapper keeps variables; no program has this name."""
+"""Listed among the wrappers of a call if one of them removes environment variables. No program has this name."""
 
 
 class Options(Struct, frozen=True):
-    """The options a wrapper takes before its command: bare ones, and those that take a value."""
+    """The options a wrapper takes before its command: flags, and those with a value."""
 
     flags: frozenset[str]
     valued: frozenset[str]
 
 
 def make_options(flags: str = "", valued: str = "") -> Options:
-    """The options of a wrapper, each kind as words in a row."""
+    """Create options from two strings of words."""
     return Options(frozenset(flags.split()), frozenset(valued.split()))
 
 
 def skip_options(words: Words, known: Options, start: int = 1) -> int:
-    """The place of the first word after the options; -1 where an option is dynamic or not known."""
+    """Return the index of the first word after the options; -1 if an option is dynamic or unknown."""
     place = start
     while place < len(words):
         word = words[place]
@@ -73,16 +77,16 @@ def skip_options(words: Words, known: Options, start: int = 1) -> int:
 
 
 _ONE_FILE = LazyRegex(r"<\([^()]*\)")
-"""A process substitution: the name of one file."""
+"""A process substitution, which expands to the name of one file."""
 
 
 def can_split(word: Word) -> bool:
-    """Whether a word may turn into several, the further ones a program and its arguments."""
+    """Whether a word may expand to several, which could be a program and its arguments."""
     return (word.dynamic or word.glob) and _ONE_FILE.fullmatch(word.text) is None
 
 
 def _glued(text: str, known: Options) -> bool:
-    """Whether an option is a known one with its value attached, or several one-letter flags in one word."""
+    """Whether an option is known with an attached value, or a cluster of known flags."""
     if text.startswith("--"):
         return False
     letters = text[1:]
@@ -95,12 +99,12 @@ def _glued(text: str, known: Options) -> bool:
 
 
 def make_unclear(words: Words) -> UnwrappedCommand:
-    """A wrapper that starts something, but nobody can say what."""
+    """Return the result for a wrapper that starts something unknown."""
     return UnwrappedCommand(keep=True, unknown=f"what {words[0].text!r} starts cannot be told")
 
 
 def get_option_value(words: Words, place: int, names: tuple[str, ...]) -> str:
-    """The value of an option that stands at a place: glued, after `=`, or the next word."""
+    """Return the value of the option at an index: attached, after `=`, or the next word."""
     text = words[place].text
     for name in names:
         if text == name:
@@ -111,23 +115,23 @@ def get_option_value(words: Words, place: int, names: tuple[str, ...]) -> str:
 
 
 def join_words(words: Words) -> Word:
-    """The words as one text, as `eval` and `ssh` put them together."""
+    """Join words to one text, as `eval` and `ssh` do."""
     return Word(" ".join(word.text for word in words), dynamic=any(map(can_split, words)))
 
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ksh", "ash", "mksh", "fish", "rbash"})
 
-"""Shells a line of bash may be handed to, on its input too."""
+"""Shells that may receive a line of bash, also as input."""
 OTHER_GRAMMARS = word_set(
     "zsh ksh mksh fish csh tcsh yash nu elvish xonsh rc es pwsh powershell powershell.exe pwsh.exe cmd"
 )
-"""Shells whose text is not read: too much of it means something else."""
+"""Shells whose scripts are not parsed, because too much of their syntax differs."""
 SAME_SHELL = word_set("eval trap mapfile readarray compgen complete")
-"""Builtins that have the shell of the line itself read a text."""
+"""Built-ins that make the current shell parse a text."""
 
 
 def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable[[Words], UnwrappedCommand | None]:
-    """A wrapper of the form `name [options] [positionals] command …`."""
+    """Handle wrappers of the form `name [options] [positionals] command …`."""
 
     def peel(words: Words) -> UnwrappedCommand | None:
         place = skip_options(words, known)
@@ -152,12 +156,12 @@ _ENV = make_options("-i --ignore-environment - -0 --null -v --debug", "-u --unse
 
 
 def _called_as(inner: Words, name: str, *, dynamic: bool = False) -> tuple[Words, ...]:
-    """A call that is given another name: programs such as busybox decide by it what they do."""
+    """Return a call under another name; programs such as busybox act by that name."""
     return (inner, (Word(name.removeprefix("-"), dynamic), *inner[1:])) if name and inner else (inner,)
 
 
 def _exec(words: Words) -> UnwrappedCommand | None:
-    """`exec -a NAME program`: bash reads the options `-c`, `-l` and `-a NAME`, joined or apart."""
+    """Handle `exec -a NAME program`. bash accepts the options `-c`, `-l` and `-a NAME`, combined or separate."""
     place, name, cleared = 1, Word(""), False
     while place < len(words) and words[place].text.startswith("-") and words[place].text != "--":
         text = words[place].text
@@ -200,12 +204,12 @@ def _env(words: Words) -> UnwrappedCommand | None:
 
 
 _SHELL_LONG = word_set("--login --norc --noprofile --noediting --verbose --version --help")
-# Not x: what a trace prints is what variables hold.
+# Without x: a trace prints the values of variables.
 _SHELL_LETTERS = LazyRegex(r"[-+][abcefhilmnopsuvBCEHOT]+")
 
 
 def _shell(words: Words) -> UnwrappedCommand | None:
-    """`sh -c text`; None where the shell reads a file or its input. Only shells of bash's grammar can be followed."""
+    """Handle `sh -c text`; None if the shell reads a file or its input. Only bash's syntax can be followed."""
     if words[0].text.rsplit("/", 1)[-1] in OTHER_GRAMMARS:
         return make_unclear(words) if len(words) > 1 and words[1].text != "--version" else None
     place, letters = _shell_options(words)
@@ -219,7 +223,7 @@ def _shell(words: Words) -> UnwrappedCommand | None:
 
 
 def reads_input(words: Words) -> bool:
-    """Whether a shell takes what it runs from its input, because no text and no file is given."""
+    """Whether a shell reads its script from standard input, because no text and no file is given."""
     if words[0].text.rsplit("/", 1)[-1] in OTHER_GRAMMARS:
         return len(words) == 1
     place, letters = _shell_options(words)
@@ -228,7 +232,7 @@ def reads_input(words: Words) -> bool:
 
 
 def reads_device(words: Words) -> bool:
-    """Whether a shell, or `source`, is given its own input or a pipe as the file to run."""
+    """Whether a shell, or `source`, gets its own input or a pipe as the file to run."""
     return any(word.text.startswith(("/dev/", "/proc/", "<(")) for word in words[1:])
 
 
@@ -237,7 +241,7 @@ def _may_be_option(word: Word) -> bool:
 
 
 def _shell_options(words: Words) -> tuple[int, str]:
-    """The place behind a shell's options, and their letters; -1 where one is not known."""
+    """Return the index after a shell's options, and their letters; -1 if one is unknown."""
     place, letters = 1, ""
     while place < len(words) and _may_be_option(words[place]):
         text = words[place].text
@@ -253,9 +257,7 @@ def _shell_options(words: Words) -> tuple[int, str]:
         if not _SHELL_LETTERS.fullmatch(text):
             return -1, letters
         letters += text
-        for letter in re.findall(
-            "[oO]", text
-        ):  # each takes a word of its own, behind the letters: `-ceo pipefail text`
+        for letter in re.findall("[oO]", text):  # each takes its own word after the letters: `-ceo pipefail text`
             known = SET_NAMES - {"xtrace"} if letter == "o" else SHOPT_NAMES
             if place == len(words) or can_split(words[place]) or words[place].text not in known:
                 return -1, letters
@@ -270,7 +272,7 @@ _XARGS = make_options(
 )
 
 
-# `-irep` replaces `rep`, as `-0Irep` does: what looks like further letters is what stands for the input.
+# `-irep` and `-0Irep` replace `rep`: the letters after `i` or `I` are the placeholder for the input.
 _HIDDEN_MARK = LazyRegex(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
 
 
@@ -294,7 +296,7 @@ def _xargs(words: Words) -> UnwrappedCommand | None:
 
 
 def _filled(word: Word, marks: list[str]) -> Word:
-    """A word in which a place-holder stands is only known when it runs."""
+    """Mark a word that contains a placeholder as known only at run time."""
     return Word(word.text, dynamic=True) if any(mark in word.text for mark in marks) else word
 
 
@@ -302,7 +304,7 @@ _FIND_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 
 
 def _ends_call(before: Word, word: Word) -> bool:
-    """Whether a word ends what `-exec` runs: a `+` does so only behind `{}`."""
+    """Whether a word ends the command of `-exec`; a `+` does so only after `{}`."""
     return word.text == ";" or (word.text == "+" and before.text == "{}")
 
 
@@ -364,7 +366,7 @@ def _ssh(words: Words) -> UnwrappedCommand | None:
 
 
 def _setarch(words: Words) -> UnwrappedCommand | None:
-    """`i386 rm x`, `setarch x86_64 -R rm x`: another kind of machine is pretended."""
+    """Handle `i386 rm x` and `setarch x86_64 -R rm x`, which report another architecture to the command."""
     known = make_options(
         "-B --32bit -F --fdpic-funcptrs -I --short-inode -L --addr-compat-layout -R --addr-no-randomize"
         " -S --whole-seconds -T --sticky-timeouts -X --read-implies-exec -Z --mmap-page-zero -3 --3gb --4gb"
@@ -387,7 +389,7 @@ _GIT = make_options(
 
 
 def git_subcommand(words: Words) -> int:
-    """The place of git's sub-command; -1 where an option before it is not known, `len(words)` where there is none."""
+    """Return the index of git's sub-command; -1 after an unknown option, `len(words)` if there is none."""
     return skip_options(words, _GIT)
 
 
@@ -430,10 +432,13 @@ def _watch(words: Words) -> UnwrappedCommand | None:
 def _runner(
     lead: str, positionals: int = 0, *, optional: bool = False, known: Options | None = None
 ) -> Callable[[Words], UnwrappedCommand | None]:
-    """`uv run pytest`, `poetry run pytest`: the words after the lead are the call, unless options stand there.
+    """Handle `uv run pytest` and `poetry run pytest`: the words after the lead are the call, unless they are options.
 
-    positionals: the words between the lead and the call. optional: whether the lead may be left out. known: the options
-    that may stand before and behind the lead.
+    Args:
+        lead: the first words of such a call.
+        positionals: number of words between the lead and the call.
+        optional: whether the lead may be omitted.
+        known: options allowed before and after the lead.
     """
 
     def peel(words: Words) -> UnwrappedCommand | None:
@@ -469,7 +474,7 @@ _STARTERS = word_set("""
     rlwrap faketime chpst softlimit torsocks proxychains xvfb-run dbus-run-session dbus-launch start-stop-daemon
     entr watchexec direnv nix-shell tmux screen dtach runuser run-parts sg newgrp noglob nocorrect repeat foreach
     """)
-"""Programs that start others in ways too many to tell."""
+"""Programs that start others in too many ways to parse."""
 _COMPOUND = word_set("{ ( (( [[ if while until for case select function !")
 
 
@@ -480,7 +485,7 @@ def _coproc(words: Words) -> UnwrappedCommand | None:
 
 
 def _callback(words: Words) -> UnwrappedCommand | None:
-    """`mapfile -C text`, `complete -C text`, `compgen -F name`: text that runs for each line or guess."""
+    """Handle `mapfile -C text`, `complete -C text` and `compgen -F name`, whose text runs per line or completion."""
     texts = [get_option_value(words, place, ("-C",)) for place in range(1, len(words))]
     if any(word.text.startswith("-") and len(word.text) > 2 and set("CFW") & set(word.text[1:]) for word in words[1:]):
         return make_unclear(words)
@@ -511,9 +516,9 @@ _SUDO = make_options(
 
 
 def _loader(words: Words) -> UnwrappedCommand | None:
-    """`ld-linux-x86-64.so.2 /bin/rm x`: the dynamic loader started by its name.
+    """Handle `ld-linux-x86-64.so.2 /bin/rm x`: the dynamic loader called by name.
 
-    It looks for no program on PATH, and most of its options choose libraries, whose code runs first.
+    It does not search PATH, and most of its options select libraries, whose code runs first.
     """
     known = make_options(
         "--list --verify --inhibit-cache --list-tunables --list-diagnostics --help --version",
@@ -538,7 +543,7 @@ _LOADER_LOOKS = ("--list", "--verify", "--argv0", "--help", "--version", "--inhi
 
 
 def _arch(words: Words) -> UnwrappedCommand | None:
-    """`arch -x86_64 rm x` of macOS; the `arch` of Linux takes no words."""
+    """Handle `arch -x86_64 rm x` of macOS; the `arch` of Linux takes no operands."""
     place, changes = 1, False
     while place < len(words) and words[place].text.startswith("-"):
         if can_split(words[place]):
@@ -557,7 +562,7 @@ _CMAKE_REMOVES = {"rm": ("rm",), "remove": ("rm",), "remove_directory": ("rm", "
 
 
 def _cmake(words: Words) -> UnwrappedCommand | None:
-    """`cmake -E env rm x`, `cmake -E rm x`: the tools that cmake has in itself."""
+    """Handle `cmake -E env rm x` and `cmake -E rm x`, the tools built into cmake."""
     if len(words) < 4 or words[1].text != "-E":
         return None
     tool, rest = words[2].text, words[3:]
@@ -575,7 +580,7 @@ def _without_unset(words: Words) -> Words:
 
 
 def _coreutils(words: Words) -> UnwrappedCommand | None:
-    """`coreutils --coreutils-prog=rm x`, or the program as the first word, as in busybox."""
+    """Handle `coreutils --coreutils-prog=rm x`, and the program as the first word, as in busybox."""
     first = words[1] if len(words) > 1 else None
     if first is None or can_split(first):
         return make_unclear(words) if first else None
@@ -586,7 +591,7 @@ def _coreutils(words: Words) -> UnwrappedCommand | None:
 
 
 def _socat(words: Words) -> UnwrappedCommand | None:
-    """`socat EXEC:'rm x' -`: an address may be a program or a line of shell."""
+    """Handle `socat EXEC:'rm x' -`: an address may be a program or a shell script."""
     scripts = tuple(
         Word(rest.partition(",")[0], word.dynamic)
         for word in words[1:]
@@ -597,7 +602,7 @@ def _socat(words: Words) -> UnwrappedCommand | None:
 
 
 def _parallel(words: Words) -> UnwrappedCommand | None:
-    """`parallel rm -rf ::: a b`, where all is written out: each call it makes. Otherwise it cannot be told."""
+    """Handle `parallel rm -rf ::: a b` with literal arguments: returns each call. Other forms are unknown."""
     place = skip_options(
         words, make_options("-k --keep-order --bar --eta -q --quote --will-cite -u --ungroup", "-j --jobs")
     )
@@ -615,7 +620,7 @@ def _parallel(words: Words) -> UnwrappedCommand | None:
         else (*inner, each)
         for each in words[mark + 1 :]
     )
-    # The words are put together to a text for a shell, which may read more in them than is seen here.
+    # The words are joined to a text for a shell, which may find more in them than is visible here.
     return UnwrappedCommand(calls=calls, keep=True, unknown=make_unclear(words).unknown)
 
 
@@ -697,17 +702,17 @@ _LOADER = LazyRegex(r"ld(?:-linux[\w-]*|-musl-\w+|64|-\d[\d.]*)?\.so(?:\.\d+)?")
 
 
 def is_loader(name: str) -> bool:
-    """Whether a program is the dynamic loader, which starts another one."""
+    """Whether a program is the dynamic loader, which starts another program."""
     return _LOADER.fullmatch(name) is not None
 
 
 def is_wrapper(name: str) -> bool:
-    """Whether some calls of a program start another one that its arguments name."""
+    """Whether some calls of a program start another one named by its arguments."""
     return name in _WRAPPERS or is_loader(name)
 
 
 def unwrap_command(words: Words) -> UnwrappedCommand | None:
-    """What a call starts instead of, or besides, itself; None where the call is what it seems."""
+    """Return what a call starts instead of, or besides, itself; None if it starts nothing else."""
     if not words or words[0].dynamic:
         return None
     name = words[0].text.rsplit("/", 1)[-1]
