@@ -1,4 +1,4 @@
-"""`/session`, `/resume` and their relatives, and the table of sessions they show."""
+"""`/session`, `/resume` and related commands, and the table of sessions."""
 
 import os
 import re
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
 
 
-_ID_LENGTHS = (8, 13, 18, 23, 36)  # a UUID's dashes; sessions begun within the same minute share the first eight
+# UUID lengths up to each dash; sessions begun within the same minute share the first eight
+_ID_LENGTHS = (8, 13, 18, 23, 36)
 _MAX_SUGGESTED = 50
 _NO_FILE_NAME = LazyRegex(r"[^\w.-]+")
 
@@ -43,10 +44,11 @@ _NO_FILE_NAME = LazyRegex(r"[^\w.-]+")
 def session_table(
     sessions: "Iterable[SessionInfo]", *, running: str | None, now: float, newest: int | None = None
 ) -> Table:
-    """Sessions as a person chooses among them. `running` is marked; `now` is in seconds since the epoch.
+    """Return a table of sessions to choose from. `running` is marked; `now` is in seconds since the epoch.
 
-    newest: how many are shown; None for all. Their ids are told apart from all the others'.
-    Where some came with the repository, or were written by other programs or by sub-agents, a column says so.
+    newest: how many to show, None for all; their ids are unique among all sessions. A column shows the origin if
+    some
+    came with the repository or were written by other programs or sub-agents.
     """
     infos = list(sessions)
     length = id_length(info.id for info in infos)
@@ -62,7 +64,7 @@ def session_table(
 
 
 def origin_of(info: "SessionInfo") -> str:
-    """The repository, the program that wrote it, or the sub-agent that worked; "" for a talk with clio."""
+    """Return the repository, program or sub-agent that a session is from; "" for a conversation with clio."""
     if info.came_with_project:
         return "the repository"
     if info.delegated is not None:
@@ -71,43 +73,43 @@ def origin_of(info: "SessionInfo") -> str:
 
 
 def id_length(ids: Iterable[str]) -> int:
-    """How many characters tell these ids apart: 8, unless some were made within the same minute."""
+    """Return the length that makes these ids unique: 8, unless some were created within the same minute."""
     known = set(ids)
     return next((length for length in _ID_LENGTHS if len({id[:length] for id in known}) == len(known)), _ID_LENGTHS[-1])
 
 
 def title_of(info: "SessionInfo") -> str:
-    """A session's name, or the first words said in it, on one line."""
+    """Return a session's name, or the start of its first message, on one line."""
     return " ".join((info.name or info.first_words or "(no words yet)").split())
 
 
 def short_title(info: "SessionInfo", chars: int) -> str:
-    """The same in at most so many characters."""
+    """Return the session's title, truncated to `chars` characters."""
     return shortened(title_of(info), chars)
 
 
 def shortened(title: str, chars: int) -> str:
-    """A title of at most so many characters, the last an ellipsis where something is missing."""
+    """Truncate a title to `chars` characters, with an ellipsis if it was longer."""
     return title if len(title) <= chars else title[: chars - 1].rstrip() + "…"
 
 
 def last_used(info: "SessionInfo", running: str | None, now: float) -> str:
-    """When somebody last said something in it."""
+    """Return how long ago the session was last used."""
     return "this one" if info.id == running else "in use" if info.running else age(now - info.updated_at)
 
 
 def file_stem(title: str) -> str:
-    """A session's title as the name of a file, without its ending."""
+    """Return a session's title as a file name without ending."""
     return _NO_FILE_NAME.sub("-", title)[:60].strip("-. ").lower() or "session"
 
 
 def count_messages(count: int) -> str:
-    """The number with its noun."""
+    """Return the number with its noun."""
     return f"{count} message" if count == 1 else f"{count} messages"
 
 
 def age(seconds: float) -> str:
-    """How long ago that is, in words a list has room for."""
+    """Return how long ago that is, in short."""
     for limit, unit_s, unit in ((60, 0, ""), (3600, 60, "min"), (86400, 3600, "h")):
         if seconds < limit:
             return f"{int(seconds // unit_s)} {unit} ago" if unit_s else "just now"
@@ -119,7 +121,7 @@ def age(seconds: float) -> str:
 
 
 def suggest_sessions(shell: Shell) -> Iterable[Suggestion]:
-    """The stored sessions but the running one: by name where they have one, else by the start of their id."""
+    """Complete the stored sessions except the running one: by name if they have one, else by the start of the id."""
     infos = shell.store.list()
     length = id_length(info.id for info in infos)
     for info in infos[:_MAX_SUGGESTED]:
@@ -136,7 +138,7 @@ _NOTES = {"--format": "html, md or json", "--force": "replace what is there"}
 
 
 def export_running(shell: Shell, argument: str) -> CommandResult:
-    """Write the running session to a file, with all that was said up to now."""
+    """Export the running session to a file."""
     given = _read(argument)
     if not given.words:
         return refuse(f"Where to? Write /session export PATH {OPTIONS}; the path's ending names the form")
@@ -148,7 +150,7 @@ def export_running(shell: Shell, argument: str) -> CommandResult:
 
 
 def export_stored(shell: Shell, argument: str) -> CommandResult:
-    """Write a stored session to a file."""
+    """Export a stored session to a file."""
     given = _read(argument)
     if len(given.words) != 2:
         return refuse(f"Which session, and where to? Write clio sessions export ID PATH {OPTIONS}; PATH - prints it")
@@ -156,7 +158,7 @@ def export_stored(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_export(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """Folders to export to, the options, and the forms after `--format`."""
+    """Complete directories to export to, the options, and the formats after `--format`."""
     before, _, word = argument.rpartition(" ")
     if before.endswith("--format"):
         return [Suggestion(text=form) for form in FORMS]
@@ -166,7 +168,7 @@ def suggest_export(shell: Shell, argument: str) -> Iterable[Suggestion]:
 
 
 def suggest_paths(typed: str) -> list[Suggestion]:
-    """What lies on disk under a path that is being typed, folders with a final slash; "~" is the home folder."""
+    """Complete a path from the entries on disk, directories with a final slash; "~" is the home directory."""
     folder, slash, start = typed.rpartition("/")
     try:
         with os.scandir(os.path.expanduser(folder + slash) or ".") as entries:  # noqa: PTH111 Path would drop a "./"
@@ -175,7 +177,7 @@ def suggest_paths(typed: str) -> list[Suggestion]:
                 for entry in entries
                 if entry.name.startswith(start) and (start or not entry.name.startswith("."))
             )
-    except OSError:  # nothing can be listed there, so there is nothing to offer
+    except OSError:  # cannot be listed, so there is nothing to offer
         return []
     return [Suggestion(text=path) for path in found[:_MAX_SUGGESTED_FILES]]
 
@@ -205,7 +207,7 @@ _CHANGES_NOTHING = "An incognito clio changes nothing on disk; start without --i
 
 
 def name_running(shell: Shell, argument: str) -> CommandResult:
-    """Call the running session something a person remembers."""
+    """Name the running session."""
     title = _title(shell, read(argument).text)
     if not title:
         return refuse("A name needs words: write /session name TEXT")
@@ -214,7 +216,7 @@ def name_running(shell: Shell, argument: str) -> CommandResult:
 
 
 def name_stored(shell: Shell, argument: str) -> CommandResult:
-    """Give a stored session a name, or another one. Raises SessionLocked where a clio has it open."""
+    """Name or rename a stored session. Raises SessionLocked if a clio has it open."""
     words = read(argument).words
     if len(words) < 2:
         return refuse("Which session, and what is it called? Write clio sessions name ID TEXT")
@@ -228,7 +230,7 @@ def name_stored(shell: Shell, argument: str) -> CommandResult:
 
 
 def fork_running(shell: Shell, argument: str) -> CommandResult:
-    """Copy the running session as it is now, and go on in the copy."""
+    """Copy the running session as it is now, and continue in the copy."""
     session = shell.session
     if not session.persistent:
         return refuse(_CHANGES_NOTHING.format("copy a session"))
@@ -253,7 +255,7 @@ def fork_stored(shell: Shell, argument: str) -> CommandResult:
 
 
 def delete(shell: Shell, argument: str) -> CommandResult:
-    """Remove a stored session for good; asks unless `--yes` is given."""
+    """Delete a stored session permanently; asks unless `--yes` is given."""
     given = read(argument, switches=("--yes",))
     if not given.words:
         return refuse("Which session? Write /session delete with a number, an id or a name; /session list shows them")
@@ -282,7 +284,7 @@ def _copied(source: str, copy: str) -> dict[str, str]:
 
 
 def _info(shell: Shell, session_id: str) -> "SessionInfo | None":
-    """What the list says; None where the session was deleted this instant."""
+    """Return the session's entry in the list; None if it was deleted just now."""
     return next((info for info in shell.store.list() if info.id == session_id), None)
 
 
@@ -291,11 +293,11 @@ def _title(shell: Shell, text: str) -> str:
 
 
 NEWEST = 30
-"""How many sessions a list shows if nobody asks for all."""
+"""Sessions a list shows unless all are requested."""
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
-    """One session, the running one unless another is named: what it is called, how long it is, where it lies."""
+    """Show one session, by default the running one: its name, its length, where it is stored."""
     given = read(argument)
     session_id = shell.store.find(given.text) if given.words else shell.session.id
     if session_id == shell.session.id:
@@ -305,7 +307,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 def show_list(shell: Shell, argument: str) -> CommandResult:
-    """The sessions of this project, newest first; the numbers serve `switch`, `delete` and `-r`."""
+    """List the project's sessions, newest first; the numbers can be used with `switch`, `delete` and `-r`."""
     given = read(argument, switches=("--all",))
     if given.words:
         return refuse(f"A list takes no words, and {given.words[0]!r} is one; to find a session write /session search")
@@ -321,19 +323,19 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
 
 
 def show_stored(shell: Shell, argument: str) -> CommandResult:
-    """One stored session."""
+    """Show one stored session."""
     if not read(argument).words:
         return refuse("Which session? Write clio sessions show ID; clio sessions list shows them")
     return show(shell, argument)
 
 
 def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """The option of the list."""
+    """Complete the list's option."""
     return (Suggestion(text="--all", note=f"not only the newest {NEWEST}"),)
 
 
 def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> CommandResult:
-    """info: what the list knows of it; None for the running one."""
+    """Describe a session. info: its entry in the list; None for the running one."""
     used = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     rows = [
@@ -420,11 +422,11 @@ _SCOPES = LazyRegex(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search(shell: Shell, argument: str) -> CommandResult:
-    """The sessions that answer a query, the best first; the next line then holds the command that resumes it."""
+    """Search the sessions, best match first; the next prompt line then contains the command that resumes it."""
     given = read(argument, switches=("--all",))
     query = (
         given.typed if given.typed.startswith('"') else given.text
-    )  # double quotes mean that the words stand together
+    )  # double quotes search for the words in this order
     if not query.strip():
         return refuse("What was said? Write /session search with a few words of it; in:output looks at tools' output")
     if shell.config.incognito:
@@ -443,7 +445,7 @@ def search(shell: Shell, argument: str) -> CommandResult:
     infos = shell.store.list()
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != shell.session.id), None)
-    # Without a running session nothing holds a next line.
+    # Without a running session there is no next prompt line.
     resume = f"Enter resumes “{code(_found_title(first))}”." if first and shell.session.id else ""
     return CommandResult(
         text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
@@ -458,7 +460,7 @@ def search(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_scope(shell: Shell, argument: str) -> "Iterable[Suggestion]":
-    """What may stand beside the words of a query."""
+    """Complete the options of a query."""
     yield Suggestion(text="in:output", note="look at whole outputs of tools")
     yield Suggestion(text="in:title", note="look at the sessions' titles")
     yield Suggestion(text="--all", note="look at the running session too")
@@ -478,7 +480,7 @@ def _row(
 
 
 def around(text: str, query: str, chars: int) -> str:
-    """At most about `chars` characters of a text, with the query's words among them where it has them."""
+    """Return about `chars` characters of a text, around the query's words if it contains them."""
     text = " ".join(text.split())
     if len(text) <= chars:
         return text
@@ -494,14 +496,14 @@ def around(text: str, query: str, chars: int) -> str:
 
 
 def _place_of(query: str, folded: str) -> int:
-    """Where the whole query stands, else its longest word, which may stand there with another ending."""
+    """Return the position of the whole query, else of its longest word, which may have another ending in the text."""
     words = _WORD.findall(_SCOPES.sub(" ", query).casefold())
     wanted = [" ".join(words), *(word[: max(4, len(word) - 3)] for word in sorted(words, key=len, reverse=True))]
     return next((place for text in wanted if text and (place := folded.find(text)) >= 0), 0)
 
 
 def _points(hit: "Recalled") -> str:
-    """Why the best one is first."""
+    """Return why the best match is first."""
     signals = hit.signals
     named = {
         "exact words": signals.exact,
@@ -563,7 +565,7 @@ def _passage_data(passage: "Recalled") -> dict[str, object]:
 
 
 def switch(shell: Shell, argument: str) -> CommandResult:
-    """Go on with another session."""
+    """Continue another session."""
     given = read(argument)
     if not given.words:
         return refuse("Which session? Write /session switch with a number, an id or a name; /session list shows them")
@@ -574,7 +576,7 @@ def switch(shell: Shell, argument: str) -> CommandResult:
 
 
 def new(shell: Shell, argument: str) -> CommandResult:
-    """Start an empty session; the one before stays on disk."""
+    """Start an empty session; the current one stays on disk."""
     return CommandResult(follow_up=NewSession(name=read(argument).text or None))
 
 
