@@ -9,10 +9,11 @@ _BEGINNING = 3
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence, "; did you mean 'approve'?", or "" where no known word is near.
+    """Return the end of an error message, "; did you mean 'approve'?", or "" if no known word is similar.
 
-    Near is what few slips make of it, and the only one that begins so, from three letters on.
-    Case, leading dashes and the kind of dash within make no difference.
+    Similar is a word within a small edit distance, or, from three letters on, the only one with that prefix. Case,
+    leading
+    dashes and the kind of dash inside are ignored.
     """
     folded = {_fold(name): name for name in known}
     typed = _fold(word)
@@ -30,7 +31,7 @@ def _fold(word: str) -> str:
 
 
 class Subcommand:
-    """One of them. summary: a few words for `clio --help`; the rest is in `clio NAME --help`."""
+    """One sub-command. summary: a few words for `clio --help`; the rest is in `clio NAME --help`."""
 
     def __init__(self, name: str, summary: str, *aliases: str) -> None:
         self.name = name
@@ -54,7 +55,7 @@ SUBCOMMANDS = (
     Subcommand("style", "how answers are worded, and what was learned of it", "styles"),
     Subcommand("worktree", "worktrees beside this checkout: list, remove", "worktrees"),
 )
-# clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
+# clio's own flags that may also follow a sub-command's name; all other arguments belong to the sub-command.
 SUBCOMMAND_FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())
 VALUED_FLAGS = frozenset(("--cwd", "--config"))
 
@@ -298,7 +299,9 @@ def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
 
 
 def readable(argument: str) -> str:
-    """An argument as text: bytes the locale could not decode are taken for UTF-8, and marked where they are not."""
+    """Return an argument as text: bytes the locale could not decode are decoded as UTF-8, and marked if they are
+    invalid.
+    """
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -316,7 +319,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="clio",
         argument_default=argparse.SUPPRESS,
-        # Its help is never shown; without a width it would ask the terminal for one at every flag, by way of shutil.
+        # argparse's help is never shown; without a width it would import shutil to ask for the terminal's at every
+        # flag.
         formatter_class=lambda prog: argparse.HelpFormatter(prog, width=80),
         add_help=False,
         allow_abbrev=False,
@@ -414,7 +418,7 @@ _ELSEWHERE: dict[str, str] = {
     "status": "clio doctor",
     "version": "clio --version",
 }
-"""What other agents' sub-commands are called here; never one that exists."""
+"""Names of other agents' sub-commands → clio's; never the name of an existing one."""
 
 
 def _check_command(words: Sequence[str], one_shot: bool) -> None:
@@ -460,7 +464,7 @@ _USAGE_WIDTH = 27
 
 
 def help_text() -> str:
-    """The whole page: at most 60 lines of 100 columns. Every flag and every sub-command stands in it once."""
+    """Return the whole page: at most 60 lines of 100 columns, with every flag and every sub-command once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
     commands = [(_usage(first), FAMILIES.get(first) or COMMANDS[first,]) for first in families]
     doors = "|".join(door.name for door in SUBCOMMANDS if door.name not in families)
@@ -471,7 +475,7 @@ def help_text() -> str:
 
 
 def _usage(first: str) -> str:
-    """A sub-command with all its second words: "clio config show|path|trust"."""
+    """Return a sub-command with all its second words: "clio config show|path|trust"."""
     return f"clio {first} {'|'.join(words[1] for words in COMMANDS if words[0] == first and words[1:])}".rstrip()
 
 
