@@ -33,7 +33,10 @@ LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "ski
 
 
 class Known(Struct, frozen=True, kw_only=True):
-    """kinds: which of LISTED completes a word, by sub-command and word. new: verbs whose word names something new."""
+    """What completes the words of sub-commands.
+
+    kinds: the member of LISTED, by sub-command and word. new: verbs whose argument is a new name.
+    """
 
     kinds: Mapping[tuple[str, str], str]
     new: frozenset[tuple[str, str]]
@@ -109,7 +112,7 @@ def places() -> dict[str, Place]:
 
 
 def door_command(name: str) -> Command:
-    """The command with its verbs of a sub-command."""
+    """Return the command of a sub-command with its verbs."""
     from clio.commands.subcommands import GC, IMPORT, WORKTREE
 
     own = {"sessions": SESSIONS, "gc": GC, "import": IMPORT, "worktree": WORKTREE}
@@ -167,7 +170,7 @@ def _flag_rows(flags: Iterable[Flag]) -> Place:
 
 
 def _of_flag(flag: Flag) -> Place | None:
-    """What a flag takes; None where it takes nothing, or free text."""
+    """Return what completes a flag's value; None if it has none, or takes free text."""
     field = CONFIG_FIELDS.get(flag.field)
     fixed = {"output": OUTPUTS, "input": INPUTS, "provider": (*(preset.name for preset in PRESETS), OFFLINE)}
     if flag.metavar and (words := fixed.get(flag.dest) or (field.choices if field else ())):
@@ -197,7 +200,7 @@ def _add_verb(found: dict[str, Place], head: str, verb: Command, name: str) -> N
 
 
 def _known(head: str, verb: str, option: str, value: str) -> Place | None:
-    """What completes a value, by how help writes it; None for free text."""
+    """Return what completes a value, by its form in help; None for free text."""
     value = value.rstrip("….")
     if _CHOICE.fullmatch(value):
         return Place(rows=tuple(Row(part.partition(" ")[0]) for part in value.split("|")))
@@ -308,14 +311,16 @@ def run(words: Sequence[str], env: Mapping[str, str]) -> int:
         home, person = clio_home(env), user_home(env)
         project = project_folder(_decisive(Path.cwd()), clio_home=home, user_home=person)
         lines = [_line(word, note) for word, note in listed(project, home) if _PLAIN.fullmatch(word)][:MAX_LISTED]
-    except (ClioError, OSError, ValueError, RecursionError):  # the last two: a damaged file
+    except (ClioError, OSError, ValueError, RecursionError):  # the last two are for a damaged file
         return 0
     sys.stdout.write("".join(lines))
     return 0
 
 
 def _decisive(folder: Path) -> Path:
-    """The folder; in a worktree made by clio, its counterpart in the main checkout, which has sessions and memory."""
+    """Return the directory; for a worktree made by clio, its counterpart in the main checkout, which has sessions and
+    memory.
+    """
     link = link_of(folder)
     return link.twin(folder.resolve()) if link else folder
 
@@ -385,14 +390,14 @@ def _entries(project: Path, home: Path) -> Rows:
 
 
 def _servers(project: Path, home: Path) -> Rows:
-    """MCP servers by name, also those that wait for trust."""
+    """Return the names of MCP servers, including those that wait for trust."""
     from clio.config.extension_files import read_servers
 
     return [(server.name, server.where) for server in read_servers(home, project, lambda _: True).servers]
 
 
 def _skills(project: Path, home: Path) -> Rows:
-    """Skills by the names of their folders; their files are not read."""
+    """Return the names of skills from their directories; their files are not read."""
     from clio.skills.skills import FILE_NAME, skill_places
 
     folders = [place.folder for place in skill_places(project, home, user_home(os.environ))]
