@@ -1,8 +1,7 @@
 """The `clio` command: parse the flags, select an entry point, turn each error into one sentence and an exit code.
 
 Imports are inside the functions: `clio --version` needs none of them, and the prompt appears before the
-configuration
-is read.
+configuration is read.
 """
 
 import atexit
@@ -59,8 +58,7 @@ def command() -> "NoReturn":
     """Run `main` as the `clio` script does, then exit without Python's own cleanup.
 
     Python would unload a thousand modules one by one, which delays the shell's prompt by 90 ms. By then all files
-    are
-    closed and flushed, and the registered exit functions have run.
+    are closed and flushed, and the registered exit functions have run.
     """
     code = main()
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # multiprocessing leaves this way too

@@ -126,8 +126,7 @@ def find_unreadable(folder: Path) -> Path | None:
     none.
 
     That is a pipe or a device in place of a file of git's own or of one named in the repository's settings, or a
-    file of
-    settings or patterns of more than `_MAX_BYTES`.
+    file of settings or patterns of more than `_MAX_BYTES`.
     """
     top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
     if top is None:
@@ -231,8 +230,7 @@ def find_elsewhere(folder: Path, settings: Settings) -> tuple[str, Path] | None:
     """Return the setting that points git to files or a repository outside the directory, and its target; None if none.
 
     A linked worktree, a submodule and a repository made with --separate-git-dir are elsewhere too, but the target
-    names
-    the directory they belong to, which an unpacked archive cannot achieve.
+    names the directory they belong to, which an unpacked archive cannot achieve.
     """
     top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
     if top is None:

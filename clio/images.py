@@ -57,8 +57,7 @@ def read_picture(data: bytes, name: str) -> Picture:
     """Parse the bytes of a picture. Raises NotAPicture.
 
     A server refuses all later requests of a conversation that contains a picture it cannot read, so a truncated or
-    too
-    large picture is rejected here.
+    too large picture is rejected here.
     """
     kind = media_type(data)
     if not kind:

@@ -2,8 +2,7 @@
 
 A text is weighed in *units*: one for each ASCII character of prose or code, more where tokenizers need more. Tokens
 are units divided by the learned ratio. Characters per token, measured with o200k: Python 4.3, Markdown 4.2,
-JavaScript
-3.8, JSON 2.3, base64 1.5, Chinese 1.4; the weights below turn all of them into about 4 units per token.
+JavaScript 3.8, JSON 2.3, base64 1.5, Chinese 1.4; the weights below turn all of them into about 4 units per token.
 """
 
 import math
@@ -107,8 +106,7 @@ class TokenEstimator:
         ratio.
 
         Most of a request was in the one before it, so most of its cost is known. A request of less than half that
-        weight is
-        estimated like any other text.
+        weight is estimated like any other text.
         """
         if self._billed is None or units < self._billed[0] / 2:
             return self.tokens(units)
@@ -121,8 +119,7 @@ class TokenEstimator:
         units: weight of the whole billed request. The first bill sets the ratio, the second moves it by half the
         difference,
         the fifth and all later ones by a fifth: new = 0.8 old + 0.2 observed. Ignored are a bill of zero, and one
-        that no
-        tokenizer would produce for that text (under 0.5 or over 20 units per token).
+        that no tokenizer would produce for that text (under 0.5 or over 20 units per token).
         """
         if prompt_tokens > 0:
             self.last = Compared(estimated=self.request(units), billed=prompt_tokens)

@@ -177,8 +177,7 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
     `=value`.
 
     An option inside the text, or an unknown one, is text, as is everything after "--". Quotes around the whole text
-    are
-    removed, so that a text passed as one process argument is unchanged; quotes inside it stay.
+    are removed, so that a text passed as one process argument is unchanged; quotes inside it stay.
     Raises UsageError for a known option without a value.
     """
     words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(argument)]

@@ -47,8 +47,7 @@ def session_table(
     """Return a table of sessions to choose from. `running` is marked; `now` is in seconds since the epoch.
 
     newest: how many to show, None for all; their ids are unique among all sessions. A column shows the origin if
-    some
-    came with the repository or were written by other programs or sub-agents.
+    some came with the repository or were written by other programs or sub-agents.
     """
     infos = list(sessions)
     length = id_length(info.id for info in infos)

@@ -12,8 +12,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return the end of an error message, "; did you mean 'approve'?", or "" if no known word is similar.
 
     Similar is a word within a small edit distance, or, from three letters on, the only one with that prefix. Case,
-    leading
-    dashes and the kind of dash inside are ignored.
+    leading dashes and the kind of dash inside are ignored.
     """
     folded = {_fold(name): name for name in known}
     typed = _fold(word)

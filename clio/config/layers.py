@@ -1,10 +1,8 @@
 """Merges the layers of configuration and records the origin of each value.
 
 Defaults < the user's file (or --config) < the project's file < environment < flags. A list collects the entries of
-all
-layers; every other value is from the highest layer that sets it. The three values that define a server belong
-together,
-see `_forget_other_server`.
+all layers; every other value is from the highest layer that sets it. The three values that define a server belong
+together, see `_forget_other_server`.
 """
 
 from collections.abc import Mapping, Sequence

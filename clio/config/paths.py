@@ -43,8 +43,7 @@ def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Pat
     The user's home directory is a project only if it is `cwd`, and no directory above it is one for a `cwd` inside
     it:
     a `~/.git` for dotfiles or clio's own `~/.clio` would turn every directory into part of one large project. The
-    same
-    applies to `/` and directories shared by all users, such as `/tmp`, in which any user may create a `.git`.
+    same applies to `/` and directories shared by all users, such as `/tmp`, in which any user may create a `.git`.
     """
     cwd = cwd.resolve()
     home = user_home.resolve() if user_home else None

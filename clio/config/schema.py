@@ -161,8 +161,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Whether a consolidation may ask the model once about the best turns; otherwise only rules are used."""
     embedder: Embedder = "hashed"
     """How turns and documents are searched by meaning: hashed (in clio itself), endpoint (a server's embeddings),
-    minilm
-    (the weights of a small model on this machine).
+    minilm (the weights of a small model on this machine).
     """
     embedding_model: str | None = None
     """The embedding model, as its server knows it."""
@@ -198,8 +197,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The colour theme: auto (by the terminal's background), dark, light, high-contrast, none, or one of your own."""
     screen_reader: bool = False
     """Whether output is made for a screen reader: each line is printed once and in order, without boxes and symbols,
-    with
-    words for colours.
+    with words for colours.
     """
     reasoning: ShowReasoning = "fold"
     """How the model's reasoning is shown: fold (one line with the seconds), show, hide."""

@@ -511,8 +511,7 @@ class Trusted(Struct, frozen=True, kw_only=True):
     """For each project's path, the fingerprints of trusted and of declined values.
 
     noted: the day on which a one-shot run reported what waits for trust, and a fingerprint of it; of today only,
-    except
-    for skills, which are reported again when they change.
+    except for skills, which are reported again when they change.
     """
 
     projects: dict[str, tuple[str, ...]] = {}

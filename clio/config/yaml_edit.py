@@ -54,8 +54,7 @@ def set_value(path: Path, name: str, text: str) -> None:
     """Set the field `name`, which is not a list or mapping, to the value in `text`; a missing file is created.
 
     Raises UserError for an invalid value; ConfigError if the file is already wrong, cannot be changed without
-    touching
-    other lines, or cannot be written.
+    touching other lines, or cannot be written.
     """
     try:
         from_text(CONFIG_FIELDS[name], text)

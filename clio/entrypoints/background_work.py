@@ -285,8 +285,7 @@ def sleep_by_itself(
     """Consolidate memory if it is due and both memory and the `sleep` setting are on; for a thread.
 
     Returns None if it did not run, also if another process consolidates or a file cannot be written; only the
-    command
-    reports such errors.
+    command reports such errors.
     """
     if not app.config.sleep or app.memory.is_silent:
         return None

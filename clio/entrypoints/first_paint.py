@@ -89,8 +89,7 @@ def release_line() -> None:
     """Hand the line over to an editor that immediately draws its own prompt over the painted one.
 
     Echo stays off between prompts too, until `restore_terminal` or the end of the process: text typed while a
-    command
-    runs is not echoed into its output but waits for the next prompt.
+    command runs is not echoed into its output but waits for the next prompt.
     """
     global _drawn
     if silence_terminal() and _drawn:

@@ -311,8 +311,7 @@ class Decision:
         scrollback.
 
         A command can be approved only after its last row has been on the screen; a change of files, which can be
-        undone, at
-        any time.
+        undone, at any time.
         """
         desk, questions = self._desk, self._desk.questions
         room = max(desk.size()[1] - above - _BELOW, 1) if questions.live else MAX_ROWS
@@ -556,8 +555,7 @@ class PlanAnswer(Struct, frozen=True, kw_only=True):
     """The user's answer to a plan.
 
     "go": carry it out in `mode`. "no": decline it; `reason` goes to the model unless it is empty. "later": the plan
-    and
-    plan mode stay as they are.
+    and plan mode stay as they are.
     """
 
     kind: Literal["go", "edit", "no", "later"]

@@ -120,8 +120,7 @@ class FileNames:
         """Return the files, and an index of their names and those of their directories.
 
         The first call lists the files unless `prepare` has; later calls return at once. A listing older than
-        `FRESH_S` is
-        still returned, and refreshed in the background.
+        `FRESH_S` is still returned, and refreshed in the background.
         """
         if self._listed_at is None:
             with self._listing:
@@ -135,8 +134,7 @@ class FileNames:
         """List the files in advance unless there are too many; for a thread.
 
         They are kept as one text: an index of 20,000 names takes 5 MiB but only 0.03 s to build, and many users
-        never need
-        it.
+        never need it.
         """
         with self._listing:
             if self._listed_at is None and (files := self._list_ahead()) is not None:

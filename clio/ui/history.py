@@ -31,8 +31,7 @@ class LineHistory(History):
     """Earlier lines, newest first, in prompt_toolkit's own file format: "+" before each line of an entry.
 
     The time and the project precede each entry. Nothing is written before `redact` is known: a key that the user
-    pasted
-    must not stay on disk after the session.
+    pasted must not stay on disk after the session.
     problem: why the newest entries are not on disk, None if they are.
     """
 

@@ -434,8 +434,7 @@ class KeyWatch:
     """An async context that puts the terminal into raw mode and reads its keys.
 
     Without a terminal (`stdin` is not a tty and no `keyboard` is given) it does nothing. The terminal's mode is
-    restored
-    on every exit path.
+    restored on every exit path.
 
     Args:
         on_interrupt: called each time Esc or Ctrl-C is pressed.

@@ -399,8 +399,7 @@ class Questions:
     """Asks one question at a time, on this keyboard and display or on those of the process.
 
     live: the terminal can do more than print lines. Otherwise every question is written to `stream` and answered by
-    a
-    line in the terminal's own line mode, in which Ctrl-C is a signal and not an answer.
+    a line in the terminal's own line mode, in which Ctrl-C is a signal and not an answer.
     """
 
     def __init__(

@@ -14,8 +14,7 @@ _OPEN_ESCAPE = LazyRegex(
     r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?|\x1b[ -/]*)\Z"
 )
 # C0 without tab and newline, DEL, C1; bidirectional marks, which make text appear in another order; invisible
-# characters,
-# which can hide instructions to a model. The joiners of emoji and Persian stay.
+# characters, which can hide instructions to a model. The joiners of emoji and Persian stay.
 _CONTROL = LazyRegex(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     r"\ufff9-\ufffb\U000e0000-\U000e01ef]"

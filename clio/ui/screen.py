@@ -211,8 +211,7 @@ class LiveArea:
     """Rows at the bottom of the screen that can be redrawn. Printed text leaves the area and is never printed twice.
 
     The area is at most one row shorter than the screen, and shows the last rows, so that the cursor can always
-    return to
-    its first row. Rows above the first changed one are left alone. Each drawing is a single write.
+    return to its first row. Rows above the first changed one are left alone. Each drawing is a single write.
 
     Args:
         write: takes text for the terminal, including control sequences.

@@ -70,8 +70,7 @@ def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
     """Return the heading and the rows, no line wider than `width` (at least 8); the heading is "" if it does not fit.
 
     The wide column is wrapped, or truncated if the table requests that. If that is still too wide, each row becomes
-    a
-    short paragraph.
+    a short paragraph.
     """
     width = max(width, 8)
     rows = [tuple(map(clean_line, row)) for row in table.rows]

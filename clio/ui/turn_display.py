@@ -71,8 +71,7 @@ class TerminalProgress:
     """Draws the progress line of long work on a terminal, and erases it. May be called from any thread.
 
     width: columns of the terminal. hint: what a key does. after_s: shorter work is not drawn. Only a carriage return
-    is
-    used to move the cursor, which every terminal supports.
+    is used to move the cursor, which every terminal supports.
     """
 
     def __init__(

@@ -88,8 +88,7 @@ class EditorFiles:
         """Return the editor's unsaved text of a file; None if there is none, or the editor does not answer.
 
         An editor's buffer may also be older than the file, if a command changed the file since. So the buffer is
-        used
-        only while the file is as it was when both agreed, or is older than this session.
+        used only while the file is as it was when both agreed, or is older than this session.
         """
         shown = self._shown(path) if self._workspace.contains(path) else None
         if shown is None:

@@ -271,8 +271,7 @@ class Resuming:
         """Open the session and print how it ended; return whether the prompt may appear before the app is loaded.
 
         False if the terminal does not allow it, or if a warning or a question that needs the app comes first. Raises
-        what
-        `SessionStore.open` raises.
+        what `SessionStore.open` raises.
         """
         if session_id is None and self._terminal.live:
             return True
