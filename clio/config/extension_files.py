@@ -284,7 +284,7 @@ def _overlay(servers: dict[str, Server], layers: Iterable[_Layer], held: set[str
 
 
 def _changed(server: Server, entry: Entry, *, own: bool) -> Server:
-    """The server with what a further entry says; a project's may only take away."""
+    """Merge a further entry into a server; a project's entry may only restrict it."""
     changed = replace(
         server,
         enabled=_enabled(entry) and (own or server.enabled),

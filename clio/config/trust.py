@@ -239,7 +239,7 @@ def _read_seal(project: Path) -> tuple[str, str]:
 
 
 def _is_sealed(project: Path, known: _Key, home: Path, *, with_sessions: bool = False) -> bool:
-    """with_sessions: by a clio that records the ids of sessions too."""
+    """Whether the project has a valid seal. with_sessions: written by a clio that also records the ids of sessions."""
     nonce, code = _read_seal(project)
     if not known.key or (with_sessions and not nonce.startswith(_WITH_SESSIONS)):
         return False
@@ -251,7 +251,7 @@ def _is_sealed(project: Path, known: _Key, home: Path, *, with_sessions: bool = 
 
 
 def _memory_files(folder: Path) -> Iterator[str]:
-    """The names in `.clio` that hold something remembered; locks and what was set aside hold nothing."""
+    """Yield the names in `.clio` that contain memory; lock files and files moved aside contain none."""
     yield from (name for name in _FILES if os.path.lexists(folder / name))
     with suppress(OSError):
         names = [entry.name for entry in os.scandir(folder / _FOLDER)]
