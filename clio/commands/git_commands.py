@@ -32,8 +32,8 @@ from clio.providers.base import OFFLINE
 from clio.storage.files import write_atomic
 
 MAX_DIFF_CHARS = 30_000
-_MAX_PROMPT_FILES = 100
-_MOST_WORDS = 3
+_MAX_PROMPT_FILES = 100  # files named in a request; the others are counted
+_MOST_WORDS = 3  # user requests quoted as the task of a commit
 _WORDS_CHARS = 600
 
 Clean = Callable[[str], str]

@@ -147,7 +147,7 @@ _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
     "streamable_http": "http",
     "sse": "sse",
 }
-_MAX_SHOWN = 400
+_MAX_SHOWN = 400  # characters of a server's description
 
 
 class Entry(Struct, frozen=True, kw_only=True):

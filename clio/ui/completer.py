@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _MAX_COUNTED_BYTES = 1_000_000
 """Bytes. For larger files the size is displayed instead of the line count: this runs at every key."""
-_MAX_CACHED = 200
+_MAX_CACHED = 200  # files whose line count is cached
 _RESOURCE = LazyRegex(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
 """`server:scheme:…`, a resource of an MCP server; whether it exists is known only by asking the server."""
 

@@ -179,10 +179,10 @@ Span = tuple[int, int]
 """Start and end (exclusive) of a range of characters."""
 
 _WORD = LazyRegex(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+|\s+|.")
-_MAX_COMPARED_CHARS = 2_000
+_MAX_COMPARED_CHARS = 2_000  # longer lines are only compared by their common beginning and end
 _MAX_CELLS = 10_000
 """Limit of old × new words, or lines, that are compared with each other."""
-_MAX_PAIRS = 400
+_MAX_PAIRS = 400  # removed × added lines; a larger block is paired by position, because comparing is quadratic
 _ALIKE = 0.35
 """The share of a line that must be equal for its differences to be worth marking."""
 

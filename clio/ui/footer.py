@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from clio.sessions.session import Session
 
 
-_KEPT_S = 2.0
+_KEPT_S = 2.0  # seconds for which the branch is cached; the status line asks at every frame
 _HASH = 7
 
 

@@ -14,7 +14,7 @@ from prompt_toolkit.history import History
 from clio.text.fuzzy import score
 
 _READ_BYTES = 512 * 1024  # only the end of the file is read, so that a history of years opens quickly
-_MAX_ENTRY_CHARS = 20_000
+_MAX_ENTRY_CHARS = 20_000  # longer entries are not stored
 
 
 class Entry(Struct, frozen=True, kw_only=True):

@@ -287,8 +287,8 @@ class Held(Protocol):
         ...
 
 
-_SHOWN = 4
-_SHOWN_WHERE_LOW = 2
+_SHOWN = 4  # waiting texts displayed
+_SHOWN_WHERE_LOW = 2  # the same on a screen of at most _LOW_LINES lines
 _LOW_LINES = 16
 
 
@@ -384,7 +384,7 @@ def keep_presses(presses: Iterable[KeyPress]) -> None:
         after_escape = press.key == Keys.Escape
 
 
-READ_BYTES = 65_536
+READ_BYTES = 65_536  # prompt_toolkit reads 1,024 bytes at a time, which makes large pastes slow
 _END = "\x1b[201~"
 # inputs already patched; another wrapper may be between the input and the parser, so the parser cannot tell
 _QUICK: WeakSet[object] = WeakSet()

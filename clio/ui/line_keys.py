@@ -28,7 +28,7 @@ from clio.ui.history import HistorySearch
 from clio.ui.line_rules import Pastes
 from clio.ui.terminal_handoff import edit_text, lent
 
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 5.0  # seconds the clipboard program may take
 _MAX_COPIED = 70_000
 _POWERSHELL = (
     "Add-Type -AssemblyName System.Windows.Forms;"

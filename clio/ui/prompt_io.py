@@ -181,7 +181,7 @@ class Page:
         return (line - 1, len(self._rows_of(line - 1)) - 1) if line > 0 else (0, 0)
 
 
-_MIN_HEIGHT = 3
+_MIN_HEIGHT = 3  # rows of a page even on the smallest screen
 _PAGER_HINTS = ("j k space b g G scroll", "j k scroll")
 
 
@@ -248,7 +248,7 @@ class PageRegion:
         return [("class:hint", "  " + crop(shown, columns - 3))]
 
 
-_ESCAPE_S = 0.025
+_ESCAPE_S = 0.025  # seconds; an arrow key's bytes arrive together, so an Esc alone is the Esc key
 _BESIDE = 5  # rows for the title, the heading, the filter text, the hint, and one spare
 _MOST_ROWS = 15
 _HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
@@ -390,7 +390,7 @@ def terminal_columns_and_rows(display: Output | None) -> tuple[int, int]:
     return now.columns, now.rows
 
 
-_GUARD_S = 1.0
+_GUARD_S = 1.0  # seconds in which keys do not count as answers if the user was typing
 ENTER = "enter"
 """The only choice that is not a letter: the Enter key, or an empty line."""
 
@@ -611,7 +611,7 @@ _MAX_CHARS = 20_000
 """At most so many characters of a line are displayed while scrolling."""
 _MAX_ROWS_OF_A_LINE = 4
 """At most so many rows of a line are printed in an excerpt."""
-_MIN_NAME = 8
+_MIN_NAME = 8  # columns that the name in a title keeps
 
 
 class Desk:

@@ -58,16 +58,16 @@ class Menu(DynamicCompleter):
             asyncio.get_running_loop().call_soon(buffer.start_completion)
 
 
-_MENU_ROWS = 8
+_MENU_ROWS = 8  # rows reserved for completions; four rows of the screen stay free for the line
 _ESCAPE_S = 0.05
 """Seconds. An arrow key arrives in one write, over a slow line nearly so; an Esc alone for longer was the Esc key."""
-_ALT_S = 0.05
-_SEQUENCE_S = 1.0
+_ALT_S = 0.05  # seconds between Esc and the key that Alt sends with it
+_SEQUENCE_S = 1.0  # seconds to wait for the second key of Ctrl-X or vi's `g`
 _WAITING = {
     "```": "open ``` · close it, or leave two lines empty",
     "\\": "goes on",
 }
-_MAX_REMEMBERED_CHARS = 20_000
+_MAX_REMEMBERED_CHARS = 20_000  # a larger paste is stored in the history as its placeholder
 _LEAVE_HINT = "Ctrl-D leaves"
 HELD_HINT = "Enter sends these · ↑ edits the last"
 

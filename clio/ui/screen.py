@@ -47,9 +47,9 @@ from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, bar_
 BULLET = "●"
 MAX_DIFF_ROWS = 20
 _FAILED_ROWS = 3
-_SLOW_S = 1.0
+_SLOW_S = 1.0  # seconds after which a running call shows its duration
 _MIN_TITLE = 8
-_WIDE = 60
+_WIDE = 60  # columns from which on the progress bar has ten cells instead of five
 
 
 def running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
@@ -268,7 +268,7 @@ def _to_column(column: int | None) -> str:
     return f"\r\x1b[{column}C" if column else "\r"
 
 
-_NO_LIMIT = 10**9
+_NO_LIMIT = 10**9  # a requested diff is shown whole
 
 
 class Block(Struct, frozen=True):
@@ -309,7 +309,7 @@ def said(text: str, style: str) -> list[Part]:
 
 FRAME_S = 0.05  # at most 20 frames a second
 _COST_FACTOR = 4  # a slow frame delays the next one: drawing takes at most a fifth of the time
-_STATUS_MIN_LINES = 6
+_STATUS_MIN_LINES = 6  # on a lower screen the status line is left out, to leave room for the answer
 
 Section = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
 

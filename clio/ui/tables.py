@@ -144,8 +144,8 @@ def _head(word: str, width: int) -> str:
 
 
 WORDS: dict[TodoStatus, str] = {"pending": "", "in_progress": "in work", "completed": "done", "blocked": "blocked"}
-_MAX_OPEN = 15
-_MAX_DONE = 3
+_MAX_OPEN = 15  # open items displayed in a folded list; items in progress or blocked are always displayed
+_MAX_DONE = 3  # done items displayed in a folded list: the last ones
 
 
 def count_words(todos: tuple[Todo, ...]) -> str:

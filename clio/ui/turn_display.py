@@ -22,7 +22,7 @@ LONG_S = 2.0
 """Seconds; shorter work shows no progress."""
 _CELLS = 10
 _FULL, _EMPTY = "▰", "▱"
-_PERIOD_S = 0.1
+_PERIOD_S = 0.1  # at most ten redraws a second
 _SURE_S, _SURE_SHARE = 1.0, 0.02  # earlier, an estimate of the time left is too unreliable
 _PERCENT = LazyRegex(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
 
@@ -216,8 +216,8 @@ def settle(kind: Notify, env: Mapping[str, str]) -> Notify:
     return "osc777" if env.get("TERM", "").startswith(_OSC777) else "bell"
 
 
-_MAX_LINE = 2000
-_TOLD_S = 1.0
+_MAX_LINE = 2000  # characters after which a line without newline is broken, because each delta renders it again
+_TOLD_S = 1.0  # seconds; folded reasoning that took less leaves no line
 
 
 class ReasoningStream:

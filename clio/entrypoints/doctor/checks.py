@@ -184,7 +184,7 @@ def _extras(wanted: list[str]) -> set[str]:
 
 GIT_NEEDED = (2, 23)
 """The version that introduced `git switch`."""
-_TIME_LIMIT_S = 3.0
+_TIME_LIMIT_S = 3.0  # seconds for `--version` of a program
 _VERSION = LazyRegex(r"\d+\.\d+[\w.+-]*")
 
 

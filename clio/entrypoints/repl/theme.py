@@ -32,7 +32,7 @@ _PARTS = LazyRegex(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0
 _WHOLE = LazyRegex(r"#((?:[0-9a-f]{3}){1,4})", re.I)
 _HALF = 0.179
 """The luminance that has the same contrast with black and with white."""
-_DARK_NUMBERS = frozenset((*range(7), 8))
+_DARK_NUMBERS = frozenset((*range(7), 8))  # of the 16 ANSI colours
 _SILENT_TERMS = ("dumb", "unknown", "linux", "vt", "ansi", "cons", "eterm", "sun")
 
 
@@ -142,7 +142,7 @@ class Replies:
         return text[: match.start()] + text[match.end() :]
 
 
-_LEAVE_S = 0.1
+_LEAVE_S = 0.1  # seconds to wait for a late reply
 
 
 class BackgroundQuestion:

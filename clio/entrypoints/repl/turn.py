@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["steer", "look", "turn"]
 STEER_MARK = "!"
-_MOMENT_S = 1.0
+_MOMENT_S = 1.0  # seconds in which another Esc counts as meant for the stopped turn
 _STEERS = "Enter again: at the next step · ↑ edits"
 _EDITS = "↑ edits the last"
 
@@ -327,7 +327,7 @@ def _to_terminal(sequence: str) -> None:
     sys.stdout.flush()
 
 
-_RETRY_S = 0.05
+_RETRY_S = 0.05  # seconds between checks whether the app is loaded
 
 
 def cycling(parts_of: Callable[[], Parts | None], turns: Turns, changed: Callable[[str], None]) -> Callable[[], None]:

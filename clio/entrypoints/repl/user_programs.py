@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clio.ui.prompt_line import PromptLine
 
 
-_LOOK_S = 0.1
+_LOOK_S = 0.1  # seconds between prints of new output
 _MAX_SHOWN = 400
 """Lines printed while the command runs; of later lines only the last ones are printed."""
 _LAST_SHOWN = 20

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from clio.ui.keyboard import Typing, Waiting
 
 
-_TOLD_S = 1.0
+_TOLD_S = 1.0  # seconds; folded reasoning that took less is not reported
 
 
 class SpokenThoughts:
@@ -129,7 +129,7 @@ def spoken_result(result: CommandResult) -> Iterator[str]:
         yield from map(spoken, plain_rows(result.todos, fold=not result.todos_whole))
 
 
-_AGAIN_S = 10.0
+_AGAIN_S = 10.0  # seconds between two progress reports: each interrupts the screen reader
 
 
 class SpokenProgress:
@@ -178,7 +178,7 @@ class SpokenProgress:
 
 
 YOU, CLIO = "you: ", "clio: "
-_BEAT_S = 0.25
+_BEAT_S = 0.25  # seconds between two checks whether held output can be printed
 _LONG_S = 1.0
 """Seconds; the start of a call that takes longer is reported."""
 _TYPING_S = 5.0
