@@ -60,12 +60,12 @@ VALUED_FLAGS = frozenset(("--cwd", "--config"))
 
 
 def find_door(word: str) -> Subcommand | None:
-    """The door of that name or alias."""
+    """Return the sub-command of that name or alias."""
     return next((door for door in SUBCOMMANDS if word == door.name or word in door.aliases), None)
 
 
 def serves_memory(words: Sequence[str]) -> bool:
-    """Whether the words are `clio mcp` and flags alone, which offers clio's memory to others."""
+    """Whether the words are `clio mcp` with flags only, which serves clio's memory to other programs."""
     if words[0] != "mcp" or "--help" in words or "-h" in words:
         return False
     places = range(1, len(words))
@@ -73,9 +73,9 @@ def serves_memory(words: Sequence[str]) -> bool:
 
 
 def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
-    """Where a door's name stands as the first word that is no flag; None where it does not.
+    """Return the index of a sub-command's name if it is the first word that is not a flag; else None.
 
-    valued: the flags that take a value, and whether it may be left out.
+    valued: the flags that take a value, and whether the value is optional.
     """
     place = 0
     while place < len(argv):
@@ -89,7 +89,7 @@ def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
 
 
 def take_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """clio's own flags among a door's words, up to `--`; and the words without them."""
+    """Split off clio's own flags from a sub-command's words, up to `--`; return the flags and the other words."""
     taken: list[str] = []
     kept: list[str] = []
     place = 0
@@ -102,9 +102,9 @@ def take_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 class Arguments(argparse.Namespace):
-    """What was given; an absent flag keeps the value here.
+    """The parsed arguments; a missing flag keeps its default.
 
-    prompt: "" for a bare `-p`. words: the sub-command, for one of DOORS all that follows.
+    prompt: "" for a bare `-p`. words: the sub-command, for one of DOORS with everything after it.
     """
 
     prompt: str | None = None
@@ -149,10 +149,13 @@ class Arguments(argparse.Namespace):
 
 
 class Flag:
-    """One flag. metavar: None for a switch; in brackets where the value may be left out, which then is "".
+    """One flag.
 
-    field: the Config field it sets, and `value` the value a switch gives it. many: it may be given several times.
-    only: the sub-commands it belongs to, where it means nothing elsewhere.
+    Attributes:
+        metavar: None for a switch; in brackets if the value is optional, which is then "".
+        field: the Config field it sets, and `value` the value a switch gives it.
+        many: it may be given several times.
+        only: the sub-commands it belongs to, if it is invalid elsewhere.
     """
 
     def __init__(
@@ -180,12 +183,12 @@ class Flag:
 
     @property
     def long_name(self) -> str:
-        """The name messages use."""
+        """The name used in messages."""
         return self.names[-1]
 
     @property
     def usage(self) -> str:
-        """The names as help and reference print them: "-m, --model NAME"."""
+        """The names as in help and reference: "-m, --model NAME"."""
         return ", ".join(self.names) + (f" {self.metavar}" if self.metavar else "")
 
 
@@ -264,12 +267,12 @@ COMMANDS: dict[tuple[str, ...], str] = {
 
 
 def flag_name(field: str) -> str:
-    """The flag that sets a Config field."""
+    """Return the flag that sets a Config field."""
     return next(flag.long_name for flag in FLAGS if flag.field == field)
 
 
 def parse(argv: Sequence[str]) -> Arguments:
-    """The arguments as given, values still text. Raises UsageError, which names the nearest flag or sub-command."""
+    """Parse the arguments; values stay text. Raises UsageError, which names the most similar flag or sub-command."""
     valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
     place = door_place(argv, valued)
     if place is not None and not any(word in ("-p", "--prompt") for word in argv[:place]):
@@ -284,7 +287,7 @@ def parse(argv: Sequence[str]) -> Arguments:
 
 
 def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
-    """The Config fields that flags set; those of flags that may be given several times with all their values."""
+    """Return the Config fields set by flags; repeatable flags with all their values."""
     found: dict[str, str | bool | tuple[str, ...]] = {}
     for flag in FLAGS:
         value: str | bool | Sequence[str] | None = getattr(arguments, flag.dest)

@@ -309,7 +309,7 @@ def said(text: str, style: str) -> list[Part]:
 
 FRAME_S = 0.05  # at most 20 frames a second
 _COST_FACTOR = 4  # a slow frame delays the next one: drawing takes at most a fifth of the time
-_STATUS_MIN_LINES = 6  # on a lower screen the status line is left out, to leave room for the answer
+_STATUS_MIN_LINES = 6  # on a lower screen there is no blank line above the status line
 
 Section = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
 
