@@ -285,7 +285,7 @@ def _piped_text() -> str:
     if sys.stdin is None or _is_terminal(sys.stdin):
         return ""
     try:
-        _note_a_silent_pipe()
+        _print_pipe_hint()
         data = sys.stdin.buffer.read(MAX_PIPED_BYTES + 1)
     except OSError as error:
         raise UsageError(f"standard input cannot be read: {error.strerror}; close it with < /dev/null") from None
@@ -294,7 +294,7 @@ def _piped_text() -> str:
     return data.decode("utf-8-sig", "replace").rstrip("\n")
 
 
-def _note_a_silent_pipe() -> None:
+def _print_pipe_hint() -> None:
     """Print a hint if standard input is an open pipe that sends nothing, because clio waits for its end."""
     if os.name == "nt":  # select only accepts sockets there
         return

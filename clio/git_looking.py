@@ -44,7 +44,7 @@ _QUIET = {
     "LANGUAGE": "C",
 }
 _LEADING_ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
-_UNTOLD = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
+_UNRESOLVABLE = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
 """Beginnings of paths that only git can resolve."""
 _OWN_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
@@ -350,7 +350,7 @@ def _files(folder: Path, settings: Iterable[Setting]) -> tuple[Path, ...] | None
             continue
         included = key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
         on_branch = key.startswith("includeif.onbranch:") and git.is_file()  # its HEAD is elsewhere
-        if not name.startswith((".git/", "/")) or (included and value.startswith(_UNTOLD)) or on_branch:
+        if not name.startswith((".git/", "/")) or (included and value.startswith(_UNRESOLVABLE)) or on_branch:
             return None
         files.add(top / name)
         if included:

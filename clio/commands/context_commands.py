@@ -345,7 +345,7 @@ def _dropped(session: "Session", trim: "Trim") -> Iterable[str]:
     for place, message in enumerate(session.messages, 1):
         if message.id in dropped:
             when = format_stored_time(", %Y-%m-%d %H:%M", message.created, "") if message.created else ""
-            yield f"── {place} {_who(message)}{when}\n{_said(message)}".rstrip()
+            yield f"── {place} {_who(message)}{when}\n{_render_message(message)}".rstrip()
 
 
 def _who(message: Message) -> str:
@@ -360,7 +360,7 @@ def _who(message: Message) -> str:
             return "system"
 
 
-def _said(message: Message) -> str:
+def _render_message(message: Message) -> str:
     if isinstance(message, AssistantMessage):
         calls = [f"called {call.name} {call.arguments}" for call in message.tool_calls]
         return "\n".join(part for part in (message.content, *calls) if part)

@@ -361,7 +361,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
     data = {"action": done.action, "preference": pref_data(one)}
     return CommandResult(
         text=f"{_added(done, score)}: {code(done.record.content)}, score {one.score:g}, {standing(one)}, id "
-        f"{short_id(one.record)}.{_kept(done, score)}{_against(shell, done)} `/memory undo` takes that back.",
+        f"{short_id(one.record)}.{_note_score(done, score)}{_note_limit(shell, done)} `/memory undo` takes that back.",
         data=data,
     )
 
@@ -476,7 +476,7 @@ def _added(done: Remembered, score: float) -> str:
     return "Set" if done.record.score == score else "Reinforced"
 
 
-def _kept(done: Remembered, score: float) -> str:
+def _note_score(done: Remembered, score: float) -> str:
     """Return a note on unexpected effects: scores are averaged, and rules stay."""
     if done.old is None or done.record.score == score:
         return ""
@@ -485,7 +485,7 @@ def _kept(done: Remembered, score: float) -> str:
     return f" It had {done.old.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
 
 
-def _against(shell: Shell, done: Remembered) -> str:
+def _note_limit(shell: Shell, done: Remembered) -> str:
     """Return a note if a hard limit exists on the same item, which a new preference does not lift."""
     about = thing(done.record.content)
     limits = [limit for limit in shell.memory.preferences.hard_limits() if thing(limit.content) == about]

@@ -253,7 +253,7 @@ def _describe(shell: Shell, name: str, said: Offered) -> _Described:
 
     An alias is described by the model it stands for, on that model's server.
     """
-    real, server = _meant(shell, name)
+    real, server = _resolve_model(shell, name)
     window = configured(shell.config, name)[0] or said.window or _profiled(real)
     price = None
     with suppress(ClioError):  # /cost prices reports an invalid prices file
@@ -280,7 +280,7 @@ def _describe(shell: Shell, name: str, said: Offered) -> _Described:
     )
 
 
-def _meant(shell: Shell, name: str) -> tuple[str, str]:
+def _resolve_model(shell: Shell, name: str) -> tuple[str, str]:
     """Return the model that a name stands for, and the name of its server."""
     own = shell.config.models.get(name)
     if own is None:

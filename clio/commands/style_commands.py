@@ -235,7 +235,7 @@ FEEDBACK = (
 
 MAX_WORDS = 8
 _SIGNS: dict[str, Literal[-1, 1]] = {"+": 1, "-": -1, "−": -1}
-_SAID = {1: "was good", -1: "was not good"}
+_VERDICTS = {1: "was good", -1: "was not good"}
 _COMPLAINTS: dict[Category, str] = {
     "too_verbose": "was too verbose",
     "too_brief": "was too brief",
@@ -244,7 +244,7 @@ _COMPLAINTS: dict[Category, str] = {
     "incorrect_info": "was wrong",
 }
 # Phrases that can only be about an answer: "too long", "way too much text", "that's not right", "you missed the point".
-_TOLD = LazyRegex(
+_ABOUT_ANSWER = LazyRegex(
     r"(?:(?:way|much|far|a (?:bit|little)|just|still|again|really|so) )*(?:"
     r"too (?:much|many) (?:text|words?|details?|explanations?|prose|information|info|emojis?|comments?|talk)\b|"
     r"too (?!much|many)\w+[.,!]*(?: (?:for me|again|please|this time|and|but)\b.*)?$|"
@@ -275,7 +275,7 @@ class QuickRating(Struct, frozen=True, kw_only=True):
     def hint(self) -> str:
         """The hint for what Enter will do, for the status line."""
         reason = _complaint(self.words) if self.reward < 0 else None
-        said = _COMPLAINTS[reason] if reason else _SAID[self.reward]
+        said = _COMPLAINTS[reason] if reason else _VERDICTS[self.reward]
         return f"Enter: the last answer {said} · keep typing for a message"
 
 
@@ -297,7 +297,7 @@ def _complaint(words: str) -> Category | None:
     except UsageError:
         return None
     said = words.replace("’", "'").casefold()
-    return reason or (classify(said) if len(said.split()) <= 2 or _TOLD.match(said) else None)
+    return reason or (classify(said) if len(said.split()) <= 2 or _ABOUT_ANSWER.match(said) else None)
 
 
 OFF = (

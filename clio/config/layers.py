@@ -116,12 +116,12 @@ def _project(cwd: Path, home: Path, person: Path) -> tuple[Path, Path | None]:
     link = link_of(cwd)
     if link is None:
         return paths.project_folder(cwd, clio_home=home, user_home=person), None
-    main = paths.project_folder(_there(link.twin(cwd.resolve())), clio_home=home, user_home=person)
+    main = paths.project_folder(_find_existing(link.twin(cwd.resolve())), clio_home=home, user_home=person)
     below = main.relative_to(link.main) if main.is_relative_to(link.main) else Path()
     return link.worktree / below, link.main / below
 
 
-def _there(folder: Path) -> Path:
+def _find_existing(folder: Path) -> Path:
     """Return the directory, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 

@@ -74,12 +74,12 @@ def with_value(data: bytes, name: str, text: str, shown: str) -> bytes:
     changed = bom + _edit(whole, table, name, text).encode("utf-8")
     expected = before | {name: from_text(CONFIG_FIELDS[name], text)}
     # Whatever the file's layout: parsed again, it must contain the same as before, and the value.
-    if _said(changed, shown) == expected:
+    if _parse_values(changed, shown) == expected:
         return changed
     raise ConfigError(f"{name} could not be set in {shown}; write it there by hand: {name}: {text}")
 
 
-def _said(data: bytes, shown: str) -> dict[str, object] | None:
+def _parse_values(data: bytes, shown: str) -> dict[str, object] | None:
     try:
         return _meaning(parse(data, shown), shown)
     except ConfigError:

@@ -226,7 +226,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     if json:
         print_json(CommandResult(text="", data=_data(heaps, freed, problems)))
     else:
-        print_result(CommandResult(text=""), without_marks(_said(waste, freed, problems, asked=frees)))
+        print_result(CommandResult(text=""), without_marks(_summarize(waste, freed, problems, asked=frees)))
     if problems:
         raise ClioError(
             f"{len(problems)} could not be deleted, such as {problems[0]}; look at the rights of the folder"
@@ -305,7 +305,7 @@ def _data(heaps: Sequence[Heap], freed: int, problems: Sequence[str]) -> dict[st
             "problems": list(problems)}  # fmt: skip
 
 
-def _said(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
+def _summarize(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
     if asked and (waste or freed or problems):
         return f"Freed {size_text(freed)}." if not problems else f"Freed {size_text(freed)}; not all could be deleted."
     if waste:

@@ -90,7 +90,7 @@ def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int]
 def outcome_result(outcome: Outcome) -> CommandResult:
     """Describe what was imported, and what was left out."""
     report, wanted = outcome.report, outcome.wanted
-    lines = [_taken(outcome), *_left_out(outcome)]
+    lines = [_summarize_import(outcome), *_left_out(outcome)]
     if said := report.tally.sentence():
         lines.append(said)
     unreadable = [*outcome.found.unusable, *report.tally.unreadable]
@@ -111,7 +111,7 @@ def facts_result(outcome: Outcome) -> CommandResult:
     return CommandResult(text=_facts(outcome), verbatim=shown)
 
 
-def _taken(outcome: Outcome) -> str:
+def _summarize_import(outcome: Outcome) -> str:
     report, agent = outcome.report, outcome.found.agent
     parts = [f"{report.fates[fate]:,} {words}" for fate, words in _FATES if report.fates[fate]]
     if report.unchanged:

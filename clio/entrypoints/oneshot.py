@@ -84,7 +84,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
         schema = AnswerSchema(options.json_schema)
     reporter = Reporter()
     listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
-    desk, approver, asker = _somebody() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
+    desk, approver, asker = _make_stream_desk() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
     app = build_app(loaded, ComposedInterface(approver, asker, listen), env=os.environ)
     if isinstance(app.provider, HttpProvider):  # loads certificates while the prompt is being built
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
@@ -116,7 +116,7 @@ async def _run(options: Options, loaded: Loaded) -> int:
     return report.exit_code
 
 
-def _somebody() -> "tuple[StreamDesk, Approver, Asker]":
+def _make_stream_desk() -> "tuple[StreamDesk, Approver, Asker]":
     """Return approver and asker that put questions to the program at the other end of the pipes."""
     from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamDesk
 

@@ -264,7 +264,7 @@ class Decision:
         self._desk.say(head)
         body = self._desk.action(self._request.action, self._display)
         answer = await self._decide(body, self._desk.rows_of(head), guarded)
-        self._desk.remark(self._said(answer))
+        self._desk.remark(self._describe_answer(answer))
         return answer
 
     async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
@@ -290,7 +290,7 @@ class Decision:
             choices["a"] = f"always {spell_out_line(self._request.verdict.rule)}"
         return choices | {"n": "no"}
 
-    def _said(self, answer: Answer) -> str:
+    def _describe_answer(self, answer: Answer) -> str:
         """Return the answer as it is printed in the scrollback."""
         match answer.kind:
             case "once":
@@ -370,8 +370,8 @@ class ChangeDecision(Decision):
             choices["h"] = "by hunks"
         return choices
 
-    def _said(self, answer: Answer) -> str:
-        return self._proposal.said(answer) if answer.kind == "changed" else super()._said(answer)
+    def _describe_answer(self, answer: Answer) -> str:
+        return self._proposal.said(answer) if answer.kind == "changed" else super()._describe_answer(answer)
 
 
 def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
@@ -588,7 +588,7 @@ class PlanReviewer:
                 hidden = False
                 self._desk.say(rows)
             answer = await self._answer(key, before)
-            self._desk.remark(_said(answer))
+            self._desk.remark(_describe_plan_answer(answer))
         return answer
 
     async def _answer(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
@@ -616,7 +616,7 @@ def _choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
     return choices
 
 
-def _said(answer: PlanAnswer) -> str:
+def _describe_plan_answer(answer: PlanAnswer) -> str:
     """Return the answer as it is printed in the scrollback."""
     match answer.kind:
         case "go":

@@ -323,12 +323,12 @@ def said_parts(text: str, theme: Theme) -> Iterator[Part]:
         yield Part(body=Text.assemble((_MARK if number == 0 else "  ", theme.accent), line))
 
 
-_kept = TypedLine()  # module level: a process has one terminal
+_saved_line = TypedLine()  # module level: a process has one terminal
 
 
 def take_kept_text() -> str:
     """Return and forget the saved text, without a final Enter: the user must see it before it is sent."""
-    return _kept.take().rstrip("\n")
+    return _saved_line.take().rstrip("\n")
 
 
 def keep_early_keys(keyboard: Input) -> None:
@@ -376,7 +376,7 @@ def keep_bytes(typed: bytes) -> None:
 
 def keep_presses(presses: Iterable[KeyPress]) -> None:
     """Save what these key presses would have typed on a line; a key after Esc counts as Alt and that key."""
-    typed = TypedKeys(_kept)
+    typed = TypedKeys(_saved_line)
     after_escape = False
     for press in presses:
         if press.key != Keys.Escape:

@@ -114,7 +114,7 @@ class PipeScreen:
         self._answer = TerminalOutput(answer, on_broken)
         self._report = self._answer if report is answer else TerminalOutput(report)
         self._cleaner = Cleaner()
-        self._told = ""  # the reason for the last retry
+        self._retry_reason = ""  # the reason for the last retry
         self._show_footer = show_footer
 
     def handle(self, event: Event) -> None:
@@ -126,8 +126,8 @@ class PipeScreen:
                 self._cleaner = Cleaner()
                 self.note(RESTARTED)
             case Retrying():
-                self.note(retry_line(event, self._told))
-                self._told = event.reason
+                self.note(retry_line(event, self._retry_reason))
+                self._retry_reason = event.reason
             case ToolStarted() | StepFinished():
                 self._end_answer()
             case ToolFinished():
@@ -141,7 +141,7 @@ class PipeScreen:
             case Steered(text=text):
                 self._say(f"> {clean_line(text)}")
             case StepStarted():
-                self._told = ""
+                self._retry_reason = ""
             case TurnStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():
                 pass
             case _:

@@ -45,7 +45,7 @@ class EchoedLine:
             lead = f"line {len(before)} of {len(rows)}: "
         line, column = rows[len(before) - 1], len(before[-1])
         if not self.is_open or lead != self._lead or not self._edit(line, column):
-            self._anew(lead, line, column)
+            self._print_line(lead, line, column)
 
     def end(self) -> None:
         """End the line; nothing more is typed on it."""
@@ -53,7 +53,7 @@ class EchoedLine:
             self.is_open = False
             self._write("\n")
 
-    def _anew(self, lead: str, line: str, column: int) -> None:
+    def _print_line(self, lead: str, line: str, column: int) -> None:
         self.end()
         self._lead, self._text, self._behind, self.is_open = lead, line, "", True
         if not self._on_one_row(line, column, len(line)):

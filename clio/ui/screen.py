@@ -65,7 +65,7 @@ def running_row(title: str, progress: str, seconds: float, width: int, theme: Th
 
 def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
     """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`."""
-    summary = "failed" if _told_below(event, width) else clean_line(event.summary)
+    summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
     return _row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
 
@@ -82,7 +82,7 @@ def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]
         rows = diff_rows(event.diff, theme, MAX_DIFF_ROWS, width=width)
         yield from (Part(body=row, wraps=False) for row in rows)
     elif not event.ok:
-        sentence = _told_below(event, width)
+        sentence = _is_shown_below(event, width)
         for line in _preview(event)[:_FAILED_ROWS]:
             text = Text(line.expandtabs(4), theme.bad)
             if sentence:
@@ -104,7 +104,7 @@ def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: 
     return diff_lines(diff, theme, width, max_rows, hint)
 
 
-def _told_below(event: ToolFinished, width: int) -> bool:
+def _is_shown_below(event: ToolFinished, width: int) -> bool:
     """Whether a failure message does not fit beside the title, so that it is shown once, in full, below it."""
     lines = () if event.ok or event.diff else _preview(event)
     first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
@@ -359,7 +359,7 @@ class Screen:
         self._section: Section = ""
         self._to_print: list[str] = []
         self._step_printed = False
-        self._told = ""  # the reason for the last retry
+        self._retry_reason = ""  # the reason for the last retry
         self._turn_started: float | None = None
         self._typing = Typing(line=TypedLine())
         self._cursor: int | None = None
@@ -378,7 +378,7 @@ class Screen:
                 self._begin_turn()
             case StepStarted():
                 self._step_printed = False
-                self._told = ""
+                self._retry_reason = ""
             case Steered(text=text):
                 self._end_stream()
                 self._print("prompt", *said_parts(text, self.theme))
@@ -390,8 +390,8 @@ class Screen:
                 self._restart()
             case Retrying():
                 self._end_stream()
-                self._print("notes", Part(body=Text(f"↻ {retry_line(event, self._told)}", self.theme.warning)))
-                self._told = event.reason
+                self._print("notes", Part(body=Text(f"↻ {retry_line(event, self._retry_reason)}", self.theme.warning)))
+                self._retry_reason = event.reason
             case ToolStarted():
                 self._end_stream()
                 self._calls.start(event, self._clock())

@@ -217,7 +217,7 @@ def settle(kind: Notify, env: Mapping[str, str]) -> Notify:
 
 
 _MAX_LINE = 2000  # characters after which a line without newline is broken, because each delta renders it again
-_TOLD_S = 1.0  # seconds; folded reasoning that took less leaves no line
+_REPORTED_S = 1.0  # seconds; folded reasoning that took less leaves no line
 
 
 class ReasoningStream:
@@ -259,7 +259,7 @@ class ReasoningStream:
     def finish(self, seconds: float = 0.0) -> list[Part]:
         """Return the last line; the object can then take other reasoning. seconds: how long the reasoning took."""
         parts = [part for part in (self._line(self._partial),) if part is not None]
-        if self.show == "fold" and seconds >= _TOLD_S and any(text.strip() for text in self._held):
+        if self.show == "fold" and seconds >= _REPORTED_S and any(text.strip() for text in self._held):
             parts.append(Part(body=Text(f"thought for {format_seconds(seconds)}", self._theme.faint)))
         self._held, self._partial, self._started, self._gap = [], "", False, False
         return parts

@@ -198,7 +198,7 @@ async def open_session(
     async def ask(
         session_id: str, call: "ToolCallUpdate", choices: "list[PermissionOption]"
     ) -> "RequestPermissionResponse":
-        return await _asked(client.request_permission(session_id=session_id, tool_call=call, options=choices))
+        return await _await_answer(client.request_permission(session_id=session_id, tool_call=call, options=choices))
 
     desk = EditorDesk(make, outbox, ask)
     approver = EditorApprover(desk, paths.shown)
@@ -215,7 +215,7 @@ async def open_session(
     desk.session_id = app.session.id
     if offer.reads:
         _read_open_files(app, offer, paths, client)
-    for sentence in _to_know(loaded, refused):
+    for sentence in _collect_notices(loaded, refused):
         listener.handle(Notice(text=sentence, level="warning"))
     session = EditorSession(app, make=make, outbox=outbox, desk=desk, listener=listener, shelf=shelf)
     sessions.append(session)
@@ -239,17 +239,17 @@ def _read_open_files(app: App, offer: Offer, paths: _Paths, client: "Client") ->
     session_id = app.session.id
 
     async def read(path: str) -> str:
-        return (await _asked(client.read_text_file(session_id=session_id, path=path))).content
+        return (await _await_answer(client.read_text_file(session_id=session_id, path=path))).content
 
     async def write(path: str, text: str) -> None:
-        await _asked(client.write_text_file(session_id=session_id, path=path, content=text))
+        await _await_answer(client.write_text_file(session_id=session_id, path=path, content=text))
 
     files = EditorFiles(app.workspace, read, write if offer.writes else None, paths.shown)
     app.workspace.open_files = files
     app.turn_files.before_change = files.save_before
 
 
-async def _asked(answer: Awaitable[T]) -> T:
+async def _await_answer(answer: Awaitable[T]) -> T:
     """Await the editor's answer; raise its refusal as OSError."""
     from acp import RequestError
 
@@ -291,7 +291,7 @@ def _server(one: Any) -> Server | None:
     return Server(name=one.name, where=HANDED, own=True, kind=kind, url=one.url, headers=headers)
 
 
-def _to_know(loaded: Loaded, refused: Sequence[str]) -> list[str]:
+def _collect_notices(loaded: Loaded, refused: Sequence[str]) -> list[str]:
     """Notices to show before the first prompt."""
     sentences = start_notes(loaded)
     if loaded.config.incognito and not loaded.is_closed:

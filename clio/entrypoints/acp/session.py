@@ -459,7 +459,7 @@ class EditorSession:
         self._listener = listener
         self._task: asyncio.Task[Stop] | None = None
         self._stop = StopOnce(time.monotonic)
-        self._told: dict[str, object] = {"mode": app.policy.mode, "plan": ()}
+        self._sent: dict[str, object] = {"mode": app.policy.mode, "plan": ()}
         self._usage: Usage | None = None
 
     @property
@@ -474,7 +474,7 @@ class EditorSession:
 
     def begin(self) -> None:
         """Send commands, notices and state once the editor knows the session's id."""
-        self._told.pop("commands", None)
+        self._sent.pop("commands", None)
         self._tell_commands()
         self._listener.open(self.id)
         self.tell()
@@ -482,7 +482,7 @@ class EditorSession:
     def replay(self) -> None:
         """Send the whole conversation again."""
         replay(self.app.session.messages, self._make, self._listener.places, self._put)
-        self._told["plan"] = ()
+        self._sent["plan"] = ()
 
     def start(self, words: str) -> "asyncio.Task[Stop]":
         """Start a turn for a prompt, or pass it to the running turn; the task ends with that turn.
@@ -518,7 +518,7 @@ class EditorSession:
     def set_mode(self, mode: ApprovalMode) -> None:
         """Change the approval mode at the editor's request."""
         self.app.planning.set_mode(mode)
-        self._told["mode"] = mode
+        self._sent["mode"] = mode
 
     def heard_step(self, usage: Usage | None) -> None:
         """A step has ended, or the todo list may have changed: send what changed."""
@@ -696,8 +696,8 @@ class EditorSession:
         self._tell("commands", rows, lambda: self._make.commands(rows))
 
     def _tell(self, what: str, value: object, update: Callable[[], object]) -> None:
-        if self._told.get(what) != value:
-            self._told[what] = value
+        if self._sent.get(what) != value:
+            self._sent[what] = value
             self._put(update())
 
     def _put(self, update: object) -> None:

@@ -369,7 +369,7 @@ class Outbox:
 
     def __init__(self, send: Send, said: Callable[[Voice, str], Any]) -> None:
         self._send = send
-        self._said = said
+        self._make_text = said
         self._waiting: deque[tuple[str, str, Any]] = deque()
         self._news = asyncio.Event()
         self._empty = asyncio.Event()
@@ -416,7 +416,7 @@ class Outbox:
                 while self._waiting:
                     session_id, _, update = self._waiting.popleft()
                     if isinstance(update, Said):
-                        update = self._said(update.voice, update.text)
+                        update = self._make_text(update.voice, update.text)
                     await self._send(session_id, update)
                 self._news.clear()
                 self._empty.set()

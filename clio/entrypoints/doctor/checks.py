@@ -384,14 +384,14 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
         return
     why = _why(sandbox)
     if config.sandbox != "off":
-        none = f"none holds here: {why}{_around()}"
+        none = f"none holds here: {why}{_describe_environment()}"
         held = f"{level} holds commands to the project{_PARTLY if level == 'landlock' else ''}"
         install = "install bubblewrap, or run clio in a container"
         yield note("sandbox", none, install) if level == "off" else ok("sandbox", held)
         return
     in_part = ", in part" if level == "landlock" else ""
     would = f"{level} would hold them here{in_part}" if level != "off" else f"none would hold them here: {why}"
-    text = f"off, commands run with your rights{_around()}, approve is {config.approve}; {would}"
+    text = f"off, commands run with your rights{_describe_environment()}, approve is {config.approve}; {would}"
     if config.approve != "all" or _container():
         yield ok("sandbox", text)
     else:
@@ -419,7 +419,7 @@ def _why(sandbox: Sandbox) -> str:
     return ", ".join(f"{level}: {reason[:_SHORT_CHARS]}" for level, reason in reasons.items() if reason)
 
 
-def _around() -> str:
+def _describe_environment() -> str:
     """Whether clio itself runs in a container or as root."""
     if found := _container():
         return f", inside a container ({found})"
@@ -507,7 +507,7 @@ def check_index(ground: Ground) -> Iterator[Finding]:
     import sqlite3
 
     try:
-        kept = _kept(path)
+        kept = _read_stamps(path)
     except sqlite3.Error as error:
         yield note("index", f"{ground.shown(path)} cannot be used ({error})", "nothing, it is made anew when needed")
         return
@@ -521,7 +521,7 @@ def check_index(ground: Ground) -> Iterator[Finding]:
     yield ok("index", f"{several(len(kept), 'session')}, {size_text(path.stat().st_size)}, {state}")
 
 
-def _kept(path: Path) -> dict[str, str] | None:
+def _read_stamps(path: Path) -> dict[str, str] | None:
     """The stamp of each session in the index; None for an index of another version. Raises sqlite3.Error.
 
     Opened as immutable, so that no lock is taken.

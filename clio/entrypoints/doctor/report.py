@@ -45,7 +45,7 @@ def check_model(ground: Ground) -> Iterator[Finding]:
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
-        yield fix("model", *_halves(str(error)))
+        yield fix("model", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
         if loaded.config.provider == OFFLINE:
@@ -97,7 +97,7 @@ def ask_live(ground: Ground) -> Iterator[Finding]:
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
-        yield fix("live", *_halves(str(error)))
+        yield fix("live", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
         yield note(
@@ -107,7 +107,7 @@ def ask_live(ground: Ground) -> Iterator[Finding]:
     try:
         yield asyncio.run(_ask_once(loaded, provider))
     except (ClioError, TooDear) as error:
-        yield fix("live", *_halves(str(error)))
+        yield fix("live", *_split_sentence(str(error)))
     except TimeoutError:
         yield fix(
             "live", f"{provider.name} did not answer within {LIVE_LIMIT_S:g} seconds", "try again, or another model"
@@ -179,7 +179,7 @@ async def _server(provider: Provider) -> Finding:
     try:
         offered = await provider.offered()
     except ClioError as error:
-        return fix("server", *_halves(str(error)))
+        return fix("server", *_split_sentence(str(error)))
     took_ms = (time.monotonic() - begun) * 1000
     names = [one.name for one in offered]
     text = f"{provider.name} answers within {max(round(took_ms), 1):,} ms"
@@ -213,7 +213,7 @@ def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
     try:
         price = book.price_of(provider.name, provider.model)
     except ConfigError as error:
-        yield fix("prices", *_halves(str(error)))
+        yield fix("prices", *_split_sentence(str(error)))
         return
     age = book.age()
     if price is None and not states_cost(provider.name):
@@ -225,7 +225,7 @@ def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
         yield ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
 
 
-def _halves(sentence: str) -> tuple[str, str]:
+def _split_sentence(sentence: str) -> tuple[str, str]:
     """Split the sentence of an error into what is wrong and what to do."""
     for mark in ("; ", ": "):
         wrong, found, todo = sentence.rpartition(mark)

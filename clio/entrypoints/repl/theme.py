@@ -151,7 +151,7 @@ class BackgroundQuestion:
     def __init__(self, heard: Callable[[Paper], None]) -> None:
         self._heard = heard
         self._replies = Replies()
-        self._told = False
+        self._is_reported = False
         self._asked = False
 
     def ask(self, keyboard: Input, stream: TextIO) -> None:
@@ -196,8 +196,8 @@ class BackgroundQuestion:
 
     def _take(self, data: str) -> str:
         typed = self._replies.feed(data)
-        if self._replies.colour and not self._told:
-            self._told = True
+        if self._replies.colour and not self._is_reported:
+            self._is_reported = True
             if paper := paper_of(self._replies.colour):
                 self._heard(paper)
         return typed

@@ -152,7 +152,7 @@ class ReaderLine(PromptLine):
         self._size = size
         self._echo = EchoedLine(output.write, lambda: size()[0])
         self._completer = completer
-        self._told: tuple[Waiting, ...] = ()
+        self._announced: tuple[Waiting, ...] = ()
         self._found = _Search(HistorySearch(history))
         self._questions = ReaderQuestions(stream, size, keyboard=input)
         super().__init__(
@@ -178,11 +178,11 @@ class ReaderLine(PromptLine):
         See `PromptLine.read`.
         """
         waiting = tuple(self._held.waiting()) if self._held is not None else ()
-        if waiting and waiting != self._told:
+        if waiting and waiting != self._announced:
             for one in waiting:
                 self._write(f"{one.label}: {clean_line(one.text)}")
             self._write(spoken(HELD_HINT))
-        self._told = waiting
+        self._announced = waiting
         try:
             return await super().read(default=default, on_start=on_start, on_ready=on_ready)
         finally:

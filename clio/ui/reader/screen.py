@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from clio.ui.keyboard import Typing, Waiting
 
 
-_TOLD_S = 1.0  # seconds; folded reasoning that took less is not reported
+_REPORTED_S = 1.0  # seconds; folded reasoning that took less is not reported
 
 
 class SpokenThoughts:
@@ -85,7 +85,7 @@ class SpokenThoughts:
         lines = [str(part.body) for part in self._stream.finish(0.0)]
         said = self._lines(lines)
         self._begun = False
-        return [*said, f"thought for {spoken_seconds(seconds)}"] if folded and seconds >= _TOLD_S else said
+        return [*said, f"thought for {spoken_seconds(seconds)}"] if folded and seconds >= _REPORTED_S else said
 
     def _lines(self, lines: list[str]) -> list[str]:
         said = [f"{'' if self._begun or number else 'thinking: '}{undrawn(line)}" for number, line in enumerate(lines)]

@@ -205,7 +205,7 @@ class SpokenMarkdown:
 
     def __init__(self) -> None:
         self._splitter = BlockSplitter()
-        self._said = 0
+        self._emitted = 0
         """Characters of the open paragraph that were already returned."""
         self._code: list[str] = []
         self._language = ""
@@ -231,7 +231,7 @@ class SpokenMarkdown:
             return
         yield from self._end_code()
         yield from self._sentences(piece.text)
-        text, self._said = piece.text[self._said :], 0
+        text, self._emitted = piece.text[self._emitted :], 0
         yield from spoken_prose(text)
 
     def _code_line(self, piece: Piece) -> Iterator[str]:
@@ -260,11 +260,11 @@ class SpokenMarkdown:
         if _NO_PARAGRAPH.match(block):
             return []
         lines: list[str] = []
-        for found in _SENTENCE.finditer(block, self._said):
-            sentence = block[self._said : found.end()]
+        for found in _SENTENCE.finditer(block, self._emitted):
+            sentence = block[self._emitted : found.end()]
             if not _NO_SENTENCE.search(sentence) and _is_closed(sentence):
                 lines += spoken_prose(sentence)
-                self._said = found.end()
+                self._emitted = found.end()
         return lines
 
 
