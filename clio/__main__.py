@@ -5,11 +5,11 @@ import sys
 
 
 def _leave_current_folder() -> None:
-    """Take the current folder off the module path, where `-m` put it: a project may have a file named `json.py`."""
+    """Remove the current directory, which `-m` adds, from the module path: a project may contain a `json.py`."""
     try:
         current = os.getcwd()  # noqa: PTH109 pathlib would be looked for in that folder
     except OSError:
-        return  # the folder is gone, so Python has not put it there
+        return  # the directory was deleted, so Python has not added it
     if sys.path[:1] == [current]:
         del sys.path[0]
 

@@ -1,4 +1,4 @@
-"""The parts of a running clio, put together once, and the commands of the user's files that run with them."""
+"""The running program: the runtime, the current conversation, and the switch to another session or model."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 
 async def run_prompt_command(command: str, runner: ToolRunner) -> str:
-    """What it prints, or why it was not run. runner: judges it, and asks about it, like any."""
+    """Run a shell command named in a prompt text; return its output, or why it was not run.
+
+    runner: checks it with the policy and asks for approval as for any tool call.
+    """
     arguments = msgspec.json.encode({"command": command}).decode()
     message = (await runner.run(ToolCall(id=new_id(), name="run_command", arguments=arguments))).message
     if message.deeds is None or not message.deeds.command:
@@ -42,7 +45,7 @@ async def run_prompt_command(command: str, runner: ToolRunner) -> str:
 
 
 class App:
-    """One running clio: its runtime, and the conversation the user has in it."""
+    """A running clio: its runtime and the user's current conversation."""
 
     def __init__(
         self,
@@ -80,39 +83,39 @@ class App:
         self.hooks = runtime.hooks
         self.fallback = runtime.fallback
         self.refresh_index = runtime.refresh_index
-        self._model_name = loaded.config.model or provider.model  # as it was asked for: an alias or a model
+        self._model_name = loaded.config.model or provider.model  # the name the user chose: an alias or a model
         self._has_chosen_model = False
         self._subagents = SubagentPool(runtime)
         self.conversation = self._converse(runtime.session, provider, runtime.config)
 
     @property
     def session(self) -> Session:
-        """The session of the conversation."""
+        """The session of the current conversation."""
         return self.conversation.session
 
     @property
     def provider(self) -> Provider:
-        """The model the conversation is with."""
+        """The provider of the current conversation."""
         return self.conversation.provider
 
     @property
     def config(self) -> Config:
-        """The configuration in force for that model."""
+        """The configuration in force for the current model."""
         return self.conversation.config
 
     # Turns
 
     async def run_turn(self, text: str, make: "MakeMeaning | None" = None) -> TurnFinished:
-        """One turn of the conversation; see `Conversation.run_turn`.
+        """Run one turn of the conversation; see `Conversation.run_turn`.
 
-        make: finds out what the text means, where it is a command that is not built in.
+        make: finds out what the text means if it is a command that is not built in.
         """
         if make is not None:
             return await self._run_meaning(text, await make())
         return await self.conversation.run_turn(text)
 
     async def _run_meaning(self, text: str, meaning: "Meaning") -> TurnFinished:
-        """A turn with the text of a command, and with the model and the tools the command asks for."""
+        """Run a turn with the text of a custom command, and with the model and tools it requests."""
         from clio.commands.command import chip, meant_fragment
 
         runtime = self.runtime
@@ -139,7 +142,7 @@ class App:
 
     @property
     def added(self) -> "AddedCommands":
-        """The commands that are not built in."""
+        """The commands that are not built in: from files and from MCP servers."""
         return self._added
 
     @cached_property
@@ -152,31 +155,33 @@ class App:
         return AddedCommands(custom, PromptCommands(runtime.servers), problems=custom.problems)
 
     async def output_of(self, command: str) -> str:
-        """What a shell command in a text the user calls prints, or why it was not run; approved like any."""
+        """Return the output of a shell command in a custom command's text, or why it was not run; needs approval as
+        any.
+        """
 
         return await run_prompt_command(command, self.conversation.command_runner())
 
     @property
     def context(self) -> ContextWindow | None:
-        """The window, where it is known; None before the first turn, unless `window` was awaited."""
+        """The context window if it is known; None before the first turn unless `window` was awaited."""
         return self.conversation.window
 
     async def window(self) -> ContextWindow:
-        """What the next request holds, to be looked at or trimmed; the server may be asked for the limits first."""
+        """Return the context window, to be displayed or trimmed; may first ask the server for the model's limits."""
         return await self.conversation.open_window()
 
     # Sessions and models
 
     def open_session(self, session_id: str) -> Session:
-        """Go on with a stored session; the one before is closed. Raises SessionNotFound or SessionLocked."""
+        """Continue a stored session and close the current one. Raises SessionNotFound or SessionLocked."""
         return self.go_on(self.store.open(session_id, persist=not self.config.incognito))
 
     def new_session(self, name: str | None = None) -> Session:
-        """Begin a new session with the chosen model and effort; the one before is closed."""
+        """Begin a new session with the current model and effort, and close the current session."""
         return self.go_on(self.runtime.new_session(name))
 
     def go_on(self, session: Session) -> Session:
-        """Go on with a session of this project's store, as it was opened; the one before is closed."""
+        """Continue an already opened session of this project's store, and close the current one."""
         runtime = self.runtime
         self.conversation.leave()
         runtime.begin_session(session)
@@ -194,9 +199,11 @@ class App:
         return session
 
     def set_model(self, model: str, *, at_start: bool = False, server_alias: str = "") -> None:
-        """Talk to another model of the same server, or to an alias, from the next turn on. Raises ConfigError.
+        """Use another model of the same server, or an alias, from the next turn on. Raises ConfigError.
 
-        at_start: a model's own name means the server clio was started with. server_alias: that alias's server instead.
+        Args:
+            at_start: take a plain model name to be one of the server that clio was started with.
+            server_alias: use the server of this alias instead.
         """
         config, provider = self.runtime.providers.switch(model, at_start=at_start, server_alias=server_alias)
         self._switch(provider, config)
@@ -205,7 +212,7 @@ class App:
         self.session.set_model(model, self.runtime.providers.server_alias)
 
     def _switch(self, provider: Provider, config: Config) -> None:
-        """Go on with the same session in a new conversation."""
+        """Continue the current session in a new conversation."""
         self.conversation.leave()
         self.conversation = self._converse(self.session, provider, config, self.conversation.read_log)
 
@@ -216,28 +223,28 @@ class App:
 
     @property
     def answering(self) -> Provider:
-        """The model that would take the next step: the chosen one, or one of `fallback` while its server is away."""
+        """The provider that would answer now: the chosen one, or one of `fallback` while its server is unavailable."""
         return self.runtime.fallback.pick(self.provider) or self.provider
 
     @property
     def light_provider(self) -> Provider:
-        """The model for questions beside the conversation: `light_model`, else the one that is talked to."""
+        """The provider for requests outside the conversation: `light_model` if set, else the current model."""
         return self.runtime.light_provider(self.config, self.provider)
 
     async def reload_servers(self) -> None:
-        """Restart the MCP servers; the next request has the tools they offer then."""
+        """Restart the MCP servers; the next request offers the tools they have then."""
         await self.runtime.servers.reload()
         self._switch(self.provider, self.config)
 
     async def close(self) -> None:
-        """Stop background commands, close the session and the connections."""
+        """Stop background commands, and close the session and all connections."""
         self.runtime.close_session()  # first: it needs no waiting, so nothing can come between
         await self.conversation.close()
         await self.runtime.close()
 
 
 def build_app(loaded: Loaded, ui: UserInterface, *, env: Mapping[str, str], shelf: Shelf | None = None) -> App:
-    """A clio for this configuration, with an empty session. Raises ConfigError where no provider can be made."""
+    """Build the app for a configuration, with an empty session. Raises ConfigError if no provider can be made."""
     home = None if loaded.config.incognito else loaded.home
     book = LessonBook(home, lambda text: ui.emit(Notice(text=text, level="warning")))
     redactor = build_redactor(loaded.config, env)

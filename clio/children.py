@@ -1,4 +1,4 @@
-"""Child processes that somebody stops waiting for while they are being started."""
+"""Starting child processes so that a cancelled caller leaves none behind."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -9,9 +9,10 @@ _Process = TypeVar("_Process")
 
 
 async def started(start: Coroutine[Any, Any, _Process], end: Callable[[_Process], Awaitable[None]]) -> _Process:
-    """What `start` gives; raises what it raises. Cancelled meanwhile, the process is waited for and given to `end`.
+    """Await `start` and return its process. If cancelled meanwhile, wait for the process and pass it to `end`.
 
-    asyncio alone would kill it outright: without the time to give its locks back, and without those it has started.
+    asyncio alone would kill only the process itself, at once: it could not release its locks, and its children would
+    keep running.
     """
     starting = asyncio.ensure_future(start)
     try:

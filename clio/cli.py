@@ -1,7 +1,7 @@
-"""The `clio` command: reads the flags, picks what to run, and turns every error into a sentence and an exit code.
+"""The `clio` command: parse the flags, select an entry point, turn each error into one sentence and an exit code.
 
-Imports stand inside the functions here: `clio --version` pays for none of them, and the prompt is on the screen before
-the configuration is read.
+Imports are inside the functions: `clio --version` needs none of them, and the prompt appears before the
+configuration is read.
 """
 
 import atexit
@@ -11,7 +11,7 @@ import sys
 
 from clio import __version__
 
-TYPE_CHECKING = False  # as typing's, without the import
+TYPE_CHECKING = False  # same effect as typing's, without the import
 if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
@@ -22,7 +22,7 @@ FAILED, WRONG_USAGE, INTERRUPTED, PIPE_CLOSED = 1, 2, 130, 141
 MAX_PIPED_BYTES = 16_000_000
 WAITING_NOTE_S = 3.0
 GC_THRESHOLDS = (100_000, 50, 100)
-"""Python's own (700, 10, 10) look for garbage 600 times while the packages are imported, and find none: 50 ms."""
+"""Python's default (700, 10, 10) collects 600 times during the imports and finds nothing: 50 ms."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -49,16 +49,16 @@ def main(argv: list[str] | None = None) -> int:
     except BrokenPipeError:
         _drop_output()
         return PIPE_CLOSED
-    except Exception as error:  # the outermost door: beyond it there is only Python's traceback
+    except Exception as error:  # outermost boundary: otherwise the user would see Python's traceback
         return report_error(error, arguments)
     return code
 
 
 def command() -> "NoReturn":
-    """What the `clio` script runs: `main`, and out, without taking the interpreter apart.
+    """Run `main` as the `clio` script does, then exit without Python's own cleanup.
 
-    Python would unload a thousand modules one by one: 90 ms in which the person's prompt is not back. All that lasts is
-    closed and flushed by then; what asked to be told of the end is told.
+    Python would unload a thousand modules one by one, which delays the shell's prompt by 90 ms. By then all files
+    are closed and flushed, and the registered exit functions have run.
     """
     code = main()
     atexit._run_exitfuncs()  # pyright: ignore[reportPrivateUsage]  # multiprocessing leaves this way too
@@ -67,7 +67,7 @@ def command() -> "NoReturn":
             if stream:
                 stream.flush()
         except (OSError, ValueError):
-            code = code or FAILED  # the reader has gone, or the disk of a redirected output is full
+            code = code or FAILED  # the reader closed the pipe, or the disk of a redirected output is full
     os._exit(code)
 
 
@@ -76,7 +76,7 @@ def _run(argv: list[str]) -> int:
     from clio.config.command_line import find_door
 
     for stream in (sys.stdout, sys.stderr):
-        # A terminal or pipe that cannot show a character shows a question mark; it is no reason to fail.
+        # A character the terminal or pipe cannot encode is printed as a question mark instead of raising an error.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
     arguments = command_line.parse(argv)
@@ -122,7 +122,7 @@ def _repl(arguments: "Arguments") -> int:
         with last_words.guarded(sys.argv[1:]):
             return repl.run(options, loaded)
     except BaseException:
-        first_paint.restore_terminal()  # the sentence about the error gets a line of its own
+        first_paint.restore_terminal()  # the error message then begins on a line of its own
         raise
 
 
@@ -141,7 +141,7 @@ def _one_shot(arguments: "Arguments") -> int:
         notes = start_notes(loaded, names_withheld=is_note_due(loaded)) if waits else loaded.problems
         for sentence in notes:
             print(f"clio: {visible(sentence)}", file=sys.stderr)
-    working_tree(loaded.project).look_ahead()  # git does it while all the rest is imported
+    working_tree(loaded.project).look_ahead()  # git runs in the background while everything else is imported
     talks = options.input == "stream-json"  # the input is not one prompt but many lines
     options = with_prompt(options, arguments.prompt or "" if talks else whole_prompt(arguments.prompt or ""))
     from clio.entrypoints import last_words, oneshot
@@ -151,7 +151,7 @@ def _one_shot(arguments: "Arguments") -> int:
 
 
 def _options(arguments: "Arguments") -> "Options":
-    """What a conversation is to be; a worktree it starts in is there then."""
+    """Return the options of a conversation; creates the worktree it is to start in."""
     from clio.config.options import make_options
 
     options = make_options(arguments)
@@ -264,9 +264,9 @@ def _acp(arguments: "Arguments") -> int:
 
 
 def whole_prompt(text: str) -> str:
-    """The prompt of a one-shot turn: the flag's text, then an empty line, then what was piped in.
+    """Return the prompt of a one-shot run: the flag's text, then an empty line, then the piped text.
 
-    Raises UsageError where nothing but white space comes together, or the pipe holds more than MAX_PIPED_BYTES.
+    Raises UsageError if both are blank, or if the pipe holds more than MAX_PIPED_BYTES.
     """
     from clio.config.command_line import readable
     from clio.errors import UsageError
@@ -285,7 +285,7 @@ def _piped_text() -> str:
     if sys.stdin is None or _is_terminal(sys.stdin):
         return ""
     try:
-        _note_a_silent_pipe()
+        _print_pipe_hint()
         data = sys.stdin.buffer.read(MAX_PIPED_BYTES + 1)
     except OSError as error:
         raise UsageError(f"standard input cannot be read: {error.strerror}; close it with < /dev/null") from None
@@ -294,9 +294,9 @@ def _piped_text() -> str:
     return data.decode("utf-8-sig", "replace").rstrip("\n")
 
 
-def _note_a_silent_pipe() -> None:
-    """Whoever left an unused pipe open on standard input is told why nothing happens."""
-    if os.name == "nt":  # select knows only sockets there
+def _print_pipe_hint() -> None:
+    """Print a hint if standard input is an open pipe that sends nothing, because clio waits for its end."""
+    if os.name == "nt":  # select only accepts sockets there
         return
     import select
 
@@ -305,7 +305,7 @@ def _note_a_silent_pipe() -> None:
 
 
 def _print_damage_notes() -> None:
-    """Tell of damaged files that were copied and that nothing told of yet; a turn shows its own."""
+    """Print notes about damaged files that were copied aside and not reported yet; turns report their own."""
     if damage := sys.modules.get("clio.storage.jsonl"):  # not imported: no such file was read
         for sentence in damage.take_damage_notes():
             from clio.ui.safe_text import visible
@@ -314,12 +314,12 @@ def _print_damage_notes() -> None:
 
 
 def report_error(error: BaseException, argv: list[str]) -> int:
-    """Say on standard error what ended the program, in one sentence; its exit code."""
+    """Print in one sentence on standard error why the program ended; return the exit code."""
     from clio.entrypoints.last_words import cleaner
     from clio.errors import ClioError, SessionNotFound
     from clio.storage.locks import NO_ROOM, sentence
 
-    clean = cleaner(argv)  # an error may quote a file, a server, a setting
+    clean = cleaner(argv)  # redact secrets: an error may quote a file, a server or a setting
     while len(members := _members(error)) == 1:
         error = members[0]
     debug = "--debug" in argv or os.environ.get("CLIO_DEBUG", "").strip().lower() in ("1", "true", "yes", "on")
@@ -327,7 +327,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
         import traceback
 
         print(clean("".join(traceback.format_exception(error))), end="", file=sys.stderr)
-    if isinstance(error, SessionNotFound):  # said by the store, which names the list as a conversation does
+    if isinstance(error, SessionNotFound):  # the store's message already names the command that lists sessions
         from clio.entrypoints.subcommand import in_cli_words
 
         print(f"clio: {clean(in_cli_words(str(error)))}", file=sys.stderr)
@@ -345,7 +345,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
 
 
 def _members(error: BaseException) -> "tuple[BaseException, ...]":
-    """The errors of a task group; none for a plain error."""
+    """Return the errors of a task group; an empty tuple for any other error."""
     return getattr(error, "exceptions", ())
 
 
@@ -354,5 +354,5 @@ def _is_terminal(stream: "TextIO | None") -> bool:
 
 
 def _drop_output() -> None:
-    """Nobody reads any more: what is still in the buffer must not fail once again at exit."""
+    """Discard buffered output whose reader has closed the pipe: flushing it at exit would fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

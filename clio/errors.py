@@ -1,40 +1,40 @@
-"""Everything clio raises on purpose, ordered by who must act.
+"""All exceptions that clio raises on purpose, ordered by who must act.
 
 ClioError
 ├── UserError                  the user: change a flag, a setting, a file (exit 2)
 │   ├── UsageError             a flag or an argument
 │   ├── ConfigError            a configuration file, an environment variable
-│   ├── SessionNotFound        no session answers to that name
-│   ├── AmbiguousSession       several do; the message lists them
+│   ├── SessionNotFound        no session has that name
+│   ├── AmbiguousSession       several sessions match; the message lists them
 │   ├── SessionLocked          another clio is writing it
-│   ├── ProviderRefused        the server understood and said no: key, model, URL
-│   └── ApprovalNeeded         a person must say yes and none is there (exit 4)
+│   ├── ProviderRefused        the server rejected the request: key, model, URL
+│   └── ApprovalNeeded         the user must approve, but cannot be asked (exit 4)
 ├── ProviderError              the loop: retry, shrink, or give up (exit 1)
-│   ├── RateLimited            wait `retry_after_s`, then again
+│   ├── RateLimited            wait `retry_after_s`, then retry
 │   ├── ServerFailed           5xx, an unreachable host, a malformed answer
 │   ├── StreamBroken           the answer stopped before its end, or never began
 │   └── ContextOverflow        the request does not fit the window (exit 3)
 ├── ToolError                  the model
-│   ├── ToolRetry              the arguments are wrong; call again, corrected
-│   └── ToolFailed             it is over; adapt
-└── StorageError               nobody: set aside, said, and gone on
+│   ├── ToolRetry              the arguments are wrong; call again with correct ones
+│   └── ToolFailed             the call cannot succeed; adapt
+└── StorageError               no one: clio moves the file aside, reports it and continues
     ├── CorruptDocument        moved aside as `moved_to`
-    └── NewerDocument          written by a later clio; refused, not mangled
+    └── NewerDocument          written by a later clio; refused, not changed
 
-A message is one sentence for a person: it names the thing, the cause and the next step.
+A message is one sentence for the user: what failed, why, and the next step.
 """
 
 from pathlib import Path
 
 
 class ClioError(Exception):
-    """Base of all errors with a message meant for a person."""
+    """Base of all errors with a message for the user."""
 
     exit_code = 1
 
 
 class UserError(ClioError):
-    """Only the user can put this right."""
+    """An error that only the user can fix."""
 
     exit_code = 2
 
@@ -44,25 +44,25 @@ class UsageError(UserError):
 
 
 class ConfigError(UserError):
-    """A setting is wrong; the message says in which file and line."""
+    """A setting is wrong; the message names the file and line."""
 
 
 class SessionNotFound(UserError):
-    """No session answers to that id, prefix, name or number."""
+    """No session matches that id, prefix, name or number."""
 
 
 class AmbiguousSession(UserError):
-    """Several sessions answer; the message lists them."""
+    """Several sessions match; the message lists them."""
 
 
 class SessionLocked(UserError):
-    """Another living process writes this session."""
+    """Another running process writes this session."""
 
 
 class ProviderRefused(UserError):
-    """The server refused for a reason that trying again does not change.
+    """The server refused the request for a reason that a retry does not change.
 
-    exhausted: the account's quota or credit is used up, which another server's account may have.
+    exhausted: the account's quota or credit is used up; another server's account may still have some.
     """
 
     def __init__(self, message: str, *, exhausted: bool = False) -> None:
@@ -71,7 +71,7 @@ class ProviderRefused(UserError):
 
 
 class ApprovalNeeded(UserError):
-    """A call needs a person's consent where nobody can be asked."""
+    """A call needs the user's approval, but no user can be asked."""
 
     exit_code = 4
 
@@ -83,7 +83,7 @@ class ProviderError(ClioError):
 
 
 class RateLimited(ProviderError):
-    """The server asks to wait. `retry_after_s` is None where it does not say how long."""
+    """The server asks to wait. `retry_after_s` is None if it does not say how long."""
 
     retryable = True
 
@@ -93,9 +93,9 @@ class RateLimited(ProviderError):
 
 
 class ServerFailed(ProviderError):
-    """The server, or the way to it, failed. `retryable` is False where a retry cannot help.
+    """The server, or the connection to it, failed. `retryable` is False if a retry cannot help.
 
-    away: nobody was reached at all, so that a server that has answered before may come back.
+    away: no connection was made, so a server that has answered before may come back.
     """
 
     def __init__(
@@ -108,13 +108,13 @@ class ServerFailed(ProviderError):
 
 
 class StreamBroken(ProviderError):
-    """The stream ended before the answer did, or held nothing at all."""
+    """The stream ended before the answer did, or contained no answer."""
 
     retryable = True
 
 
 class ContextOverflow(ProviderError):
-    """The request is larger than the window. Token counts are None where the server names none."""
+    """The request is larger than the window. Token counts are None if the server reports none."""
 
     exit_code = 3
 
@@ -125,23 +125,23 @@ class ContextOverflow(ProviderError):
 
 
 class ToolError(ClioError):
-    """A tool did not do what it was asked; the text goes to the model."""
+    """A tool call failed; the message goes to the model."""
 
 
 class ToolRetry(ToolError):
-    """The call was wrong; the message tells the model how to put it right."""
+    """The call was wrong; the message tells the model how to correct it."""
 
 
 class ToolFailed(ToolError):
-    """The call was right and failed all the same; the message tells the model why."""
+    """The call was correct but failed; the message tells the model why."""
 
 
 class StorageError(ClioError):
-    """A file on disk is not what it should be."""
+    """A file on disk has unexpected content."""
 
 
 class CorruptDocument(StorageError):
-    """A document did not parse and was set aside. `moved_to` is None where even that failed."""
+    """A document could not be parsed and was moved aside. `moved_to` is None if even that failed."""
 
     def __init__(self, message: str, *, path: Path, moved_to: Path | None) -> None:
         super().__init__(message)
@@ -150,4 +150,4 @@ class CorruptDocument(StorageError):
 
 
 class NewerDocument(StorageError):
-    """A document carries a version this clio does not know."""
+    """A document has a version that this clio does not know."""

@@ -1,8 +1,8 @@
-"""git where clio only looks: called so that no other program starts, whatever a repository's settings name.
+"""Runs read-only git commands so that they start no other program, whatever a repository's settings contain.
 
-A folder that was unpacked or copied brings its `.git/config` along, so this holds before and after anybody trusts it.
-What git has a switch for is switched off. Filters (`filter.NAME.clean`) have none: each that is configured anywhere is
-given an empty command, so that such files are compared as they lie there.
+An unpacked or copied directory brings its own `.git/config`, so this applies before and after the user trusts it.
+Features with a switch are switched off. Filters (`filter.NAME.clean`) have none: each configured filter is given an
+empty command, so that such files are compared as they are on disk.
 """
 
 import errno
@@ -24,9 +24,9 @@ SWITCHES = (
 )
 """For commands that may change something too."""
 NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
-"""Writing the index that a look has refreshed would run `post-index-change`."""
+"""A status that refreshes the index writes it, which would run the `post-index-change` hook."""
 _FLAGS: Mapping[str, tuple[str, ...]] = {
-    # git looks into a submodule with that one's own settings, which nobody has asked about.
+    # git reads a submodule with the submodule's own settings, which have not been checked
     "status": ("--ignore-submodules=dirty",),
     "diff": ("--no-ext-diff", "--no-textconv", "--submodule=short", "--ignore-submodules=dirty"),
     "show": ("--no-ext-diff", "--no-textconv", "--submodule=short"),
@@ -38,34 +38,36 @@ _QUIET = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_NO_LAZY_FETCH": "1",
-    # The same for git before 2.45: what a partial clone lacks is not fetched, which would start ssh or any helper.
+    # For git before 2.45: do not fetch objects that a partial clone lacks, which would start ssh or another helper.
     "GIT_ALLOW_PROTOCOL": "none",
     "LC_ALL": "C.UTF-8",
     "LANGUAGE": "C",
 }
 _LEADING_ELSEWHERE = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE")
-_UNTOLD = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
-"""Beginnings of paths that git alone can tell the place of."""
+_UNRESOLVABLE = ("%", *(f"~{letter}" for letter in "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"))
+"""Beginnings of paths that only git can resolve."""
 _OWN_FILES = (
     *("HEAD", "config", "config.worktree", "commondir", "index", "packed-refs", "shallow"),
     *("info/exclude", "info/attributes", "info/grafts", "objects/info/alternates"),
 )
 _LARGE_FILES = frozenset(("index", "packed-refs", "shallow"))
-"""Those of them that are large in a large repository."""
+"""Those of git's files that are large in a large repository."""
 _MAX_BYTES = 16_000_000
 _MAX_SETTING_LINES = 5_000
 _MAX_INCLUDES = 10
 _MAX_FILTERS = 100
 _TIMEOUT_S = 10.0
 _SETTLED_S = 2.0
-"""A file that changed within this time may change again without its time telling."""
+"""Seconds. A file changed more recently may change again without a new modification time."""
 
 
 class Setting(Struct, frozen=True):
     """One setting as git reads it.
 
-    scope: "system", "global", "local", "worktree" or "command" (environment); "" where git does not tell. origin: such
-    as "file:.git/config", relative to the top of the working tree. value: None for a key without `=`.
+    Attributes:
+        scope: "system", "global", "local", "worktree" or "command" (environment); "" if git does not report it.
+        origin: such as "file:.git/config", relative to the top of the working tree.
+        value: None for a key without `=`.
     """
 
     scope: str
@@ -75,12 +77,12 @@ class Setting(Struct, frozen=True):
 
     @property
     def from_repository(self) -> bool:
-        """Whether the repository brings it, and not the user's own configuration or environment."""
+        """Whether it is from the repository, and not from the user's own configuration or environment."""
         return self.scope not in ("system", "global", "command")
 
 
 class Settings(Struct, frozen=True):
-    """The settings of a folder. marks: change whenever one of the files may say something else; None for unknown."""
+    """The settings of a directory. marks: change whenever one of the files may have changed; None if unknown."""
 
     items: tuple[Setting, ...]
     files: tuple[Path, ...] | None
@@ -91,10 +93,11 @@ _known: dict[Path, Settings] = {}
 
 
 def command(folder: Path, *words: str) -> list[str]:
-    """The whole argument list of a git command that only reads, to be run in that folder with `environment`.
+    """Return the argument list of a read-only git command in that directory, to be run with `environment`.
 
-    The first call for a folder asks git for its filters, in a few ms; again only when a file of settings has changed.
-    Raises OSError where git cannot be run, a filter cannot be switched off, or the repository leads elsewhere.
+    The first call for a directory asks git for its filters, which takes a few ms; later only if a settings file has
+    changed. Raises OSError if git cannot be run, a filter cannot be switched off, or the repository points
+    elsewhere.
     """
     name, *rest = words
     _refuse_unreadable(folder)
@@ -108,7 +111,7 @@ def command(folder: Path, *words: str) -> list[str]:
 
 
 def environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """The environment for it: no lock is taken, nothing is asked, and nothing fetched."""
+    """Return the environment for `command`: git takes no lock, asks nothing and fetches nothing."""
     return {**env, **_QUIET}
 
 
@@ -119,9 +122,10 @@ def _refuse_unreadable(folder: Path) -> None:
 
 
 def find_unreadable(folder: Path) -> Path | None:
-    """What git would wait for without end when it looks at a folder, or read for very long.
+    """Return a path on which a read-only git command would block forever, or which takes very long to read; None if
+    none.
 
-    That is a pipe or a device in the place of a file of git's own or of one that the repository's settings name, and a
+    That is a pipe or a device in place of a file of git's own or of one named in the repository's settings, or a
     file of settings or patterns of more than `_MAX_BYTES`.
     """
     top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
@@ -141,21 +145,25 @@ def find_unreadable(folder: Path) -> Path | None:
 
 
 def _is_special(path: Path, *, large: bool = False) -> bool:
-    """Whether reading a path may never end: neither a file of moderate size nor a folder. large: any size will do."""
+    """Whether reading a path may not end: neither a directory nor a file of limited size.
+
+    large: allow any file size.
+    """
     try:
         status = path.stat()
     except (OSError, ValueError):
-        return False  # not there, or git itself says what is wrong with it
+        return False  # missing, or git itself reports what is wrong
     if stat.S_ISREG(status.st_mode):
         return status.st_size > _MAX_BYTES and not large
     return not stat.S_ISDIR(status.st_mode) and str(path) != os.devnull
 
 
 def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) -> Path | None:
-    """The first pipe or device that a value in a file of settings names, or one in a file it includes.
+    """Return the first pipe or device named by a value in a settings file, or in a file it includes.
 
-    Values are read as paths from each of the places git may start at; most are none, and then nothing is there.
-    seen: the files that were read; this one is added.
+    Values are tried as paths from each directory that git may resolve them from; most are not paths, so nothing is
+    found.
+    seen: the files already read; this one is added.
     """
     try:
         if config in seen or len(seen) > _MAX_INCLUDES or not config.is_file():
@@ -182,7 +190,7 @@ def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) 
 
 
 def describe_unreadable(folder: Path) -> str | None:
-    """One sentence about it; None where there is none."""
+    """Describe such a file in one sentence; None if there is none."""
     path = find_unreadable(folder)
     if path is None:
         return None
@@ -191,9 +199,9 @@ def describe_unreadable(folder: Path) -> str | None:
 
 
 def answer(folder: Path, *words: str, timeout_s: float, given: str = "") -> str | None:
-    """What a git command that only reads prints; None without git, where git says no, or where it takes too long.
+    """Return the output of a read-only git command; None if git is missing, fails, or takes too long.
 
-    given: on its standard input. Blocks up to `timeout_s`; under an event loop, call it in a thread.
+    given: its standard input. Blocks up to `timeout_s`; under an event loop, call it in a thread.
     """
     try:
         done = subprocess.run(
@@ -206,7 +214,7 @@ def answer(folder: Path, *words: str, timeout_s: float, given: str = "") -> str 
 
 
 def without_filters(folder: Path) -> list[str]:
-    """The options that take every filter its command away. Raises OSError as `command`."""
+    """Return the options that give every filter an empty command. Raises OSError as `command`."""
     names = _filters(folder)
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
         raise OSError(errno.EPERM, "its settings name filters that cannot be switched off")
@@ -219,10 +227,10 @@ def without_filters(folder: Path) -> list[str]:
 
 
 def find_elsewhere(folder: Path, settings: Settings) -> tuple[str, Path] | None:
-    """What leads git to files or to a repository that do not belong to the folder's own, and where.
+    """Return the setting that points git to files or a repository outside the directory, and its target; None if none.
 
-    A linked worktree, a submodule and a repository made with --separate-git-dir are elsewhere too, but name the
-    directory they belong to, which nothing that is unpacked can make them do.
+    A linked worktree, a submodule and a repository made with --separate-git-dir are elsewhere too, but the target
+    names the directory they belong to, which an unpacked archive cannot achieve.
     """
     top = next((place for place in (folder, *folder.parents) if os.path.lexists(place / ".git")), None)
     if top is None:
@@ -246,7 +254,7 @@ def find_elsewhere(folder: Path, settings: Settings) -> tuple[str, Path] | None:
 
 
 def _read_line(path: Path) -> str:
-    """The first line of a small regular file; "" where there is none."""
+    """Return the first line of a small regular file; "" if there is none."""
     try:
         if not path.is_file():
             return ""
@@ -261,9 +269,9 @@ def _filters(folder: Path) -> tuple[str, ...]:
 
 
 def read_settings(folder: Path) -> Settings:
-    """Every setting git reads in a folder; asks git only where one of the files involved has changed.
+    """Return every setting that git reads in a directory; asks git only if one of the files has changed.
 
-    Raises OSError where git cannot be run, takes too long or cannot read its settings.
+    Raises OSError if git cannot be run, takes too long or cannot read its settings.
     """
     known = _known.get(folder)
     if known is not None and known.files is not None and known.marks == _marks(known.files):
@@ -287,7 +295,7 @@ def _list_settings(folder: Path) -> tuple[Setting, ...]:
     words = _run_list(folder, "--show-scope")
     if words is not None:
         rows = zip(words[::3], words[1::3], words[2::3], strict=False)
-    else:  # git before 2.26 cannot tell the scope
+    else:  # git before 2.26 does not report the scope
         words = _run_list(folder)
         if words is None:
             raise OSError(errno.EINVAL, "git cannot read its settings")
@@ -314,9 +322,9 @@ def _filter_of(key: str) -> str:
 
 
 def _files(folder: Path, settings: Iterable[Setting]) -> tuple[Path, ...] | None:
-    """All that could change the answer: files that were read, that are to be included, and those not there yet.
+    """Return all files that could change the result: those read, those to be included, and missing ones.
 
-    None where it cannot be told, as where the folder lies in no working tree.
+    None if that is unknown, as for a directory outside of any working tree.
     """
     ways = (folder, *folder.parents)
     top = next((place for place in ways if (place / ".git").exists()), None)
@@ -325,14 +333,14 @@ def _files(folder: Path, settings: Iterable[Setting]) -> tuple[Path, ...] | None
     home = Path(os.environ.get("HOME", "/"))
     git = top / ".git"
     if git.is_dir() and not os.path.lexists(git / "HEAD"):
-        return None  # git passes over such a directory and looks further up
+        return None  # git skips such a directory and searches further up
     own = Path(os.environ.get("XDG_CONFIG_HOME") or home / ".config", "git", "config")
     files = {home / ".gitconfig", own, *((git / "HEAD", git / "config") if git.is_dir() else (git,))}
-    # A folder with a HEAD of its own may be a repository without a working tree, which git would find first.
+    # A directory with a HEAD of its own may be a bare repository, which git would find first.
     files |= {place / "HEAD" for place in ways if place.is_relative_to(top)}
     if any(setting.key == "extensions.worktreeconfig" for setting in settings):
         if not git.is_dir():
-            return None  # the worktree's own file may come into being elsewhere
+            return None  # the worktree's own file may be created elsewhere
         files.add(git / "config.worktree")
     files |= {place / ".git" for place in ways if place.is_relative_to(top) and place != top}
     for setting in settings:
@@ -341,8 +349,8 @@ def _files(folder: Path, settings: Iterable[Setting]) -> tuple[Path, ...] | None
         if kind != "file":
             continue
         included = key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
-        on_branch = key.startswith("includeif.onbranch:") and git.is_file()  # whose HEAD lies elsewhere
-        if not name.startswith((".git/", "/")) or (included and value.startswith(_UNTOLD)) or on_branch:
+        on_branch = key.startswith("includeif.onbranch:") and git.is_file()  # its HEAD is elsewhere
+        if not name.startswith((".git/", "/")) or (included and value.startswith(_UNRESOLVABLE)) or on_branch:
             return None
         files.add(top / name)
         if included:

@@ -1,4 +1,4 @@
-"""Which bytes are a picture a model may be sent. Pure."""
+"""Detects and validates pictures that can be sent to a model. Pure functions."""
 
 import struct
 from pathlib import PurePath
@@ -8,9 +8,9 @@ from msgspec import Struct
 from clio.text.formatting import format_bytes
 
 MAX_IMAGE_BYTES = 10_000_000
-"""Of a picture the user names or pastes."""
+"""Limit for a picture that the user names or pastes."""
 MAX_TOOL_IMAGE_BYTES = 5_000_000
-"""Of one that a tool gives: no maker takes less for a single picture."""
+"""Limit for a picture from a tool: the smallest limit of any provider for a single picture."""
 MAX_SIDE = 8_000
 """Pixels; Anthropic refuses a request with a larger picture."""
 _SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
@@ -23,19 +23,19 @@ _SIGNS: tuple[tuple[bytes, str], ...] = (
 
 
 def looks_like_image(name: str) -> bool:
-    """Whether a file's name ends like that of a picture."""
+    """Whether a file's name has the suffix of a picture."""
     return PurePath(name).suffix.lower() in _SUFFIXES
 
 
 def media_type(data: bytes) -> str:
-    """What kind of picture these bytes are, by how they begin; "" for none of the four kinds."""
+    """Return the media type of these bytes by their first ones; "" unless it is one of the four supported kinds."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((kind for sign, kind in _SIGNS if data.startswith(sign)), "")
 
 
 class Picture(Struct, frozen=True, kw_only=True):
-    """A picture a tool gives. media_type: "image/png" and the like. size: width and height in pixels."""
+    """A picture from a tool. media_type: "image/png" and the like. size: width and height in pixels."""
 
     data: bytes
     name: str
@@ -50,14 +50,14 @@ class Picture(Struct, frozen=True, kw_only=True):
 
 
 class NotAPicture(Exception):
-    """Why these bytes cannot be sent as a picture, as the end of a sentence about them."""
+    """Why these bytes cannot be sent as a picture, as the end of a sentence."""
 
 
 def read_picture(data: bytes, name: str) -> Picture:
-    """The picture in these bytes. Raises NotAPicture.
+    """Parse the bytes of a picture. Raises NotAPicture.
 
-    A server refuses every later request of a conversation with a picture it cannot read, so one that is cut off or
-    too large is found here.
+    A server refuses all later requests of a conversation that contains a picture it cannot read, so a truncated or
+    too large picture is rejected here.
     """
     kind = media_type(data)
     if not kind:
@@ -79,7 +79,7 @@ def read_picture(data: bytes, name: str) -> Picture:
 
 
 def image_size(data: bytes) -> tuple[int, int] | None:
-    """Width and height in pixels; None where the bytes do not say, or say that there is nothing to see."""
+    """Return width and height in pixels; None if the bytes do not contain them, or one of them is zero."""
     try:
         match media_type(data):
             case "image/png":
@@ -129,7 +129,7 @@ def _webp_size(data: bytes) -> tuple[int, int]:
 
 
 def _is_whole(data: bytes, kind: str) -> bool:
-    """Whether the picture ends as its kind ends, whatever follows."""
+    """Whether the picture has the end marker of its kind, whatever follows."""
     match kind:
         case "image/png":
             return b"IEND\xaeB`\x82" in data

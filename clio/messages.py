@@ -1,4 +1,4 @@
-"""The messages of a conversation, and text for the model that is not conversation."""
+"""The message types of a conversation, and the record of what tool calls did."""
 
 from typing import Literal, assert_never
 
@@ -10,11 +10,11 @@ Origin = Literal["user", "continue", "recovery", "hook", "interrupt"]
 
 
 UNCHANGED = "unchanged"
-"""Summary of a result that only points at an earlier one, which it therefore does not supersede."""
+"""Summary of a result that only refers to an earlier one, and therefore does not supersede it."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True):
-    """One call the model asked for. `arguments` is the JSON text as the model wrote it, repaired or not."""
+    """One call requested by the model. `arguments` is the JSON text as the model wrote it, valid or not."""
 
     id: str
     name: str
@@ -24,10 +24,11 @@ class ToolCall(Struct, frozen=True, kw_only=True):
 class Usage(Struct, frozen=True, kw_only=True):
     """Tokens a server billed for one request, or for several added up.
 
-    cached_tokens: part of `prompt_tokens` that was read from the server's prompt cache.
-    cache_write_tokens: part of `prompt_tokens` that was written to it, at a higher price.
-    cache_write_1h_tokens: part of `cache_write_tokens` that was written for an hour, at a higher price still.
-    reasoning_tokens: part of `completion_tokens`.
+    Attributes:
+        cached_tokens: part of `prompt_tokens` that was read from the server's prompt cache.
+        cache_write_tokens: part of `prompt_tokens` that was written to it, at a higher price.
+        cache_write_1h_tokens: part of `cache_write_tokens` that was written for an hour, at a still higher price.
+        reasoning_tokens: part of `completion_tokens`.
     """
 
     prompt_tokens: int = 0
@@ -57,9 +58,9 @@ class SystemMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_f
 
 
 class ImagePart(Struct, frozen=True, kw_only=True):
-    """A picture beside the words. blob: the handle its bytes are stored under in the session.
+    """A picture in a message. blob: the handle under which its bytes are stored in the session.
 
-    media_type: "image/png" and the like. name: as the person named it. size: in bytes.
+    media_type: "image/png" and the like. name: as the user named it. size: in bytes.
     """
 
     blob: str
@@ -69,14 +70,16 @@ class ImagePart(Struct, frozen=True, kw_only=True):
 
 
 class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="user"):
-    """What the person said.
+    """A message from the user.
 
-    context: what clio put before the words for this turn (date, git state, recalled memories). It is kept beside the
-        words, so that later requests repeat it byte for byte and nothing injected is ever taken for the user's own.
-    images: pictures they named or pasted.
-    blob: the handle of the whole words, where `content` is only their beginning and their end.
-    origin: "user" for a person's words; else clio wrote it to keep the conversation going.
-    steers: said into a turn that was running, which it is a part of.
+    Attributes:
+        context: what clio put before the text for this turn (date, git state, recalled memories). It is stored
+            separately, so that later requests repeat it byte for byte and it is never mistaken for the user's own
+            text.
+        images: pictures the user named or pasted.
+        blob: the handle of the whole text if `content` is only its beginning and end.
+        origin: "user" for the user's text; other values if clio wrote it to keep the conversation going.
+        steers: sent during a running turn, to which it belongs.
     """
 
     content: str
@@ -90,10 +93,10 @@ class UserMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
 
 
 class ReasoningItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A piece of reasoning as the server sent it, to be returned unchanged with the answer it belongs to.
+    """A reasoning item as the server sent it, to be returned unchanged with its answer.
 
-    data: the JSON text of the item. text: how many characters of the answer's text came before it.
-    calls: how many of the answer's tool calls came before it.
+    data: the JSON text of the item. text: how many characters of the answer's text preceded it.
+    calls: how many of the answer's tool calls preceded it.
     """
 
     data: str
@@ -102,11 +105,12 @@ class ReasoningItem(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="assistant"):
-    """One answer of the model. `finish_reason` is the server's word, or "interrupted".
+    """One answer of the model. `finish_reason` is the server's value, or "interrupted".
 
-    reasoning: what the model thought, as text for the screen.
-    reasoning_items: what its server wants back with this answer in later requests, in order.
-    reasoning_origin: the protocol, host and model they came from; no other gets them.
+    Attributes:
+        reasoning: the model's reasoning as text for the screen.
+        reasoning_items: what its server requires with this answer in later requests, in order.
+        reasoning_origin: the protocol, host and model they are from; they are sent to no other.
     """
 
     content: str = ""
@@ -122,9 +126,9 @@ class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, ta
 
 
 class FileDeed(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A file a tool changed. Paths as they are shown; `moved_to` is set for a move.
+    """A file changed by a tool. Paths as they are displayed; `moved_to` is set for a move.
 
-    lines: first and last line of each place that changed, as they are numbered after the change; none for a whole file.
+    lines: first and last line of each changed place, numbered as after the change; empty for a whole file.
     """
 
     path: str
@@ -134,17 +138,18 @@ class FileDeed(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Commit(Struct, frozen=True, kw_only=True):
-    """A commit a tool made: its abbreviated hash and the first line of its message."""
+    """A commit made by a tool: its abbreviated hash and the first line of its message."""
 
     hash: str
     subject: str
 
 
 class Deeds(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a call really did, for whoever sums up the session: not what it was asked to do, nor what its text says.
+    """The side effects of a call, recorded by the tool itself for session summaries, independent of its text.
 
-    command, exit_code: of a shell command that ran to its end; None while it runs in the background or was killed.
-    question, answer: of an exchange with the person.
+    command, exit_code: of a shell command that has finished; None while it runs in the background or if it was
+    killed.
+    question, answer: of a question to the user.
     """
 
     changed: tuple[FileDeed, ...] = ()
@@ -157,7 +162,7 @@ class Deeds(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="role", tag="tool"):
-    """The result of one tool call. `blob` is the handle of the whole output where `content` is only a preview.
+    """The result of one tool call. `blob` is the handle of the whole output if `content` is only a preview.
 
     images: pictures that belong to the result.
     """
@@ -179,12 +184,12 @@ Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
 def begins_turn(message: Message) -> bool:
-    """Whether a person began a turn with this message."""
+    """Whether the user began a turn with this message."""
     return isinstance(message, UserMessage) and message.origin == "user" and not message.steers
 
 
 def text_of(message: Message) -> str:
-    """All words of a message a person or a search would read; tool arguments included, reasoning left out."""
+    """Return all text of a message that a user or a search would read, including tool arguments but not reasoning."""
     match message:
         case AssistantMessage():
             calls = [f"{call.name} {call.arguments}" for call in message.tool_calls]
@@ -196,16 +201,16 @@ def text_of(message: Message) -> str:
 
 
 def blobs_of(message: Message) -> tuple[str, ...]:
-    """The handles of everything stored beside a message."""
+    """Return the handles of everything stored separately from a message."""
     pictures = tuple(part.blob for part in message.images) if isinstance(message, UserMessage | ToolMessage) else ()
     whole = message.blob if isinstance(message, UserMessage | ToolMessage) else None
     return (*pictures, whole) if whole else pictures
 
 
 def answer_open_calls(messages: list[Message], reason: str, now: float) -> list[ToolMessage]:
-    """Results for the calls nobody answered, so that the next request is accepted; in the order of the calls.
+    """Return results for the calls without one, in the order of the calls, because servers reject unanswered calls.
 
-    Only the last assistant message is looked at: earlier rounds were closed when they ended.
+    Only the last assistant message is examined: earlier steps were completed when they ended.
     """
     answered = {message.tool_call_id for message in messages if isinstance(message, ToolMessage)}
     for message in reversed(messages):
@@ -219,12 +224,13 @@ def answer_open_calls(messages: list[Message], reason: str, now: float) -> list[
 
 
 class Fragment(Struct, frozen=True, kw_only=True):
-    """One piece of context with its account: what it is, where it came from, why it is here, how much it may cost.
+    """Text for the model that is not conversation, with its source, its reason and its token limit.
 
-    name: the tag it is wrapped in, such as "environment"; lower case, no spaces.
-    source: a path or a store, for the person who asks why.
-    cap_tokens: the builder cuts the text to this many estimated tokens.
-    whole: no limit cuts it or leaves it out, however small the window is.
+    Attributes:
+        name: the tag it is wrapped in, such as "environment"; lower case, no spaces.
+        source: a path or a store, for a user who asks where it is from.
+        cap_tokens: the builder truncates the text to this many estimated tokens.
+        whole: never truncate it or leave it out, however small the window is.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""The prompts, read from the files they are kept in.
+"""Loads the prompt files.
 
-In a checkout they lie in `prompts/` beside the package; a wheel carries them inside it.
+In a checkout they are in `prompts/` next to the package; a wheel contains them inside the package.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ _PLACEHOLDER = LazyRegex(r"\$([a-z_][a-z0-9_]*)")
 
 @cache
 def load_prompt(name: str) -> str:
-    """The text of `prompts/<name>.md` without its final newline. Raises FileNotFoundError if there is none."""
+    """Return the text of `prompts/<name>.md` without its final newline. Raises FileNotFoundError if there is none."""
     for root in (_PACKAGE / "_prompts", _PACKAGE.parent / "prompts"):
         path = root / f"{name}.md"
         if path.is_file():
@@ -24,7 +24,7 @@ def load_prompt(name: str) -> str:
 
 @cache
 def prompt_names(folder: str) -> tuple[str, ...]:
-    """The names of all prompts in `prompts/<folder>`, in order, as `load_prompt` takes them."""
+    """Return the names of all prompts in `prompts/<folder>`, sorted, as `load_prompt` takes them."""
     for root in (_PACKAGE / "_prompts", _PACKAGE.parent / "prompts"):
         if (root / folder).is_dir():
             return tuple(sorted(f"{folder}/{path.stem}" for path in (root / folder).glob("*.md")))
@@ -32,7 +32,7 @@ def prompt_names(folder: str) -> tuple[str, ...]:
 
 
 def fill_prompt(name: str, **values: str) -> str:
-    """The prompt with each `$name` replaced. Raises ValueError for a value that is missing, and for one not used."""
+    """Return the prompt with each `$name` replaced. Raises ValueError for a missing or an unused value."""
     text = load_prompt(name)
     wanted = set(_PLACEHOLDER.findall(text))
     if wanted != set(values):

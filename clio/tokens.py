@@ -1,8 +1,8 @@
-"""How many tokens a text will be billed as, estimated from its characters and taught by what servers really bill.
+"""Estimates how many tokens a text will be billed as, from its characters and from what servers have billed so far.
 
-A text is weighed in *units*: one for each ASCII character of prose or code, more where tokenisers spend more. Tokens
-are units divided by the learned ratio. Characters a token, measured with o200k: Python 4.3, Markdown 4.2, JavaScript
-3.8, JSON 2.3, base64 1.5, Chinese 1.4; the weights below turn all of them into about 4 units a token.
+A text is weighed in *units*: one for each ASCII character of prose or code, more where tokenizers need more. Tokens
+are units divided by the learned ratio. Characters per token, measured with o200k: Python 4.3, Markdown 4.2,
+JavaScript 3.8, JSON 2.3, base64 1.5, Chinese 1.4; the weights below turn all of them into about 4 units per token.
 """
 
 import math
@@ -13,20 +13,22 @@ from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
 DEFAULT_RATIO = 4.0
 MIN_RATIO, MAX_RATIO = 1.2, 8.0
-_LEAST_STEP = 0.2  # how far one bill moves the ratio once many have been seen
+_LEAST_STEP = 0.2  # how far one bill moves the ratio after many bills
 IMAGE_TOKENS = 1_000
-"""What a picture is taken for: servers bill 765 to 1,100 tokens for one of usual size; the bill teaches the rest."""
+"""Estimate for a picture: servers bill 765 to 1,100 tokens for one of usual size; bills correct the ratio."""
 _MESSAGE_UNITS = 16.0  # role and separators of one message: about four tokens
 _CALL_UNITS = 32.0  # id, type and braces around one tool call
-_BYTE_UNITS = 0.9  # per UTF-8 byte beyond one a character: Chinese 2.8, accents 1.9, emoji 3.7
-_SHORT = 64  # characters; shorter texts say too little about their kind
+_BYTE_UNITS = 0.9  # per UTF-8 byte beyond one per character: Chinese 2.8, accents 1.9, emoji 3.7
+_SHORT = 64  # characters; shorter texts are too short to determine their kind
 _PUNCTUATION = '"{}[]:,'
 _PROSE_PUNCTUATION, _PUNCTUATION_UNITS = 0.08, 3.2  # code has 6 % of these characters, JSON 25 to 35 %
 _DENSE_BLANKS, _DENSE_UNITS = 0.03, 1.7  # text without blanks is base64, a hash, minified code
 
 
 def text_units(text: str) -> float:
-    """Weight of a text in units: 1.0 a character for prose and code, up to 2.7 for base64, 2.8 for Chinese."""
+    """Return the weight of a text in units: 1.0 per character for prose and code, up to 2.7 for base64, 2.8 for
+    Chinese.
+    """
     size = len(text)
     units = float(size)
     if size >= _SHORT:
@@ -42,7 +44,7 @@ def text_units(text: str) -> float:
 
 
 def message_units(message: Message) -> float:
-    """Weight of a message as it is sent, its share of the request's structure included."""
+    """Return the weight of a message as it is sent, including its share of the request's structure."""
     units = _MESSAGE_UNITS + text_units(message.content)
     if isinstance(message, UserMessage):
         units += text_units(message.context) + IMAGE_TOKENS * DEFAULT_RATIO * len(message.images)
@@ -54,56 +56,57 @@ def message_units(message: Message) -> float:
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """One request: the tokens it was taken for before it was sent, and those the server billed for it."""
+    """The estimated and the billed tokens of one request."""
 
     estimated: int
     billed: int
 
     @property
     def error(self) -> float:
-        """How far the estimate was off, as a share of the bill; above zero where it was too high."""
+        """The error of the estimate as a share of the bill; positive if it was too high."""
         return (self.estimated - self.billed) / self.billed
 
 
 class TokenEstimator:
-    """Estimates for one model. Weights are remembered by message id, so a request costs a look-up a message.
+    """Estimates tokens for one model. Weights are cached by message id, so a request costs one look-up per message.
 
-    ratio: units a token as learned before, None where nothing was. observations: how many bills have taught it.
+    ratio: units per token learned earlier, None if unknown. observations: how many bills it was learned from.
     """
 
     def __init__(self, ratio: float | None = None) -> None:
         self.ratio = min(max(ratio or DEFAULT_RATIO, MIN_RATIO), MAX_RATIO)
         self.observations = 0 if ratio is None else round(1 / _LEAST_STEP)
-        self.has_news = False  # whether a bill has moved the ratio since then
-        self.last: Compared | None = None  # the newest request that was billed
+        self.has_news = False  # whether a bill has changed the ratio since the start
+        self.last: Compared | None = None  # the last billed request
         self._billed: tuple[float, int] | None = None  # its weight and its bill
         self._units: dict[str, float] = {}
 
     @property
     def is_taught(self) -> bool:
-        """Whether a bill has said anything, now or in an earlier session."""
+        """Whether the ratio was learned from at least one bill, now or in an earlier session."""
         return self.observations > 0
 
     def text(self, text: str) -> int:
-        """Estimated tokens of a bare text."""
+        """Estimate the tokens of a plain text."""
         return math.ceil(text_units(text) / self.ratio)
 
     def units(self, message: Message) -> float:
-        """Weight of a message, computed once."""
+        """Return the weight of a message, computed once."""
         known = self._units.get(message.id)
         if known is None:
             known = self._units[message.id] = message_units(message)
         return known
 
     def tokens(self, units: float) -> int:
-        """Units as tokens at today's ratio, rounded up."""
+        """Convert units to tokens at the current ratio, rounded up."""
         return math.ceil(units / self.ratio)
 
     def request(self, units: float) -> int:
-        """Estimated tokens of a whole request: the newest bill, and the difference to that request at today's ratio.
+        """Estimate the tokens of a whole request: the last bill, plus the difference to that request at the current
+        ratio.
 
-        Most of a request was in the one before it, so most of its bill is known. Where it has less than half of that
-        one's weight, it is estimated like any other text.
+        Most of a request was in the one before it, so most of its cost is known. A request of less than half that
+        weight is estimated like any other text.
         """
         if self._billed is None or units < self._billed[0] / 2:
             return self.tokens(units)
@@ -111,11 +114,12 @@ class TokenEstimator:
         return max(bill + math.ceil((units - before) / self.ratio), 1)
 
     def learn(self, units: float, prompt_tokens: int) -> bool:
-        """Let one bill move the ratio; says whether it did.
+        """Adjust the ratio by one bill; return whether it changed.
 
-        units: weight of the whole request the bill is for. The first bill sets the ratio, the second moves it half the
-        way, the fifth and all later ones a fifth: new = 0.8 old + 0.2 observed. A bill of nothing, or one that no
-        tokeniser would write for that text (under 0.5 or over 20 units a token), teaches nothing.
+        units: weight of the whole billed request. The first bill sets the ratio, the second moves it by half the
+        difference,
+        the fifth and all later ones by a fifth: new = 0.8 old + 0.2 observed. Ignored are a bill of zero, and one
+        that no tokenizer would produce for that text (under 0.5 or over 20 units per token).
         """
         if prompt_tokens > 0:
             self.last = Compared(estimated=self.request(units), billed=prompt_tokens)
@@ -130,7 +134,7 @@ class TokenEstimator:
         return True
 
     def start_from(self, units: float, tokens: int) -> None:
-        """Begin with a tokeniser's own count, where no bill has said anything; the first bill still sets the ratio."""
+        """Start from a tokenizer's own count if no bill is known; the first bill still sets the ratio."""
         if not self.is_taught and _is_plausible(units, tokens):
             self.ratio = min(max(units / tokens, MIN_RATIO), MAX_RATIO)
 

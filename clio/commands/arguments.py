@@ -1,4 +1,4 @@
-"""The text after a command's name: words and options, or free text; and the name the user may have meant."""
+"""Parsing of command arguments into words and options or free text, and suggestions for misspelt names."""
 
 import re
 import shlex
@@ -33,14 +33,14 @@ ELSEWHERE: dict[str, str] = {
     "tokens": "/context",
     "usage": "/cost",
 }
-"""What other agents' commands are called here; never the name of a command that exists."""
+"""Names of other agents' commands → clio's; never the name of an existing command."""
 _MANY = 4
 
 
 def nearest(word: str, known: Iterable[str], prefix: str = "", otherwise: str = "") -> str:
-    """The end of a sentence that helps on: "did you mean 'x'?", or the whole choice. `prefix` goes before each.
+    """Return the end of an error message: "did you mean 'x'?", or all choices. `prefix` precedes each choice.
 
-    A beginning that only a few names share gives all of them. otherwise: said in place of a long choice.
+    A prefix that only a few names share suggests all of them. otherwise: used in place of a long list of choices.
     """
     names, typed = list(known), word.lower()
     starts = [name for name in names if typed and name.startswith(typed)]
@@ -52,17 +52,19 @@ def nearest(word: str, known: Iterable[str], prefix: str = "", otherwise: str = 
     return otherwise or "choose one of " + ", ".join(prefix + name for name in names)
 
 
-# A backslash counts only between double quotes, and only before one of the two: Windows' paths stay what they are.
+# A backslash escapes only inside double quotes, and only a quote or a backslash, so that Windows paths stay intact.
 _TOKEN = LazyRegex(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+)""", re.DOTALL)
 _ESCAPED = LazyRegex(r'\\(["\\])')
 
 
 class Given(Struct, frozen=True, kw_only=True):
-    """What was given.
+    """The parsed argument.
 
-    words: unquoted. typed: the same with what stood between and around them, without the options.
-    text: as typed, for free text; quotes round the whole of it are taken off.
-    options: the value given last by the option's name; "" for a switch. many: all values of those that may repeat.
+    Attributes:
+        words: without quotes.
+        typed: the words as typed with the text between them, without the options.
+        text: as typed, for free text; quotes around the whole text are removed.
+        options: the last value of each option by name; "" for a switch. many: all values of repeatable options.
     """
 
     words: tuple[str, ...] = ()
@@ -73,10 +75,14 @@ class Given(Struct, frozen=True, kw_only=True):
 
 
 def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = (), repeated: Iterable[str] = ()) -> Given:
-    """Read an argument. Options may stand anywhere before `--`, as `--name value` or `--name=value`.
+    """Parse an argument. Options may be anywhere before `--`, as `--name value` or `--name=value`.
 
-    switches, valued: the options' names with their dashes. repeated: those with a value that may stand several times.
-    Raises UsageError for an unknown one, or one without value.
+    Args:
+        switches, valued: the options' names with their dashes.
+        repeated: options with a value that may be given several times.
+
+    Raises:
+        UsageError: for an unknown option, or one without its value.
     """
     repeated = tuple(repeated)
     known = dict.fromkeys(switches, False) | dict.fromkeys((*valued, *repeated), True)
@@ -110,7 +116,7 @@ def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = (),
 
 
 def join(arguments: Sequence[str]) -> str:
-    """The arguments of a process as one text that `read` takes apart into the same ones."""
+    """Join a process's arguments into a text that `read` splits into the same arguments."""
     return " ".join(shlex.quote(argument) if _needs_quotes(argument) else argument for argument in arguments)
 
 
@@ -130,7 +136,7 @@ def _plain(token: re.Match[str]) -> str:
 
 
 def _as_typed(text: str, kept: Sequence[re.Match[str]]) -> str:
-    """The kept words with what stood between them, where nothing was taken out there."""
+    """Return the remaining words as typed, with the text between those that were adjacent."""
     parts: list[str] = []
     for number, token in enumerate(kept):
         if number:
@@ -148,9 +154,9 @@ _WORD = LazyRegex(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"
 
 
 class Text(Struct, frozen=True, kw_only=True):
-    """What was given. has_text: whether there was a text; '""' is one, and empty.
+    """The parsed argument. has_text: whether a text was given; '""' is an empty text.
 
-    options: all values of an option in the order they were given, by its name with the dashes.
+    options: all values of an option in order, by its name with the dashes.
     """
 
     heads: tuple[str, ...] = ()
@@ -159,7 +165,7 @@ class Text(Struct, frozen=True, kw_only=True):
     options: dict[str, tuple[str, ...]] = {}
 
     def one(self, option: str) -> str | None:
-        """The value of an option that has one; None without it. Raises UsageError where it was given twice."""
+        """Return the value of an option; None if it is missing. Raises UsageError if it was given twice."""
         values = self.options.get(option, ())
         if len(values) > 1:
             raise UsageError(f"{option} is given {len(values)} times, and can be given once")
@@ -167,10 +173,11 @@ class Text(Struct, frozen=True, kw_only=True):
 
 
 def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) -> Text:
-    """At most `heads` words, then text. Known options stand before or behind the text, as `--name value` or `=value`.
+    """Parse at most `heads` words, then text. Known options may precede or follow the text, as `--name value` or
+    `=value`.
 
-    An option inside of the text, or an unknown one, is text; so is all that stands behind "--". Quotes around the whole
-    text are taken off, so that a text that was one word of a process comes as it was; quotes inside of it stay.
+    An option inside the text, or an unknown one, is text, as is everything after "--". Quotes around the whole text
+    are removed, so that a text passed as one process argument is unchanged; quotes inside it stay.
     Raises UsageError for a known option without a value.
     """
     words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(argument)]
@@ -209,12 +216,12 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
 
 
 def plain(word: str) -> str:
-    """A word without the quotes around it."""
+    """Return a word without the quotes around it."""
     return read(word).text if word[:1] in ("'", '"') else word
 
 
 def as_number(raw: str, option: str, *, low: float, high: float) -> float:
-    """A number a person wrote, "80%" being 0.8. Raises UsageError where it is none from `low` to `high`."""
+    """Parse a number, with "80%" being 0.8. Raises UsageError unless it is from `low` to `high`."""
     digits, percent, _ = raw.strip().partition("%")
     try:
         value = float(digits) / (100 if percent else 1)
@@ -226,7 +233,7 @@ def as_number(raw: str, option: str, *, low: float, high: float) -> float:
 
 
 def count_of(raw: str, what: str) -> int:
-    """A whole number of at least 1. Raises UsageError."""
+    """Parse a whole number of at least 1. Raises UsageError."""
     if not (raw.isascii() and raw.isdigit() and int(raw[:12]) > 0 and len(raw) <= 12):
         raise UsageError(f"{what} takes a whole number of at least 1, not {raw!r}")
     return int(raw)
@@ -235,7 +242,7 @@ def count_of(raw: str, what: str) -> int:
 def _before_options(
     words: list[tuple[str, int, int]], first: int, valued: Collection[str], given: list[tuple[str, str]]
 ) -> int:
-    """Where the options behind the text begin; they are put into `given`."""
+    """Return where the options after the text begin, and append them to `given`."""
     end, found = len(words), list[tuple[str, str]]()
     while end > first:
         name, equals, value = words[end - 1][0].partition("=")

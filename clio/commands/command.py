@@ -1,4 +1,4 @@
-"""What a slash command is, may see and returns; which typed lines are commands; and carrying one out."""
+"""Slash commands: their records, what they may access and return, and how an input line is recognized and run."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -34,23 +34,25 @@ if TYPE_CHECKING:
     from clio.skills.skills import SkillShelf
 
 
-_COMMAND = LazyRegex(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a prompt, not a command
+_COMMAND = LazyRegex(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a message, not a command
 
 
 def is_command(line: str) -> bool:
-    """Whether the line is meant for clio and not for the model."""
+    """Whether the line is a command for clio and not a message for the model."""
     return _COMMAND.match(line.strip()) is not None
 
 
 class Meaning(Struct, frozen=True, kw_only=True):
-    """What a command that was typed stands for.
+    """The text that a command stands for.
 
-    text: what the model is told the person asks for. source: who wrote it: a file, a server.
-    named: the part of it whose "@" mentions are looked up, as if they had been typed.
-    model: answers this one turn; "" is the model of the session.
-    tools: of the tools that change or reach something, only these may be called in the turn; None leaves all.
-    lead: the prompt that says what the text is to the words.
-    cap_tokens: the most of the text that is sent; it never takes more than a quarter of the window.
+    Attributes:
+        text: sent to the model as what the user asks for.
+        source: its author: a file, a server.
+        named: the part of it whose "@" mentions are looked up as if the user had typed them.
+        model: answers this one turn; "" is the model of the session.
+        tools: of the tools that change or reach something, only these may be called in the turn; None allows all.
+        lead: the prompt that explains the text to the model.
+        cap_tokens: the limit of what is sent; it never takes more than a quarter of the window.
     """
 
     text: str
@@ -63,19 +65,20 @@ class Meaning(Struct, frozen=True, kw_only=True):
 
 
 MakeMeaning = Callable[[], Awaitable[Meaning]]
-"""Finds out what a line stands for. Awaited as a part of its turn, so it may take its time, ask the person, and be
-stopped with Esc. Raises ClioError where there is to be no turn."""
+"""Finds out what a line stands for. Awaited as part of its turn, so it may take time, ask the user, and be stopped with
+Esc. Raises ClioError to prevent the turn.
+"""
 
 
 class MakePrompt(Struct, frozen=True, kw_only=True, tag="make_prompt"):
-    """Begin a turn with the line `said`, once `make` has found out what it stands for."""
+    """Begin a turn with the line `said` after `make` has found out what it stands for."""
 
     said: str
     make: MakeMeaning
 
 
 def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
-    """The text as it stands before the words that call it."""
+    """Return the text as the fragment that precedes the message calling it."""
     only = "" if meaning.tools is None else f"\n\nIn this turn only {_listed(meaning.tools)} may change anything."
     return Fragment(
         name=meaning.lead.rpartition("/")[2],
@@ -87,7 +90,9 @@ def meant_fragment(meaning: Meaning, window_tokens: int) -> Fragment:
 
 
 def chip(said: str, meaning: Meaning) -> str:
-    """The one line a person is shown instead of the text: "+ /review · 42 lines of .clio/commands/review.md"."""
+    """Return the one line shown to the user in place of the text: "+ /review · 42 lines of
+    .clio/commands/review.md".
+    """
     lines = len(meaning.text.splitlines())
     model = f" · answered by {meaning.model}" if meaning.model else ""
     return f"+ {said.split(maxsplit=1)[0]} · {format_count(lines, 'line')} of {meaning.source}{model}"
@@ -98,9 +103,9 @@ def _listed(tools: tuple[str, ...]) -> str:
 
 
 class Track(Struct, frozen=True, kw_only=True):
-    """The two ends of a line to work in a thread.
+    """How work in a thread is stopped and reports progress.
 
-    stop: whether it is to end; asked often, so it is quick. tell: told of how much is done, and of how much there is.
+    stop: whether to end; called often, so it must be fast. tell: called with the amount done and the total.
     """
 
     stop: Callable[[], bool] = never
@@ -108,14 +113,14 @@ class Track(Struct, frozen=True, kw_only=True):
 
 
 def code(text: str) -> str:
-    """The text as Markdown code, so that nothing in it is taken for markup; newlines become spaces."""
+    """Return the text as Markdown code, so that nothing in it is parsed as markup; newlines become spaces."""
     return span(" ".join(text.split()))
 
 
 class Table(Struct, frozen=True, kw_only=True):
     """Rows of plain text under headings.
 
-    wide: the column that gives way when the terminal is narrow. cut: it is shortened then, instead of wrapped.
+    wide: the column that shrinks on a narrow terminal. cut: it is truncated then, instead of wrapped.
     """
 
     columns: tuple[str, ...]
@@ -125,7 +130,7 @@ class Table(Struct, frozen=True, kw_only=True):
 
 
 class BarPart(Struct, frozen=True, kw_only=True):
-    """One amount of a bar, its name, and the character it is drawn with."""
+    """One part of a bar: its name, its amount, and the character it is drawn with."""
 
     name: str
     amount: int
@@ -133,7 +138,7 @@ class BarPart(Struct, frozen=True, kw_only=True):
 
 
 class Bar(Struct, frozen=True, kw_only=True):
-    """Amounts that make a whole, drawn beside each other and listed below. What is zero or less takes no room."""
+    """Amounts of a whole, drawn side by side and listed below. Amounts of zero or less are not drawn."""
 
     title: str
     parts: tuple[BarPart, ...]
@@ -143,68 +148,70 @@ ExportForm = Literal["html", "md", "json"]
 
 
 class Quit(Struct, frozen=True, kw_only=True, tag="quit"):
-    """Leave clio."""
+    """Exit clio."""
 
 
 class ClearScreen(Struct, frozen=True, kw_only=True, tag="clear_screen"):
-    """Empty the terminal; the conversation stays."""
+    """Clear the screen; the conversation continues."""
 
 
 class SwitchSession(Struct, frozen=True, kw_only=True, tag="switch_session"):
-    """Go on with another stored session."""
+    """Continue another stored session."""
 
     session_id: str
 
 
 class NewSession(Struct, frozen=True, kw_only=True, tag="new_session"):
-    """Start an empty session; the one before stays on disk."""
+    """Start an empty session; the current one stays on disk."""
 
     name: str | None = None
 
 
 class SetModel(Struct, frozen=True, kw_only=True, tag="set_model"):
-    """Talk to another model from the next turn on."""
+    """Use another model from the next turn on."""
 
     name: str
 
 
 class SetApproval(Struct, frozen=True, kw_only=True, tag="set_approval"):
-    """Decide anew who says yes to writes and commands."""
+    """Change when clio asks before writes and commands."""
 
     mode: ApprovalMode
 
 
 class ReviewPlan(Struct, frozen=True, kw_only=True, tag="review_plan"):
-    """Show the plan and let the person approve, edit or decline it."""
+    """Show the plan and let the user approve, edit or decline it."""
 
 
 class RunPrompt(Struct, frozen=True, kw_only=True, tag="run_prompt"):
-    """Send this text as if the person had typed it."""
+    """Send this text as if the user had typed it."""
 
     text: str
 
 
 class GrantTrust(Struct, frozen=True, kw_only=True, tag="grant_trust"):
-    """Let the project's withheld settings count from now on."""
+    """Apply the project's withheld settings from now on."""
 
 
 class LoadWindow(Struct, frozen=True, kw_only=True, tag="load_window"):
-    """Find out how large the model's window is, which may mean to ask its server; then run `then`, a command line."""
+    """Find out how large the model's window is, which may require a request to its server; then run the command
+    `then`.
+    """
 
     then: str
 
 
 class Prefill(Struct, frozen=True, kw_only=True, tag="prefill"):
-    """Put this text on the next prompt line, where Enter runs it and everything else edits it."""
+    """Put this text on the next prompt line; Enter runs it, any other key edits it."""
 
     text: str
 
 
 class ExportSession(Struct, frozen=True, kw_only=True, tag="export_session"):
-    """Write a stored session as one text to hand on.
+    """Export a stored session as one text.
 
-    path: as the person gave it; "-" is standard output. form: None goes by the path's ending.
-    force: what is there already is replaced.
+    path: as the user wrote it; "-" is standard output. form: None selects the format by the path's ending.
+    force: overwrite an existing file.
     """
 
     session_id: str
@@ -214,21 +221,21 @@ class ExportSession(Struct, frozen=True, kw_only=True, tag="export_session"):
 
 
 class SleepNow(Struct, frozen=True, kw_only=True, tag="sleep_now"):
-    """Learn from earlier sessions; dry_run: only find out what would be done."""
+    """Run a consolidation; dry_run: only report what would be done."""
 
     dry_run: bool = False
 
 
 class SetTheme(Struct, frozen=True, kw_only=True, tag="set_theme"):
-    """Draw everything in the colours of this theme from now on, and remember it; "" shows what there is."""
+    """Use this colour theme from now on, and save the choice; "" lists the themes."""
 
     name: str
 
 
 class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
-    """Commit with the person's yes to message and files, or put into words what a branch holds; nothing is pushed.
+    """Commit after the user has approved message and files, or describe a branch for a pull request; never pushes.
 
-    words: for a commit what its message is to say, for "pr" the branch to compare with; "" leaves it to be found out.
+    words: for a commit, instructions for its message; for "pr", the branch to compare with; "" finds one.
     file: where the text of a pull request is written; "" shows it.
     """
 
@@ -240,7 +247,7 @@ class GitWork(Struct, frozen=True, kw_only=True, tag="git_work"):
 class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
     """Ask yes or no; on yes, run `then`, itself a command line with its slash.
 
-    word: what must be typed to agree, for what nobody should do by one key; empty where a "y" will do.
+    word: what must be typed to agree, if one key would be too little; "" if "y" is enough.
     """
 
     question: str
@@ -249,10 +256,10 @@ class Confirm(Struct, frozen=True, kw_only=True, tag="confirm"):
 
 
 class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
-    """Let the user choose a row of a table; run the command `then` with its value behind it.
+    """Let the user choose a row of a table; run the command `then` with the row's value appended.
 
-    values: one for each row. start: the row to begin on. Where no list can be drawn, the result's own text and table
-    say how to choose.
+    values: one for each row. start: the row selected first. If no list can be drawn, the result's own text and table
+    explain how to choose.
     """
 
     title: str
@@ -263,9 +270,9 @@ class Choose(Struct, frozen=True, kw_only=True, tag="choose"):
 
 
 class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):
-    """Open the text in the person's editor; hand what they saved to `then`, unless they changed nothing.
+    """Open the text in the user's editor; pass the saved text to `then` unless it is unchanged.
 
-    suffix: of the file they see, such as ".md", for the editor's colours.
+    suffix: of the file's name, such as ".md", for the editor's syntax highlighting.
     """
 
     text: str
@@ -274,7 +281,7 @@ class EditText(Struct, frozen=True, kw_only=True, tag="edit_text"):
 
 
 class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
-    """Await this, then show what it gave. saying: what is waited for, for the person; may be stopped with Ctrl-C.
+    """Await this, then show its result. saying: what is awaited, for display. Ctrl-C stops it.
 
     work: raises ClioError.
     """
@@ -284,7 +291,7 @@ class WaitFor(Struct, frozen=True, kw_only=True, tag="wait_for"):
 
 
 class LongWork(Struct, frozen=True, kw_only=True, tag="long_work"):
-    """Carry this out in a thread, with a bar where it takes long, until it is done or a person stops it.
+    """Run this in a thread until it is done or the user stops it, with a progress bar if it takes long.
 
     label: what is done, such as "reading documents". work: keeps what is done when it is stopped; raises ClioError.
     """
@@ -319,13 +326,16 @@ FollowUp = (
 
 
 class CommandResult(Struct, frozen=True, kw_only=True):
-    """What a command gave, shown in the order of the fields, and what is still to be done.
+    """The result of a command, shown in the order of the fields, and its follow-up.
 
-    text: Markdown. verbatim: shown as it is, without markup. diff: a unified diff, for the screen to colour.
-    todos: a list of work, drawn as one; todos_whole: nothing of it is folded.
-    ok: False where the command was not understood or refused; `text` then is one plain sentence.
-    data: the same in JSON's own types, for `--json`; None where a command has only words to give.
-    copy: put on the clipboard too, where the screen is a terminal.
+    Attributes:
+        text: Markdown.
+        verbatim: shown without interpreting markup.
+        diff: a unified diff, for the screen to colour.
+        todos: a task list; todos_whole: show every item.
+        ok: False if the command was not understood or was refused; `text` is then one plain sentence.
+        data: the same in JSON types, for `--json`; None for a command that has only text.
+        copy: also copied to the clipboard if the screen is a terminal.
     """
 
     bar: Bar | None = None
@@ -342,36 +352,36 @@ class CommandResult(Struct, frozen=True, kw_only=True):
 
 
 def refuse(sentence: str) -> CommandResult:
-    """A result that says why nothing was done, and what would work."""
+    """Return a result that explains why nothing was done, and what would work."""
     return CommandResult(text=sentence, ok=False)
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):
-    """One way to complete the word before the cursor. `note` explains it in a few words."""
+    """One completion of the word before the cursor. `note` explains it in a few words."""
 
     text: str
     note: str = ""
 
 
 class Additions(Protocol):
-    """Where commands that are not built in come from; see `clio.commands.custom_commands`."""
+    """The source of commands that are not built in; see `clio.commands.custom_commands`."""
 
     def all(self) -> "tuple[Command, ...]":
-        """Every one there is now."""
+        """Return all such commands."""
         ...
 
     @property
     def problems(self) -> Callable[[], Sequence[str]]:
-        """Gives sentences on what was meant as one and is none."""
+        """Return a function that describes files meant as commands that could not be read as such."""
         ...
 
 
 class Shell(Protocol):
-    """What commands may look at; the running App is one."""
+    """What commands may access; implemented by the running App."""
 
     @property
     def loaded(self) -> "Loaded":
-        """The configuration as it was read, with the values withheld until the folder is trusted."""
+        """The configuration as it was read, including the values withheld until the project is trusted."""
         ...
 
     @property
@@ -381,12 +391,12 @@ class Shell(Protocol):
 
     @property
     def session(self) -> "Session":
-        """The running session."""
+        """The current session."""
         ...
 
     @property
     def context(self) -> "ContextWindow | None":
-        """What the model is shown of the session; None until the size of its window is known, see `LoadWindow`."""
+        """The context window; None until the size of the model's window is known, see `LoadWindow`."""
         ...
 
     @property
@@ -396,75 +406,75 @@ class Shell(Protocol):
 
     @property
     def policy(self) -> "Policy":
-        """Who decides about writes and commands."""
+        """Decides which writes and commands need approval."""
         ...
 
     @property
     def planning(self) -> "Planning":
-        """Plan mode, and what it has come to."""
+        """Plan mode and the proposed plan."""
         ...
 
     @property
     def provider(self) -> "Provider":
-        """The model that answers."""
+        """The chosen model's provider."""
         ...
 
     @property
     def answering(self) -> "Provider":
-        """The model that would take the next step: the chosen one, or a fallback model while its server is away."""
+        """The provider that would answer now: the chosen one, or a fallback while its server is unavailable."""
         ...
 
     @property
     def light_provider(self) -> "Provider":
-        """The model for questions beside the conversation."""
+        """The provider for requests outside the conversation."""
         ...
 
     @property
     def memory(self) -> "MemorySystem":
-        """Everything that is remembered."""
+        """The memory system."""
         ...
 
     @property
     def turn_files(self) -> "TurnFiles":
-        """What turns did to files, and the ways back."""
+        """The files that turns changed, and how to restore them."""
         ...
 
     @property
     def spending(self) -> "Spending":
-        """What requests cost, and the most they may."""
+        """The cost of requests, and its limit."""
         ...
 
     @property
     def servers(self) -> "Servers":
-        """The MCP servers, and what they offer."""
+        """The MCP servers and what they offer."""
         ...
 
     @property
     def efforts(self) -> "EffortChoices":
-        """How hard each model is asked to think."""
+        """The reasoning effort of each model."""
         ...
 
     async def reload_servers(self) -> None:
-        """Start the MCP servers anew; the next request has the tools they offer then."""
+        """Restart the MCP servers; the next request offers the tools they have then."""
         ...
 
     @property
     def redactor(self) -> "Redactor":
-        """Takes secrets out of what a command is about to store."""
+        """Replaces secrets in what a command is about to store."""
         ...
 
     @property
     def sandbox(self) -> "Sandbox":
-        """What holds the model's commands."""
+        """The sandbox of the model's commands."""
         ...
 
     @property
     def skills(self) -> "SkillShelf":
-        """Folders with instructions for certain kinds of work."""
+        """Directories with instructions for certain kinds of work."""
         ...
 
     async def output_of(self, command: str) -> str:
-        """What a shell command prints, or why it was not run: policy judges it and the person is asked as always."""
+        """Return the output of a shell command, or why it was not run; policy and approval apply as always."""
         ...
 
     @property
@@ -474,31 +484,32 @@ class Shell(Protocol):
 
 
 Handler = Callable[[Shell, str], CommandResult]
-"""Called with the text after the command's name, stripped. May raise UserError; nothing else on purpose."""
+"""Called with the text after the command's name, stripped. May raise UserError; any other error is a bug."""
 Suggest = Callable[[Shell], Iterable[Suggestion]]
-"""What may stand in the place of the argument."""
+"""Returns completions of the whole argument."""
 SuggestWord = Callable[[Shell, str], Iterable[Suggestion]]
-"""What may stand in the place of the last word of the argument, which is given up to the cursor."""
+"""Returns completions of the last word of the argument, which is passed up to the cursor."""
 
 
 def no_suggestions(shell: Shell) -> Iterable[Suggestion]:
-    """Nothing to offer."""
+    """Return no completions."""
     return ()
 
 
 def no_words(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """Nothing to offer."""
+    """Return no completions."""
     return ()
 
 
 class Command(Struct, frozen=True, kw_only=True):
-    """One row of the table that help, completion, dispatch and the docs are read from.
+    """One row of the command table, from which help, completion, dispatch and the docs are generated.
 
-    argument: how the argument is written in help, such as "[NAME]"; empty where none is taken.
-    subcommands: first words of the argument with handlers of their own; `handler` answers when none is given.
-    suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
-    source: where one that is not built in comes from, for help; "" for those that are.
-    own: the person wrote it. yields: one of the same name that the person wrote goes before it.
+    Attributes:
+        argument: the argument's syntax in help, such as "[NAME]"; empty if there is none.
+        subcommands: first words of the argument with handlers of their own; `handler` runs if none is given.
+        suggest: completes the whole argument; suggest_word: its last word, such as an option or a path.
+        source: where a command that is not built in is from, for help; "" for a built-in one.
+        own: the user wrote it. yields: the user's own command of the same name takes precedence.
     """
 
     name: str
@@ -515,9 +526,9 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 def carry_out(shell: Shell, command: Command, argument: str, called: str) -> CommandResult:
-    """Run the command, or the one below it that `argument` names; what a person got wrong comes back as a sentence.
+    """Run the command, or the sub-command that `argument` names; user errors become a result with one sentence.
 
-    called: how the command was written, such as "/session", for the sentence.
+    called: the command as it was written, such as "/session", for the sentence.
     """
     try:
         command, argument = choose(command, argument, called)
@@ -529,9 +540,9 @@ def carry_out(shell: Shell, command: Command, argument: str, called: str) -> Com
 
 
 def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:
-    """The command that is meant, itself or one below it, and its own argument.
+    """Return the command that is meant, itself or a sub-command, and its own argument.
 
-    Raises UsageError for a word that is none below it, naming a near one.
+    Raises UsageError for an unknown sub-command, with a similar one.
     """
     first, rest = split(argument)
     if not command.subcommands or not first:
@@ -545,23 +556,23 @@ def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:
 
 
 def among(commands: tuple[Command, ...], name: str) -> Command | None:
-    """The command of that name or alias, in any case."""
+    """Return the command of that name or alias, ignoring case."""
     wanted = name.lower()
     return next((command for command in commands if wanted == command.name or wanted in command.aliases), None)
 
 
 def forms(command: Command, called: str) -> tuple[tuple[str, str], ...]:
-    """Every way to write a command that is called so, with what it does."""
+    """Return every form of a command and what it does."""
     subs = ((f"{called} {usage(sub.name, sub)}", sub.summary) for sub in command.subcommands)
     return ((usage(called, command), command.summary), *subs)
 
 
 def usage(called: str, command: Command) -> str:
-    """How a command is written, with its argument."""
+    """Return a command's name and argument syntax."""
     return f"{called} {command.argument}".rstrip()
 
 
 def split(text: str) -> tuple[str, str]:
-    """The first word and the rest, stripped."""
+    """Split text into the first word and the rest, stripped."""
     words = text.split(maxsplit=1)
     return (words[0] if words else ""), (words[1].strip() if len(words) > 1 else "")

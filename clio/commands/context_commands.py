@@ -1,4 +1,4 @@
-"""/context and /last: what the model is shown of the session, and the whole results of the last turn."""
+"""/context and /last: the content of the context window, and the full results of the last turn."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -37,7 +37,7 @@ _THINKING = "thinking"
 
 
 class DoneCall(Struct, frozen=True):
-    """A call of the last turn that has a result. number: from 1."""
+    """A finished call of the last turn. number: from 1."""
 
     number: int
     title: str
@@ -45,15 +45,15 @@ class DoneCall(Struct, frozen=True):
 
     @property
     def line(self) -> str:
-        """How it went, in a few words."""
+        """How the call ended, in short."""
         state = self.result.summary or ("done" if self.result.ok else "failed")
-        if self.result.seconds < 0.1 or state.endswith(" s"):  # how a command ended tells its time
+        if self.result.seconds < 0.1 or state.endswith(" s"):  # the summary of a command already contains its duration
             return state
         return f"{state}, {self.result.seconds:.1f} s"
 
 
 def last(shell: Shell, argument: str) -> CommandResult:
-    """One call's whole output, the thinking, or the list of calls."""
+    """Show the full output of one call, the reasoning, or the list of calls."""
     calls = last_calls(shell.session.messages)
     word = argument.strip().lower()
     if word == _THINKING:
@@ -76,7 +76,7 @@ def last(shell: Shell, argument: str) -> CommandResult:
 
 
 def last_calls(messages: Sequence[Message]) -> list[DoneCall]:
-    """The calls of the last turn that have a result, in the order of the results."""
+    """Return the finished calls of the last turn, in the order of their results."""
     turn = _last_turn(messages)
     asked = {call.id: call for message in turn if isinstance(message, AssistantMessage) for call in message.tool_calls}
     results = [message for message in turn if isinstance(message, ToolMessage)]
@@ -85,7 +85,7 @@ def last_calls(messages: Sequence[Message]) -> list[DoneCall]:
 
 
 def whole_output(session: Session, call: DoneCall) -> str:
-    """All that the call gave, as it is kept. Raises ClioError where it is no longer there."""
+    """Return the stored output of a call. Raises ClioError if it no longer exists."""
     if call.result.blob is None:
         return call.result.content
     try:
@@ -98,7 +98,7 @@ def whole_output(session: Session, call: DoneCall) -> str:
 
 
 def _last_turn(messages: Sequence[Message]) -> Sequence[Message]:
-    """From the person's newest words on."""
+    """Return the messages from the user's last one on."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, UserMessage) and message.origin == "user":
@@ -160,7 +160,7 @@ _WHO_SAYS = {
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
-    """What fills the window, and how well that is known."""
+    """Show what fills the window, and how reliable the numbers are."""
     if argument:
         return refuse(f"/context does not know {argument!r}; see /help context")
     window = shell.context
@@ -176,7 +176,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 def expand(shell: Shell, argument: str) -> CommandResult:
-    """The messages of one trim as they were, a page at a time."""
+    """Show the original messages of one trim, a page at a time."""
     handle, _, number = argument.partition(" ")
     trim = _find(shell.session, handle)
     if trim is None:
@@ -194,7 +194,7 @@ def expand(shell: Shell, argument: str) -> CommandResult:
 
 
 def restore(shell: Shell, argument: str) -> CommandResult:
-    """Put the messages of one trim back into the window, until the next one."""
+    """Restore the messages of one trim to the window, until the next trim."""
     if _find(shell.session, argument) is None:
         return refuse(_no_trim(shell.session, argument, "/context restore"))
     if shell.context is None:
@@ -207,7 +207,7 @@ def restore(shell: Shell, argument: str) -> CommandResult:
 
 
 def undo(shell: Shell, argument: str) -> CommandResult:
-    """Reverse the last trim."""
+    """Undo the last trim."""
     if argument:
         return refuse("/context undo takes nothing; it reverses the last trim, then the one before it")
     if shell.context is None:
@@ -219,7 +219,7 @@ def undo(shell: Shell, argument: str) -> CommandResult:
 
 
 def trim_now(shell: Shell, argument: str) -> CommandResult:
-    """Make the window smaller at once."""
+    """Trim the window now."""
     if argument:
         return refuse("/session trim takes nothing; it brings the conversation down to half of its room")
     if shell.context is None:
@@ -239,7 +239,7 @@ def trim_now(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_trims(shell: Shell) -> Iterable[Suggestion]:
-    """The handles of the trims, newest first."""
+    """Complete the handles of the trims, newest first."""
     for trim in shell.session.trims[: -_MAX_SUGGESTED - 1 : -1]:
         yield Suggestion(text=trim.handle, note=_about(trim))
 
@@ -271,7 +271,7 @@ def _facts(session: "Session", window: "ContextWindow", use: "WindowUse") -> Tab
 
 
 def _server_tools(shell: Shell) -> list[str]:
-    """What each MCP server's tools take of the window."""
+    """Return how much of the window the tools of each MCP server take."""
     count: dict[str, list[int]] = {}
     for named in shell.servers.offered:
         count.setdefault(named.server, []).append(named.tokens)
@@ -281,7 +281,7 @@ def _server_tools(shell: Shell) -> list[str]:
 
 
 def _labelled(label: str, values: Sequence[str]) -> list[tuple[str, str]]:
-    """Rows of a table, of which only the first says what they are."""
+    """Return rows of a table with the label in the first one only."""
     return [("" if place else label, value) for place, value in enumerate(values)]
 
 
@@ -339,12 +339,12 @@ def _no_trim(session: "Session", handle: str, command: str) -> str:
 
 
 def _dropped(session: "Session", trim: "Trim") -> Iterable[str]:
-    """The messages as a person reads them, each with its place in the session."""
+    """Yield the messages as text, each with its number in the session."""
     dropped = set(trim.dropped)
     for place, message in enumerate(session.messages, 1):
         if message.id in dropped:
             when = format_stored_time(", %Y-%m-%d %H:%M", message.created, "") if message.created else ""
-            yield f"── {place} {_who(message)}{when}\n{_said(message)}".rstrip()
+            yield f"── {place} {_who(message)}{when}\n{_render_message(message)}".rstrip()
 
 
 def _who(message: Message) -> str:
@@ -359,7 +359,7 @@ def _who(message: Message) -> str:
             return "system"
 
 
-def _said(message: Message) -> str:
+def _render_message(message: Message) -> str:
     if isinstance(message, AssistantMessage):
         calls = [f"called {call.name} {call.arguments}" for call in message.tool_calls]
         return "\n".join(part for part in (message.content, *calls) if part)
@@ -367,7 +367,7 @@ def _said(message: Message) -> str:
 
 
 def _pages(text: str) -> Sequence[str]:
-    """The text cut at line ends, and inside lines that are longer than a page."""
+    """Split the text at line ends, and inside lines longer than a page."""
     pages: list[list[str]] = [[]]
     room = PAGE_CHARS
     for line in text.split("\n"):

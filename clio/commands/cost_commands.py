@@ -1,4 +1,4 @@
-"""/cost: what was spent by turn, by day and by project, and the prices it was counted with."""
+"""/cost: costs by turn, by day and by project, and the prices used."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 TURNS, DAYS = 10, 30
-"""How many turns, and how many days with anything in them, a table shows."""
+"""Number of turns, and of days with costs, shown in a table."""
 UNKNOWN = "unknown"
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
-    """The running session: its last turns, all of it, and the days it is part of."""
+    """Show the running session: its last turns, its total, and the days it covers."""
     if argument:
         return refuse(f"/cost does not know {argument!r}; see /help cost")
     if not shell.session.id:
@@ -50,7 +50,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 def days(shell: Shell, argument: str) -> CommandResult:
-    """What this project cost on each of the last days; with --all every project."""
+    """Show this project's costs per day; with --all those of every project."""
     given = read(argument, switches=("--all",))
     if given.words:
         return refuse(f"/cost days takes --all and nothing else, not {given.words[0]!r}")
@@ -61,7 +61,7 @@ def days(shell: Shell, argument: str) -> CommandResult:
 
 
 def projects(shell: Shell, argument: str) -> CommandResult:
-    """What each project cost in the last thirty days, the dearest first."""
+    """Show the costs of each project in the last thirty days, highest first."""
     if argument:
         return refuse("/cost projects takes nothing; /cost days --all shows the days")
     spent = _since(shell, _spent(shell, everything=True), DAYS - 1)
@@ -69,7 +69,7 @@ def projects(shell: Shell, argument: str) -> CommandResult:
 
 
 def prices(shell: Shell, argument: str) -> CommandResult:
-    """The prices of the running model's server, a million tokens each."""
+    """Show the prices of the current model's server per million tokens."""
     book = shell.spending.book
     server = argument.strip().lower() or (shell.provider.name if shell.session.id else "")
     listed = [price for price in book.all_prices() if not server or price.server in (server, "*")]
@@ -84,7 +84,7 @@ def prices(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """The option of the days."""
+    """Complete the option of `days`."""
     return (Suggestion(text="--all", note="every project, not only this one"),)
 
 
@@ -97,7 +97,7 @@ def _grouped(
     *,
     newest: int | None = None,
 ) -> CommandResult:
-    """One row for each key; the newest keys first, or without `newest` the dearest."""
+    """Return one row for each key: the last `newest` keys, or, if None, sorted by cost."""
     groups: dict[str, list[Spent]] = {}
     for one in spent:
         groups.setdefault(key(one), []).append(one)
@@ -138,7 +138,7 @@ def _added(spent: "Sequence[Spent]") -> Sum:
 
 
 def _table(heading: str, rows: Sequence[tuple[str, Sum]]) -> Table:
-    """The sums by name; tokens written to a cache only where there are any."""
+    """Return the sums by name; a column for cache writes only if there were any."""
     amounts: list[tuple[str, Callable[[Sum], int]]] = [
         ("in", lambda sum_: sum_.prompt_tokens),
         ("cached", lambda sum_: sum_.cached_tokens),
@@ -171,7 +171,7 @@ def _data(sum_: Sum) -> dict[str, object]:
 
 
 def _price_words(shell: Shell) -> str:
-    """What the running model costs, and how well that is known."""
+    """Describe the current model's price, and how reliable it is."""
     server, model, book = shell.provider.name, shell.provider.model, shell.spending.book
     try:
         price = book.price_of(server, model)
@@ -245,7 +245,7 @@ def _price_data(price: "Price") -> dict[str, object]:
 
 
 def rebuild(shell: Shell, argument: str) -> CommandResult:
-    """Count this project anew from its sessions: for a file that was lost, or turns that were killed."""
+    """Rebuild this project's costs from its sessions, after the file was lost or turns were killed."""
     if argument:
         return refuse("/cost rebuild takes nothing; it counts this project's sessions")
     if shell.config.incognito:

@@ -1,4 +1,4 @@
-"""Commands that are not built in: Markdown files of the user and the project, and what waits for trust."""
+"""Custom commands: Markdown files of the user and the project, and which of them wait for trust."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 64_000
 MAX_FILES = 300
-"""In one place."""
+"""Limit of files read in one directory tree."""
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
 _NAME = LazyRegex(r"[A-Za-z][\w-]*(:[\w.-]+)*")
@@ -36,14 +36,19 @@ _TOOLS: dict[str, tuple[str, ...]] = dict.fromkeys(_READERS, ()) | {
     "write": ("write_file", "apply_patch"),
     "webfetch": ("web_fetch",),
 }
-"""What other agents call clio's tools that change or reach something; those that only read are never taken away."""
+"""Other agents' names for tools that change or reach something → clio's; read-only tools are never withheld."""
 
 
 class CustomFile(Struct, frozen=True, kw_only=True):
-    """One of them. name: "folder:name". shown: the path as a person would write it. own: the person's.
+    """One command file.
 
-    model: "" where the file names none, or is written for another agent, whose names for models mean nothing here.
-    tools: see `Meaning.tools`. problem: what of its properties was not understood.
+    Attributes:
+        name: "folder:name".
+        shown: the path as the user would write it.
+        own: it is in the user's own directory.
+        model: "" if the file names none, or is written for another agent, whose model names do not apply here.
+        tools: see `Meaning.tools`.
+        problem: which of its properties were not understood.
     """
 
     name: str
@@ -58,7 +63,7 @@ class CustomFile(Struct, frozen=True, kw_only=True):
 
 
 class CustomFolders:
-    """Reads the folders; a file is read again only where it has changed. home: clio's own folder."""
+    """Reads the directories; a file is read again only if it has changed. home: clio's own directory."""
 
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._project = project
@@ -67,7 +72,7 @@ class CustomFolders:
         self._known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
 
     def read(self) -> tuple[tuple[CustomFile, ...], tuple[str, ...]]:
-        """The commands there are, and sentences on files that are none."""
+        """Return the commands, and sentences about files that could not be read as commands."""
         found: dict[str, CustomFile] = {}
         problems: list[str] = []
         known: dict[Path, tuple[tuple[int, int], CustomFile | str]] = {}
@@ -111,7 +116,7 @@ def _custom(front: FrontMatter, *, name: str, shown: str, own: bool) -> CustomFi
 
 
 def _tools(given: Sequence[str]) -> tuple[str, ...]:
-    """clio's names for the tools: "Bash(git add:*)" is `run_command(git add *)`."""
+    """Return clio's names for the tools: "Bash(git add:*)" is `run_command(git add *)`."""
     found: list[str] = []
     for entry in given:
         name, bracket, rule = entry.partition("(")
@@ -121,7 +126,7 @@ def _tools(given: Sequence[str]) -> tuple[str, ...]:
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
-    """The Markdown files below a folder with the names of their commands and what shows that they changed."""
+    """Yield the Markdown files below a directory with their command names and a value that changes with the file."""
     count = 0
     for path, name in _walk(folder, "", _MAX_DEPTH, set()):
         try:
@@ -135,7 +140,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, str, tuple[int, int]]]:
 
 
 def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> Iterator[tuple[Path, str]]:
-    """seen: the folders that were looked into, since a link may lead back to one."""
+    """Yield the Markdown files below a directory. seen: directories already visited, because a link may form a loop."""
     try:
         status = folder.stat()
         if (status.st_dev, status.st_ino) in seen:
@@ -143,7 +148,7 @@ def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> I
         seen.add((status.st_dev, status.st_ino))
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError:
-        return  # no such folder, or none that may be read: it holds no commands
+        return  # missing or unreadable: it contains no commands
     for entry in entries:
         if entry.name.startswith("."):
             continue
@@ -160,14 +165,14 @@ _INLINE_CHARS = 200
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """A part of a template: text, or a command to run. The words are not put in yet."""
+    """A part of a template: text, or a command to run. Arguments are not inserted yet."""
 
     text: str
     is_command: bool = False
 
 
 def pieces(template: str) -> Iterator[Piece]:
-    """The template taken apart, in order."""
+    """Split the template into its parts, in order."""
     fences = [found.span() for found in _FENCED.finditer(template)]
     end = 0
     for found in _SHELL.finditer(template):
@@ -180,18 +185,18 @@ def pieces(template: str) -> Iterator[Piece]:
 
 
 def commands_of(template: str) -> tuple[str, ...]:
-    """The commands it runs, as they are written."""
+    """Return the commands that a template runs, as they are written."""
     return tuple(piece.text for piece in pieces(template) if piece.is_command)
 
 
 def fill(text: str, argument: str) -> str:
-    """A text with the words in their places; a place nobody wrote a word for becomes empty."""
+    """Insert the arguments into a text; a placeholder without an argument becomes empty."""
     words = split_words(argument)
     return _PLACE.sub(lambda found: found[1] or _value(found[2], argument, words), text)
 
 
 def fill_command(command: str, argument: str) -> str:
-    """A command with the words in their places, quoted so that none of them becomes a part of the command."""
+    """Insert the arguments into a command, quoted so that they cannot become shell syntax."""
     words = split_words(argument)
 
     def value(found: re.Match[str]) -> str:
@@ -210,9 +215,9 @@ def fill_command(command: str, argument: str) -> str:
 
 
 def put_output(output: str) -> str:
-    """A command's output as it stands in the text: one line as it is, more in a fence.
+    """Format a command's output for insertion into the text: one line as it is, more lines in a fence.
 
-    Nothing in it names a file with "@": it is what a program printed, not what the person wrote.
+    "@" mentions in it are not looked up: it is the output of a program, not the user's text.
     """
     text = output.strip("\n")
     if "\n" not in text and len(text) <= _INLINE_CHARS and not find_mentions(text):
@@ -222,7 +227,7 @@ def put_output(output: str) -> str:
 
 
 def split_words(argument: str) -> tuple[str, ...]:
-    """The words, quoted as in a shell; a quote that is never closed is a letter like any."""
+    """Split into words quoted as in a shell; an unclosed quote is an ordinary character."""
     try:
         return tuple(shlex.split(argument))
     except ValueError:
@@ -230,7 +235,7 @@ def split_words(argument: str) -> tuple[str, ...]:
 
 
 def join(parts: Iterable[str]) -> str:
-    """The parts as one text, without blank lines at its ends."""
+    """Join the parts to one text, without blank lines at either end."""
     return "".join(parts).strip("\n")
 
 
@@ -242,7 +247,7 @@ def _value(place: str, argument: str, words: tuple[str, ...]) -> str:
 
 
 def _open_quote(text: str) -> str:
-    """The quotation mark that is open at the end of a beginning of a command; "" where none is."""
+    """Return the quotation mark that is open at the end of a partial command; "" if there is none."""
     quote, escaped = "", False
     for char in text:
         if escaped:
@@ -257,7 +262,7 @@ def _open_quote(text: str) -> str:
 
 
 class CustomCommands:
-    """A `CommandSource`. home: clio's own folder."""
+    """A `CommandSource` for custom commands. home: clio's own directory."""
 
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._folders = CustomFolders(project, home, env)
@@ -265,16 +270,16 @@ class CustomCommands:
         self._trust = Trust(home)
 
     def __call__(self) -> tuple[Command, ...]:
-        """The commands there are now."""
+        """Return the current commands."""
         return tuple(self._command(file) for file in self._folders.read()[0])
 
     def problems(self) -> tuple[str, ...]:
-        """Sentences on files that are no commands, or not understood whole."""
+        """Return sentences about files that could not be read as commands, or not completely."""
         files, problems = self._folders.read()
         return (*problems, *(file.problem for file in files if file.problem))
 
     def withheld(self) -> tuple[Widening, ...]:
-        """The project's commands that run something or name a model, and that the folder is not trusted with."""
+        """Return the project's commands that run programs or name a model and are not trusted yet."""
         wanted = [as_widening(file) for file in self._folders.read()[0] if not file.own and _is_wide(file)]
         known = self._trust.fingerprints(self._project) if wanted else frozenset[str]()
         return tuple(value for value in wanted if value.fingerprint not in known)
@@ -310,12 +315,12 @@ class CustomCommands:
 
 
 def _is_wide(file: CustomFile) -> bool:
-    """Whether the command does more than put text into the conversation: a program runs, or another model answers."""
+    """Whether the command does more than insert text: it runs a program, or selects another model."""
     return bool(file.model or commands_of(file.template))
 
 
 def as_widening(file: CustomFile) -> Widening:
-    """The command as it is shown before trust is asked for: what it runs, the model it names, and where it is from."""
+    """Return the command in the form in which the user is asked to trust it: what it runs, its model and its file."""
     runs = (*commands_of(file.template), *([f"model: {file.model}"] if file.model else []))
     mark = hashlib.sha256(json.dumps([file.shown, *runs]).encode("ascii")).hexdigest()
     value = "; ".join(" ".join(command.split()) for command in runs)
@@ -324,7 +329,7 @@ def as_widening(file: CustomFile) -> Widening:
 
 
 async def _meaning(shell: Shell, file: CustomFile, argument: str) -> Meaning:
-    """The file's text with the words and the commands' outputs put in; the commands run one after the other."""
+    """Return the file's text with arguments and command outputs inserted; the commands run one after the other."""
     parts: list[str] = []
     named: list[str] = []
     for piece in pieces(file.template):
@@ -337,19 +342,19 @@ async def _meaning(shell: Shell, file: CustomFile, argument: str) -> Meaning:
 
 
 CommandSource = Callable[[], Sequence[Command]]
-"""The commands there are now. Called at every key of a slash line, from any thread: remembers what is costly."""
+"""Returns the current commands. Called at every key of a slash line, from any thread, so it must cache what is slow."""
 
 
 class AddedCommands:
-    """What all sources give, those added first winning. The order of each source is kept."""
+    """Combines the commands of all sources in order; of equal names the first source's is used."""
 
     def __init__(self, *sources: CommandSource, problems: Callable[[], Sequence[str]] = tuple) -> None:
-        """problems: sentences on what was meant as a command and is none."""
+        """problems: returns sentences about files that could not be read as commands."""
         self._sources = sources
         self.problems = problems
 
     def all(self) -> tuple[Command, ...]:
-        """Every command once."""
+        """Return every command once."""
         found: dict[str, Command] = {}
         for source in self._sources:
             for command in source():

@@ -1,4 +1,4 @@
-"""/agents, /skills and /hooks: what extends clio, from the user's files and the project's."""
+"""/agents, /skills and /hooks: extensions of clio from files of the user and the project."""
 
 import os
 from collections.abc import Iterable
@@ -46,7 +46,7 @@ _EMPTY = (
 
 
 def show_hooks(shell: Shell, argument: str) -> CommandResult:
-    """The hooks in the order in which they run."""
+    """List the hooks in the order in which they run."""
     if argument:
         return refuse(f"/hooks takes nothing, not {argument!r}; change ~/.clio/hooks.yaml or .clio/hooks.yaml")
     loaded = shell.loaded
@@ -75,7 +75,7 @@ _SHOWN_PROBLEMS = 5
 
 
 def list_agents(shell: Shell, argument: str) -> CommandResult:
-    """Every sub-agent, where it is, and whether it may be used."""
+    """List every sub-agent, where it is defined, and whether it may be used."""
     if argument:
         return refuse(f"/agents list takes nothing; /agents show {argument} shows one")
     folders = _folders(shell)
@@ -92,7 +92,7 @@ def list_agents(shell: Shell, argument: str) -> CommandResult:
 
 
 def show_agent(shell: Shell, argument: str) -> CommandResult:
-    """One sub-agent: its properties and what it is told."""
+    """Show one sub-agent: its properties and its instructions."""
     name = read(argument).text.strip().lower()
     if not name:
         return refuse("Which agent? Write /agents show NAME; /agents list shows those there are")
@@ -118,7 +118,7 @@ def show_agent(shell: Shell, argument: str) -> CommandResult:
 
 
 def new_agent(shell: Shell, argument: str) -> CommandResult:
-    """Begin one from a template, in the editor."""
+    """Create a sub-agent from a template, in the editor."""
     given = read(argument, switches=(_OWN,))
     if len(given.words) != 1:
         return refuse("Write /agents new NAME, or /agents new NAME --user for one that goes with you to every project")
@@ -138,7 +138,7 @@ def new_agent(shell: Shell, argument: str) -> CommandResult:
 
 
 def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandResult:
-    """Write what the person saved, where it defines an agent, and let it be used: who wrote it trusts it."""
+    """Save the user's text if it defines a sub-agent, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_SUBAGENT_BYTES:
         return refuse(
@@ -202,7 +202,7 @@ AGENTS: tuple[Command, ...] = (
 
 
 def list_skills(shell: Shell, argument: str) -> CommandResult:
-    """Every skill, where it is, and whether it may be used."""
+    """List every skill, where it is stored, and whether it may be used."""
     if argument:
         return refuse(f"/skills list takes nothing; /skills show {argument} shows one skill")
     found = shell.skills.find()
@@ -222,7 +222,7 @@ def list_skills(shell: Shell, argument: str) -> CommandResult:
 
 
 def use(shell: Shell, argument: str) -> CommandResult:
-    """Put a skill before the words that follow its name, and let the model answer them."""
+    """Send a skill with the message after its name to the model."""
     name, _ = split(argument)
     if not name:
         return refuse("Which skill? Write /skills use NAME WORDS; /skills list shows those there are")
@@ -241,7 +241,7 @@ def use(shell: Shell, argument: str) -> CommandResult:
 
 
 def show_skill(shell: Shell, argument: str) -> CommandResult:
-    """One skill: its properties, the files beside it, what it says."""
+    """Show one skill: its properties, its files, its text."""
     name = read(argument).text.strip()
     if not name:
         return refuse("Which skill? Write /skills show NAME; /skills list shows those there are")
@@ -267,7 +267,7 @@ def show_skill(shell: Shell, argument: str) -> CommandResult:
 
 
 def new_skill(shell: Shell, argument: str) -> CommandResult:
-    """Begin a skill from a template, in the editor."""
+    """Create a skill from a template, in the editor."""
     given = read(argument, switches=(_OWN,))
     if len(given.words) != 1:
         return refuse("Write /skills new NAME, or /skills new NAME --user for one that goes with you to every project")
@@ -288,7 +288,7 @@ def new_skill(shell: Shell, argument: str) -> CommandResult:
 
 
 def _skill_store(shell: Shell, name: str, folder: Path, text: str) -> CommandResult:
-    """Write what the person saved, where it is a skill, and let it be used: who wrote it trusts it."""
+    """Save the user's text if it is a skill, and trust it, because the user wrote it."""
     data = text.encode("utf-8", "replace")
     if len(data) > MAX_BYTES_of_skill:
         return refuse(

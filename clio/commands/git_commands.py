@@ -1,4 +1,4 @@
-"""/commit, /review and /pr: changes in git described, reviewed, and committed by the user."""
+"""/commit, /review and /pr: describe, review and commit changes with git."""
 
 import asyncio
 import os
@@ -33,15 +33,15 @@ from clio.storage.files import write_atomic
 from clio.text.formatting import format_count
 
 MAX_DIFF_CHARS = 30_000
-_MAX_PROMPT_FILES = 100
-_MOST_WORDS = 3
+_MAX_PROMPT_FILES = 100  # files named in a request; the others are counted
+_MOST_WORDS = 3  # user requests quoted as the task of a commit
 _WORDS_CHARS = 600
 
 Clean = Callable[[str], str]
 
 
 def find_task_lines(messages: Sequence[Message]) -> list[str]:
-    """What the person asked for last in a session, oldest first."""
+    """Return the user's last requests in a session, oldest first."""
     said = [one.content for one in messages if isinstance(one, UserMessage) and one.origin == "user"]
     words = [" ".join(text.split()) for text in said if text.strip() and not text.startswith("/")]
     return [text[:_WORDS_CHARS] for text in words[-_MOST_WORDS:]]
@@ -58,10 +58,13 @@ def build_commit_prompt(
     clean: Clean,
     max_chars: int = MAX_DIFF_CHARS,
 ) -> str:
-    """What is asked for a commit's message.
+    """Build the request for a commit message.
 
-    subjects: first lines of earlier commits. words: what the person wants it to say. template: of the repository.
-    before: a message they did not like.
+    Args:
+        subjects: first lines of earlier commits.
+        words: the user's instructions for the message.
+        template: the repository's template.
+        before: a message the user has rejected.
     """
     style = (
         'They follow Conventional Commits ("feat: …", "fix(scope): …"); so does the new one.'
@@ -88,7 +91,7 @@ def build_pr_prompt(
     clean: Clean,
     max_chars: int = MAX_DIFF_CHARS,
 ) -> str:
-    """What is asked for a pull request's title and description. commits: their messages, oldest first."""
+    """Build the request for a pull request's title and description. commits: their messages, oldest first."""
     parts = [
         f"The commits, oldest first:\n{_listed(commits)}",
         *([f"Asked for in the conversation, last things last:\n{_listed(task)}"] if task else []),
@@ -99,7 +102,7 @@ def build_pr_prompt(
 
 
 def render_fitted_diff(fitted: FittedDiff) -> str:
-    """A diff with a sentence on what is missing of it."""
+    """Return a truncated diff with a sentence on what is missing."""
     missing = "" if fitted.whole else f", of which {fitted.left_out}"
     return f"The diff{missing}:\n{fitted.text}"
 
@@ -114,15 +117,15 @@ def _listed(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-_CHARS_PER_TOKEN = 2.5  # diffs are short words and signs
+_CHARS_PER_TOKEN = 2.5  # diffs consist of short words and symbols
 _SHARE = 4
-"""Of the window, for the change itself: the files around it are to be read, too."""
+"""The change may take a quarter of the window: the files around it are read, too."""
 _MOST_TOKENS = 24_000
 _MAX_REVIEW_FILES = 200
 
 
 def review_meaning(shell: Shell, words: Sequence[str], *, staged_only: bool, window_tokens: int) -> Meaning:
-    """The request a review is. Raises UserError where there is nothing to look at, or a word means nothing."""
+    """Return the request of a review. Raises UserError if there is no change to review, or for an unknown argument."""
     state = read_state(shell.loaded.project)
     what, difference = _difference(state, words, staged_only=staged_only)
     if not difference.text.strip():
@@ -174,7 +177,7 @@ def _difference(state: RepositoryState, words: Sequence[str], *, staged_only: bo
 
 
 def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, Difference]:
-    """All that is not committed below the project's folder, staged or not; where paths are given, only theirs."""
+    """Return all uncommitted changes below the project's directory, staged or not; with paths, only theirs."""
     folders = [f"{state.prefix}{path}".rstrip("/") for path in paths]
     files = [
         file
@@ -188,7 +191,7 @@ def _open_work(state: RepositoryState, paths: Sequence[str]) -> tuple[str, Diffe
 
 
 def _is_revision(state: RepositoryState, word: str) -> bool:
-    """Whether git takes the word for commits: a branch, a hash, a range; a file of that name goes before."""
+    """Whether git resolves the word to commits: a branch, a hash, a range; an existing file takes precedence."""
     if word.startswith("-") or (".." not in word and os.path.lexists(state.root / state.prefix / word)):
         return False
     try:
@@ -218,9 +221,9 @@ _TEMPLATES = (".github/pull_request_template.md", ".github/PULL_REQUEST_TEMPLATE
 
 
 async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
-    """The text, shown or written. base: "" for the branch this one most likely goes into. file: "" shows it.
+    """Describe a branch for a pull request. base: "" selects the most likely target branch. file: "" shows the text.
 
-    Raises UserError where there is nothing to describe, or the file is there already.
+    Raises UserError if there is nothing to describe, or the file exists already.
     """
     project = shell.loaded.project
     target = _target(project, file) if file else None
@@ -237,7 +240,7 @@ async def describe_branch(shell: Shell, base: str, file: str) -> CommandResult:
 
 
 class _Found:
-    """What a branch holds. commits: their messages, oldest first."""
+    """The changes of a branch. commits: their messages, oldest first."""
 
     def __init__(self, base: str, commits: Sequence[str], difference: Difference, template: str) -> None:
         self.base = base
@@ -265,7 +268,10 @@ def _collect(project: Path, wanted: str) -> _Found:
 
 
 def _base_of(root: Path, branch: str) -> str:
-    """The remote's own branch, else the usual name that is not this branch. Raises UserError where there is none."""
+    """Return the remote's default branch, else a usual name other than this branch.
+
+    Raises UserError if there is none.
+    """
     named = run_git(root, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD", wrong=(1,))
     candidates = [*([named] if named else []), *(f"origin/{name}" for name in _USUAL), *_USUAL]
     for name in candidates:
@@ -286,7 +292,7 @@ def _merge_base(root: Path, base: str) -> str:
 
 
 async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
-    """The text, a remark on how it came about, and how the request was changed so that the server took it."""
+    """Return the text, a note on how it was made, and the changes needed for the server to accept the request."""
     if shell.provider.name == OFFLINE:
         return _by_rule(found), ", by rule: no model is there", []
     prompt = build_pr_prompt(
@@ -316,7 +322,7 @@ async def _text(shell: Shell, found: _Found) -> tuple[str, str, list[str]]:
 
 
 def _by_rule(found: _Found) -> str:
-    """The commits' first lines and the files."""
+    """Return the commits' first lines and the files, without a model."""
     subjects = [message.partition("\n")[0] for message in found.commits]
     title = subjects[0] if len(subjects) == 1 else f"{subjects[-1]}"
     body = found.commits[0].partition("\n")[2].strip() if len(found.commits) == 1 else ""
@@ -337,7 +343,7 @@ def _by_rule(found: _Found) -> str:
 
 
 def _target(project: Path, file: str) -> Path:
-    """Where to write. Raises UserError where something is there, or the folder is missing."""
+    """Return the path to write. Raises UserError if it exists, or its directory is missing."""
     path = project / Path(file).expanduser()
     if path.exists():
         raise UserError(f"{file!r} is there already; give another name, or delete it first")
@@ -350,12 +356,12 @@ _STAGED, _FILE = "--staged", "--file"
 
 
 def commit(shell: Shell, argument: str) -> CommandResult:
-    """Commit what is staged, or what the session changed, with a message that is shown before."""
+    """Commit what is staged, or what the session changed, after the user has seen the message."""
     return CommandResult(follow_up=GitWork(kind="commit", words=argument.strip()))
 
 
 def describe(shell: Shell, argument: str) -> CommandResult:
-    """The title and text of a pull request from this branch."""
+    """Write title and text of a pull request for this branch."""
     given = read(argument, valued=(_FILE,))
     if len(given.words) > 1:
         return refuse(f"/pr takes one branch to compare with, not {len(given.words)}; for example /pr main")
@@ -364,7 +370,7 @@ def describe(shell: Shell, argument: str) -> CommandResult:
 
 
 def review(shell: Shell, argument: str) -> CommandResult:
-    """A turn that only reads, over a diff."""
+    """Review a diff in a read-only turn."""
     given = read(argument, switches=(_STAGED,))
 
     async def make() -> Meaning:
@@ -382,7 +388,7 @@ def review(shell: Shell, argument: str) -> CommandResult:
 
 
 def _branches(shell: Shell) -> Iterable[Suggestion]:
-    """The branches there are."""
+    """Complete the branches."""
     try:
         names = run_git(shell.loaded.project, "for-each-ref", "--format=%(refname:short)", "--count=200", "refs/heads")
     except UserError:

@@ -1,4 +1,4 @@
-"""/mcp and `clio mcp`: the servers clio uses; `/mcp:server:prompt`: their prompts as commands."""
+"""/mcp and `clio mcp`: the configured MCP servers; `/mcp:server:prompt`: their prompts as commands."""
 
 import re
 import time
@@ -33,13 +33,13 @@ _WORD = LazyRegex(r'"([^"]*)"|(\S+)')
 
 
 class PromptCommands:
-    """A source of commands: what the servers have said they offer. Starts none of them."""
+    """A source of commands from the prompts that servers have listed. Starts no server."""
 
     def __init__(self, servers: "Servers") -> None:
         self._servers = servers
 
     def __call__(self) -> Sequence[Command]:
-        """One for each prompt that is known."""
+        """Return a command for each known prompt."""
         return [self._command(server, prompt) for server, prompt in self._servers.prompts()]
 
     def _command(self, server: str, prompt: OfferedPrompt) -> Command:
@@ -71,12 +71,12 @@ class PromptCommands:
 
 
 def usage(prompt: OfferedPrompt) -> str:
-    """The blanks of a prompt, as help writes them."""
+    """Return the arguments of a prompt as help shows them."""
     return " ".join(one.name.upper() if one.required else f"[{one.name.upper()}]" for one in prompt.arguments)
 
 
 def fill(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
-    """The blanks of a prompt from what was typed: in their order, or as `name=value`; the last one takes the rest."""
+    """Assign typed text to a prompt's arguments: in order, or as `name=value`; the last argument takes the rest."""
     names = [one.name for one in prompt.arguments]
     given: dict[str, str] = {}
     place = 0
@@ -110,7 +110,7 @@ _SECRET = LazyRegex(r"key|token|secret|passw|auth", re.IGNORECASE)
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
-    """Every server and what it costs; or all of one."""
+    """List the servers and their cost in tokens, or describe one."""
     given = read(argument, switches=("--check",))
     if "--check" in given.options:
         return CommandResult(follow_up=WaitFor(saying="asking the servers", work=lambda: _checked_list(shell)))
@@ -121,7 +121,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 def reload(shell: Shell, argument: str) -> CommandResult:
-    """Start every server anew, and let the model have what they offer now."""
+    """Restart every server; the next request offers the tools they have then."""
     if argument:
         return refuse("/mcp reload takes nothing; it starts every server anew")
 
@@ -133,7 +133,7 @@ def reload(shell: Shell, argument: str) -> CommandResult:
 
 
 def test(shell: Shell, argument: str) -> CommandResult:
-    """Start one server beside whatever runs, and list what it offers, with times."""
+    """Start another process of one server, and list what it offers, with timings."""
     name = argument.strip()
     server = _named(shell.servers.standings(), name).server if name else None
     if server is None:
@@ -154,7 +154,7 @@ def test(shell: Shell, argument: str) -> CommandResult:
 
 
 def add(shell: Shell, argument: str) -> CommandResult:
-    """Write a server into the project's file or the user's."""
+    """Add a server to the project's file or the user's."""
     head, _, command = f" {argument} ".partition(" -- ")
     given = read(head, valued=("--url", "--scope", "--type"), repeated=("--env", "--header"))
     words = read(f"-- {command}").words
@@ -193,7 +193,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
 
 
 def remove(shell: Shell, argument: str) -> CommandResult:
-    """Take a server out of the file it stands in."""
+    """Remove a server from its file."""
     given = read(argument, valued=("--scope",))
     scope = given.options.get("--scope")
     if len(given.words) != 1 or (scope is not None and scope not in _SCOPES):
@@ -211,7 +211,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_servers(shell: Shell) -> Iterable[Suggestion]:
-    """The servers' names."""
+    """Complete the servers' names."""
     return [Suggestion(text=one.server.name, note=shown_server(one.server)) for one in shell.servers.standings()]
 
 
@@ -300,7 +300,7 @@ def _named(standings: "Sequence[Standing]", name: str) -> "Standing":
 
 
 def _pairs(many: dict[str, tuple[str, ...]], option: str, signs: str) -> dict[str, str]:
-    """`--env K=V`, as often as it is given. Raises UsageError."""
+    """Parse repeated options such as `--env K=V`. Raises UsageError."""
     found: dict[str, str] = {}
     for text in many.get(option, ()):
         sign = next((char for char in text if char in signs), "")

@@ -1,4 +1,4 @@
-"""What a project brings beside its settings that waits for trust: skills, sub-agents, commands, checks of its code."""
+"""Everything from a project except settings that waits for trust: skills, sub-agents, commands, checks of its code."""
 
 import os
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from clio.skills.skills import DefinitionFolders, SkillShelf
 
 
 def list_waiting_for_trust(loaded: Loaded, env: Mapping[str, str] = os.environ) -> tuple[Widening, ...]:
-    """All of it that the folder is not trusted with, as it is shown before trust is asked for."""
+    """Return all of them in the form in which the user is asked to trust them."""
     shelf = SkillShelf(loaded.owner, loaded.home, env)
     commands = CustomCommands(loaded.owner, loaded.home, env)
     agents = DefinitionFolders(loaded.owner, loaded.home, env)
@@ -24,7 +24,7 @@ def list_waiting_for_trust(loaded: Loaded, env: Mapping[str, str] = os.environ) 
 
 
 def list_waiting_programs(loaded: Loaded) -> tuple[Widening, ...]:
-    """What git would start of the repository's own and the folder is not trusted with; asks git."""
+    """Return untrusted programs that git would start because of the repository's own configuration; asks git."""
     try:
         return list_untrusted_programs(find_root(loaded.project), Trust(loaded.home), loaded.owner)
     except UserError:

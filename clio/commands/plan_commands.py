@@ -40,7 +40,7 @@ Move, reword, delete and add lines as you like; nothing left means no list.
 
 
 def to_markdown(todos: tuple[Todo, ...]) -> str:
-    """One line an item, its note set in below it."""
+    """Return one line per item, with its note indented below it."""
     lines: list[str] = []
     for todo in todos:
         lines.append(f"- [{_MARKS[todo.status]}] {todo.title}")
@@ -49,9 +49,9 @@ def to_markdown(todos: tuple[Todo, ...]) -> str:
 
 
 def from_markdown(text: str, old: tuple[Todo, ...]) -> tuple[Todo, ...]:
-    """The list in an edited checklist. Items keep their numbers from `old`, reworded ones too; new ones get others.
+    """Parse an edited checklist. Items keep their ids from `old`, even if reworded; new items get new ids.
 
-    Headings and comments are left out. Raises UsageError for a mark that means nothing, and for two items in work.
+    Headings and comments are ignored. Raises UsageError for an unknown mark, and for two items in progress.
     """
     items: list[tuple[TodoStatus, str, list[str]]] = []
     for line in _COMMENT.sub("", text).splitlines():
@@ -72,9 +72,9 @@ def from_markdown(text: str, old: tuple[Todo, ...]) -> tuple[Todo, ...]:
 
 
 def _item(line: str) -> tuple[TodoStatus, str] | None:
-    """Status and title of one line; None where it has no words."""
+    """Parse status and title of one line; None if it has no text."""
     found = _ITEM.fullmatch(line)
-    assert found is not None  # every part of it may be missing
+    assert found is not None  # every part of the pattern is optional
     mark, title = found[1], " ".join(found[2].split())
     if not title:
         return None
@@ -84,7 +84,7 @@ def _item(line: str) -> tuple[TodoStatus, str] | None:
 
 
 def _numbers(before: list[str], after: list[str], ids: list[int]) -> list[int]:
-    """A number for each title: its own from before, wherever it stands; that of the line it replaced; a new one."""
+    """Return an id for each title: its previous one wherever it is now, that of the line it replaced, or a new one."""
     left = dict(zip(ids, before, strict=True))
     numbers: list[int | None] = []
     for title in after:
@@ -107,17 +107,17 @@ def _numbers(before: list[str], after: list[str], ids: list[int]) -> list[int]:
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
-    """The list, or how to fill it."""
+    """Show the list, or how to fill it."""
     return listed(shell)
 
 
 def show_all(shell: Shell, argument: str) -> CommandResult:
-    """The list with nothing folded."""
+    """Show the list with every item."""
     return listed(shell, whole=True)
 
 
 def add(shell: Shell, argument: str) -> CommandResult:
-    """One more todo at the end of the list."""
+    """Append an item to the list."""
     if not argument:
         return refuse("A todo needs words: write /todo add TEXT")
     title = " ".join(shell.redactor.redact(argument).text.split())
@@ -128,7 +128,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
 
 
 def done(shell: Shell, argument: str) -> CommandResult:
-    """Tick one off by its number."""
+    """Mark an item as done by its number."""
     todo = _find(shell.session, argument)
     if todo is None:
         numbers = ", ".join(str(todo.id) for todo in shell.session.todos) or "none, the list is empty"
@@ -139,13 +139,13 @@ def done(shell: Shell, argument: str) -> CommandResult:
 
 
 def edit(shell: Shell, argument: str) -> CommandResult:
-    """The whole list in the person's editor."""
+    """Edit the whole list in the user's editor."""
     text = to_markdown(shell.session.todos) + HELP
     return CommandResult(follow_up=EditText(text=text, then=partial(store_edited, shell)))
 
 
 def store_edited(shell: Shell, text: str) -> CommandResult:
-    """Make an edited checklist the list, and show it."""
+    """Replace the list by an edited checklist, and show it."""
     try:
         todos = from_markdown(shell.redactor.redact(text).text, shell.session.todos)
     except UsageError as error:
@@ -155,14 +155,14 @@ def store_edited(shell: Shell, text: str) -> CommandResult:
 
 
 def clear(shell: Shell, argument: str) -> CommandResult:
-    """Empty the list."""
+    """Clear the list."""
     count = len(shell.session.todos)
     shell.session.set_todos(())
     return CommandResult(text=f"{count} {'todo' if count == 1 else 'todos'} removed.", data={"removed": count})
 
 
 def listed(shell: Shell, *, whole: bool = False) -> CommandResult:
-    """The list as a result, drawn by the screen. whole: nothing is folded."""
+    """Return the list as a result, drawn by the screen. whole: show every item."""
     todos = shell.session.todos
     if not todos:
         return CommandResult(text="No todos. `/todo add TEXT` adds one.", data=[])
@@ -170,7 +170,7 @@ def listed(shell: Shell, *, whole: bool = False) -> CommandResult:
 
 
 def open_todos(shell: Shell) -> Iterable[Suggestion]:
-    """The numbers of what is still to be done."""
+    """Complete the numbers of open items."""
     for todo in shell.session.todos:
         if todo.status != "completed":
             yield Suggestion(text=str(todo.id), note=todo.title)
@@ -205,7 +205,7 @@ _WORDS = {
 
 
 def plan(shell: Shell, argument: str) -> CommandResult:
-    """Enter plan mode, with words for the model or without; in plan mode, decide about the plan."""
+    """Enter plan mode, optionally with a message for the model; in plan mode, review the plan."""
     match argument.lower():
         case "":
             return _enter_or_review(shell)
@@ -221,7 +221,7 @@ def plan(shell: Shell, argument: str) -> CommandResult:
 
 
 def edit_plan(shell: Shell) -> EditText:
-    """The step that opens the plan in the editor and keeps what comes of it."""
+    """Return the follow-up that opens the plan in the editor and stores the result."""
     return EditText(text=to_markdown(shell.session.todos) + HELP, then=partial(store_edited, shell))
 
 
@@ -244,7 +244,7 @@ def _leave(shell: Shell) -> CommandResult:
 
 
 def _edit(shell: Shell) -> CommandResult:
-    """What was edited is put before the person again where plan mode is on."""
+    """Show the edited plan; in plan mode, review it again."""
     if not shell.session.todos:
         return refuse(f"{NO_PLAN}, or write one with /todo edit")
     step = edit_plan(shell)

@@ -1,4 +1,4 @@
-"""/prefs and /scenario: what the user likes, dislikes and forbids, how that fades, and the task type."""
+"""/prefs and /scenario: preferences and hard limits of the user, their decay, and the task type."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,7 @@ _MAX_SUGGESTED = 60
 
 
 def pref_table(preferences: Iterable[Weighed], now: float) -> Table:
-    """Preferences as a person looks them over, in the order given; `now` in seconds since the epoch."""
+    """Return a table of preferences in the given order; `now` in seconds since the epoch."""
     rows = tuple(
         (
             short_id(one.record),
@@ -39,14 +39,16 @@ def pref_table(preferences: Iterable[Weighed], now: float) -> Table:
 
 
 def standing(one: Weighed) -> str:
-    """What a person calls it: hard limit; rule, where said as one; else liked, neutral or disliked, by its score."""
+    """Return the kind of a preference: hard limit; rule if stated as one; else liked, neutral or disliked, by its
+    score.
+    """
     if one.score <= HARD_LIMIT:
         return "hard limit"
     return "rule" if one.record.explicit else label_of(one.score)
 
 
 def pref_data(one: Weighed) -> dict[str, Any]:
-    """A preference in JSON's own types; times in seconds since the epoch."""
+    """Return a preference in JSON types; times in seconds since the epoch."""
     record = one.record
     return {
         "id": record.id,
@@ -67,12 +69,12 @@ def pref_data(one: Weighed) -> dict[str, Any]:
 
 
 def weighed(preferences: Preferences, id: str) -> Weighed:
-    """The preference of that id with its weight. It exists."""
+    """Return the preference of that id, which must exist, with its weight."""
     return next(one for one in preferences.all() if one.record.id == id)
 
 
 def bands_named(text: str) -> tuple[str, ...]:
-    """The bands a person means by "taboo,like". Raises UsageError with the names there are."""
+    """Parse band names such as "taboo,like". Raises UsageError listing the valid names."""
     try:
         return tuple(dict.fromkeys(band_name(name) for name in parted(text)))
     except ValueError as error:
@@ -80,35 +82,35 @@ def bands_named(text: str) -> tuple[str, ...]:
 
 
 def parted(text: str) -> list[str]:
-    """The parts of a list written with commas, none empty."""
+    """Split a list at commas, without empty parts."""
     return [part for raw in text.split(",") if (part := " ".join(raw.split()))]
 
 
 def score_of(given: Given, option: str) -> float | None:
-    """The score an option gives, if it is there. Raises UsageError outside 0 to 10."""
+    """Return the score given by an option, if any. Raises UsageError unless it is from 0 to 10."""
     raw = given.options.get(option)
     return None if raw is None else as_number(raw.replace("%", "?"), option, low=0, high=10)
 
 
 def suggest_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """The ends of ids for the first word, what they stand for beside them, the heaviest first."""
+    """Complete the ends of ids for the first word, described by their items, highest weight first."""
     return () if " " in argument else suggest_several_prefs(shell, argument)
 
 
 def suggest_several_prefs(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """The same for each word, without those that are named already."""
+    """Complete each word as `suggest_prefs`, without ids already given."""
     named = argument.split(" ")[:-1]
     shown = (one.record for one in _known(shell) if short_id(one.record) not in named)
     return [Suggestion(text=short_id(record), note=record.content[:120]) for record in shown][:_MAX_SUGGESTED]
 
 
 def suggest_items(shell: Shell) -> Iterable[Suggestion]:
-    """The items themselves, the heaviest first."""
+    """Complete the items themselves, highest weight first."""
     return [Suggestion(text=one.record.content, note=standing(one)) for one in _known(shell)][:_MAX_SUGGESTED]
 
 
 def suggest_filters(*options: str) -> SuggestWord:
-    """Options of a filter, and behind one of them the names it takes."""
+    """Return a function that completes filter options, and after an option its values."""
 
     def suggest(shell: Shell, argument: str) -> Iterable[Suggestion]:
         before = argument.split(" ")[:-1]
@@ -126,7 +128,7 @@ def suggest_filters(*options: str) -> SuggestWord:
 
 
 def scenario_names(shell: Shell) -> Sequence[str]:
-    """The scenarios there are; none where memory is off."""
+    """Return the task types; empty if memory is off."""
     return _scenarios(shell)
 
 
@@ -148,7 +150,7 @@ _NOTES = {
 
 
 def _known(shell: Shell) -> list[Weighed]:
-    """All preferences; a damaged file is told by the command, not while its name is typed."""
+    """Return all preferences; empty if the file is damaged, which the command reports, not its completion."""
     try:
         return [] if shell.config.incognito else shell.memory.preferences.all()
     except (ClioError, OSError):
@@ -168,7 +170,7 @@ _NOTHING = "No preference is known yet; `/prefs add ITEM` adds one, and clio not
 
 @remembers
 def top(shell: Shell, argument: str) -> CommandResult:
-    """The heaviest; changes nothing."""
+    """Show the preferences with the highest weight; changes nothing."""
     given = read(argument, valued=("--type", "--scenario"))
     if len(given.words) > 1:
         return refuse(f"/prefs top takes a number, not {given.text!r}; /prefs recall looks for words")
@@ -179,7 +181,7 @@ def top(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def recall(shell: Shell, argument: str) -> CommandResult:
-    """What answers a query, as one stretch of text in item, reason or keywords; the heaviest first."""
+    """Search item, reason and keywords for a text; highest weight first."""
     given = read(
         argument, switches=("--touch", "--no-touch"), valued=("--type", "--scenario", "--min-score", "--limit")
     )
@@ -197,7 +199,7 @@ def recall(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def show(shell: Shell, argument: str) -> CommandResult:
-    """All of them, as a table or as text for another program; or one whole."""
+    """Show all preferences, as a table or as text for another program, or one in full."""
     given = read(argument, valued=("--format",))
     form = given.options.get("--format", "table").lower()
     if form not in _FORMATS:
@@ -213,7 +215,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def keywords(shell: Shell, argument: str) -> CommandResult:
-    """Every keyword with how many preferences have it."""
+    """List every keyword with its number of preferences."""
     if argument:
         return refuse("/prefs keywords takes nothing; /prefs recall WORD looks for one")
     found = shell.memory.preferences.keywords()
@@ -225,7 +227,7 @@ def keywords(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def scenarios(shell: Shell, argument: str) -> CommandResult:
-    """The kinds of work there are, with how many preferences are for each."""
+    """List the task types with their number of preferences."""
     if argument:
         return refuse("/prefs scenarios takes nothing; /scenario NAME says what the work at hand is")
     preferences = shell.memory.preferences
@@ -247,7 +249,7 @@ def scenarios(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def info(shell: Shell, argument: str) -> CommandResult:
-    """Where they are, how many of which kind, how they fade."""
+    """Show where preferences are stored, how many of each kind, and how they decay."""
     if argument:
         return refuse("/prefs info takes nothing")
     preferences = shell.memory.preferences
@@ -321,7 +323,7 @@ def _listed(shell: Shell, found: Sequence[Weighed], given: Given, of: int | None
 
 
 def _scenario_hint(shell: Shell, given: Given) -> str:
-    """Who asks for a scenario nobody knows is told which there are."""
+    """Return a list of known task types if an unknown one was given."""
     name = given.options.get("--scenario")
     book = shell.memory.preferences.book
     if name is None or book.knows(name) or name.lower() in shell.memory.preferences.scenarios():
@@ -344,7 +346,7 @@ _TOUCHES: dict[Touch, str] = {
 
 @remembers
 def add(shell: Shell, argument: str) -> CommandResult:
-    """Note a preference, or reinforce the one of that name."""
+    """Add a preference, or reinforce the existing one of that name."""
     given = read(argument, switches=("--rule",), valued=("--score", "--reason", "--keywords", "--scenarios"))
     item, reason = _item_and_reason(shell, given)
     stance = stance_of(item)
@@ -366,14 +368,14 @@ def add(shell: Shell, argument: str) -> CommandResult:
     data = {"action": done.action, "preference": pref_data(one)}
     return CommandResult(
         text=f"{_added(done, score)}: {code(done.record.content)}, score {one.score:g}, {standing(one)}, id "
-        f"{short_id(one.record)}.{_kept(done, score)}{_against(shell, done)} `/memory undo` takes that back.",
+        f"{short_id(one.record)}.{_note_score(done, score)}{_note_limit(shell, done)} `/memory undo` takes that back.",
         data=data,
     )
 
 
 @remembers
 def update(shell: Shell, argument: str) -> CommandResult:
-    """Set what is given of one preference."""
+    """Set the given fields of one preference."""
     given = read(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"))
     if not given.text:
         return refuse("Which preference? Write /prefs update ID --score 8; /prefs shows the ids")
@@ -398,7 +400,7 @@ def update(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def apply(shell: Shell, argument: str) -> CommandResult:
-    """Say which were used; each is confirmed twelve hours after the last time, or later."""
+    """Record which preferences were used; each is reinforced at most once in twelve hours."""
     words = read(argument).words
     if not words:
         return refuse("Which were used? Write /prefs apply ID, or several ids; /prefs shows them")
@@ -414,7 +416,7 @@ def apply(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def touch(shell: Shell, argument: str) -> CommandResult:
-    """The same for one, by its words."""
+    """Record the use of one preference, found by its text."""
     item = read(argument).text
     if not item:
         return refuse("Which preference? Write /prefs touch ITEM; /prefs apply takes ids")
@@ -426,7 +428,7 @@ def touch(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def remove(shell: Shell, argument: str) -> CommandResult:
-    """Put one into the archive."""
+    """Move a preference to the archive."""
     wanted = read(argument).text
     if not wanted:
         return refuse("Which preference? Write /prefs remove ID, or its words; /prefs shows them")
@@ -440,7 +442,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def clear(shell: Shell, argument: str) -> CommandResult:
-    """Put all of them into the archive; asks first."""
+    """Move all preferences to the archive; asks first."""
     given = read(argument, switches=("--yes",))
     if given.words:
         return refuse("/prefs clear takes only --yes; /prefs remove takes one out")
@@ -461,7 +463,9 @@ def clear(shell: Shell, argument: str) -> CommandResult:
 
 
 def _item_and_reason(shell: Shell, given: Given) -> tuple[str, str]:
-    """Words without quotes are all the item; of words in quotes, the first is the item and the second the reason."""
+    """Return item and reason: text without quotes is the item; of quoted texts, the first is the item, the second the
+    reason.
+    """
     quoted = given.typed.split() != list(given.words)
     reason = given.options.get("--reason", "")
     item = given.text
@@ -481,8 +485,8 @@ def _added(done: Remembered, score: float) -> str:
     return "Set" if done.record.score == score else "Reinforced"
 
 
-def _kept(done: Remembered, score: float) -> str:
-    """What a person may not expect: scores are averaged, and rules stay."""
+def _note_score(done: Remembered, score: float) -> str:
+    """Return a note on unexpected effects: scores are averaged, and rules stay."""
     if done.old is None or done.record.score == score:
         return ""
     if done.record.score == done.old.score and done.old.explicit:
@@ -490,8 +494,8 @@ def _kept(done: Remembered, score: float) -> str:
     return f" It had {done.old.score:g}; 0.6 of the new score and 0.4 of the old one make its score."
 
 
-def _against(shell: Shell, done: Remembered) -> str:
-    """A hard limit on the same thing is not lifted by liking it."""
+def _note_limit(shell: Shell, done: Remembered) -> str:
+    """Return a note if a hard limit exists on the same item, which a new preference does not lift."""
     about = thing(done.record.content)
     limits = [limit for limit in shell.memory.preferences.hard_limits() if thing(limit.content) == about]
     others = [limit.content for limit in limits if limit.id != done.record.id]
@@ -499,7 +503,7 @@ def _against(shell: Shell, done: Remembered) -> str:
 
 
 def _id(shell: Shell, word: str) -> str:
-    """The id a word stands for; the word itself where there is none."""
+    """Return the id for the end of an id; the word itself if there is none."""
     known = [record.record.id for record in shell.memory.preferences.all()]
     wanted = word.lower()
     fitting = [id for id in known if id == wanted or (len(wanted) >= 4 and id.endswith(wanted))]
@@ -520,7 +524,7 @@ _SETTINGS = {"set-half-life": "preference_half_life_days", "set-floor": "prefere
 
 @remembers
 def config(shell: Shell, argument: str) -> CommandResult:
-    """Show how preferences fade, or set it."""
+    """Show or change how preferences decay."""
     words = read(argument).words
     match [words[0].lower(), *words[1:]] if words else ["show"]:
         case ["show"]:
@@ -532,7 +536,7 @@ def config(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_config(shell: Shell) -> list[Suggestion]:
-    """The forms of the argument."""
+    """Complete the forms of the argument."""
     return [
         Suggestion(text="show", note="how preferences fade"),
         Suggestion(text="set-half-life ", note="days, above 0"),
@@ -575,7 +579,7 @@ AUTO = "auto"
 
 @remembers
 def scenario(shell: Shell, argument: str) -> CommandResult:
-    """Show the scenario, name one, or leave it to be told from the words of each turn."""
+    """Show the task type, set one, or let it be detected in each turn."""
     book = shell.memory.preferences.book
     wanted = argument.strip().lower()
     if wanted and wanted != AUTO:

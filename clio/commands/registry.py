@@ -1,4 +1,4 @@
-"""The table of all slash commands, and what is read from it: help, keys, completion."""
+"""The table of all slash commands, and the help, key list and completion generated from it."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
@@ -79,7 +79,7 @@ NEXT = "`/help COMMAND` shows one command, `/help keys` all keys. Esc stops what
 
 
 def help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
-    """These commands, grouped; those no group knows, and those that were added, have a row each."""
+    """Return these commands, grouped; those in no group, and those not built in, have a row each."""
     rows = [("say", _SIGNS)]
     known: set[str] = set()
     for want, commands in _WANTS:
@@ -96,7 +96,7 @@ def help_table(names: Collection[str], added: Sequence[str] = ()) -> Table:
 
 
 class Key(Struct, frozen=True, kw_only=True):
-    """Keys that do one thing. bound: their names as the line editor binds them, where clio itself does."""
+    """Keys with the same action. bound: their names in the line editor if clio binds them itself."""
 
     keys: str
     what: str
@@ -150,7 +150,7 @@ KEYS: tuple[tuple[str, tuple[Key, ...]], ...] = (
 
 
 def key_table() -> Table:
-    """All of them, each under where it works."""
+    """Return all keys, grouped by where they work."""
     rows = [
         (place if number == 0 else "", key.keys, key.what)
         for place, keys in KEYS
@@ -163,7 +163,7 @@ _MAX_PROBLEMS = 3
 
 
 def show_help(shell: Shell, argument: str) -> CommandResult:
-    """What can be typed on one screen, one command with its forms, or all keys."""
+    """Show an overview of all input, one command with its forms, or all keys."""
     if not argument:
         names = [command.name for command in COMMANDS]
         told = [f"- {problem}" for problem in shell.added.problems()[:_MAX_PROBLEMS]]
@@ -185,7 +185,7 @@ def show_help(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_names(shell: Shell) -> Iterable[Suggestion]:
-    """The commands' names, and what else there is help on."""
+    """Complete command names and other help topics."""
     named = (Suggestion(text=command.name, note=command.summary) for command in (*COMMANDS, *added(shell)))
     return (*named, Suggestion(text="keys", note="every key"))
 
@@ -226,7 +226,7 @@ COMMANDS: tuple[Command, ...] = (
 
 
 def run_command(shell: Shell, line: str) -> CommandResult:
-    """Carry out one line that starts with a slash; what a person got wrong comes back as a sentence."""
+    """Run a line that begins with a slash; user errors become a result with one sentence."""
     name, argument = split(line.strip()[1:])
     command = find(name, shell) if name else COMMANDS[0]
     if command is None:
@@ -235,9 +235,9 @@ def run_command(shell: Shell, line: str) -> CommandResult:
 
 
 def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
-    """The turn a line asks for that calls a command which is not built in, a skill, or a review; None for any other.
+    """Return the turn for a line that calls a skill, a review or a command not built in; None for any other line.
 
-    Raises UsageError where the command was called wrongly, or where the line can only mean one that is misspelt.
+    Raises UsageError if the command was called wrongly, or if the line can only be a misspelt command.
     """
     if not is_command(line):
         return None
@@ -259,9 +259,9 @@ def added_prompt(shell: Shell, line: str) -> MakePrompt | RunPrompt | None:
 
 
 def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]:
-    """Ways to go on with the command line `text`, each with the number of characters it replaces.
+    """Yield completions of the command line `text`, each with the number of characters it replaces.
 
-    shell is None while the rest of clio is still loading: names are offered, arguments not yet.
+    shell is None while the app is loading: names are completed, arguments are not yet.
     """
     name, space, argument = text[1:].partition(" ")
     if not space:
@@ -289,7 +289,7 @@ def complete(shell: Shell | None, text: str) -> Iterator[tuple[Suggestion, int]]
 
 
 def find(name: str, shell: Shell | None = None) -> Command | None:
-    """The command of that name or alias; with a shell also one that is not built in."""
+    """Return the command of that name or alias; with a shell also commands that are not built in."""
     built_in = among(COMMANDS, name)
     if built_in is not None and not built_in.yields:
         return built_in
@@ -297,20 +297,20 @@ def find(name: str, shell: Shell | None = None) -> Command | None:
 
 
 def added(shell: Shell | None) -> tuple[Command, ...]:
-    """The commands that are not built in and not hidden by one that is; none without a shell."""
+    """Return the commands that are not built in, unless a built-in one has the same name; none without a shell."""
     if shell is None:
         return ()
     return tuple(command for command in shell.added.all() if _counts(command))
 
 
 def _counts(command: Command) -> bool:
-    """Whether an added command is reached by its name."""
+    """Whether an added command can be called by its name."""
     built_in = among(COMMANDS, command.name)
     return built_in is None or (built_in.yields and command.own)
 
 
 def command_table() -> Table:
-    """All commands on one page; the documentation prints it too."""
+    """Return all commands in one table; the documentation includes it too."""
     rows = tuple((_short_usage(command), command.summary) for command in COMMANDS)
     return Table(columns=("command", "what it does"), rows=rows, wide=1)
 
@@ -326,12 +326,12 @@ def _called(command: Command) -> tuple[str, ...]:
 
 
 def _offered(command: Command, typed: str) -> tuple[str, ...]:
-    """The command's own name, or its aliases where only those can begin as what was typed: never the same twice."""
+    """Return the command's own name, or only its aliases if just these begin with the typed text: no duplicates."""
     return (command.name,) if command.name.startswith(typed.lower()) else command.aliases
 
 
 def _nearest_command(name: str, shell: Shell) -> str:
-    """The end of the sentence about a command that is none."""
+    """Return the end of the error message for an unknown command."""
     if elsewhere := ELSEWHERE.get(name.lower()):
         return f"here that is {elsewhere}"
     return nearest(name, _names(shell), "/", otherwise="/help shows all of them")
@@ -347,7 +347,7 @@ def _starting(named: Iterable[tuple[str, Command]], typed: str, prefix: str = ""
             yield Suggestion(text=prefix + name, note=command.summary), len(prefix + typed)
 
 
-# Command → the first words of its argument with which it only looks; "" is the bare command, None any argument.
+# Command → first words of its argument for which it is read-only; "" is the bare command, None any argument.
 _LOOKS: dict[str, frozenset[str] | None] = {
     "help": None,
     "last": None,
@@ -368,7 +368,7 @@ _LOOKS: dict[str, frozenset[str] | None] = {
 
 
 def only_looks(line: str) -> bool:
-    """Whether the line is such a command."""
+    """Whether the line is a read-only command."""
     if not is_command(line):
         return False
     name, argument = split(line.strip()[1:])

@@ -47,7 +47,7 @@ _CHANGES_NOTHING = "An incognito clio changes nothing on disk; start without --i
 
 
 def name_running(shell: Shell, argument: str) -> CommandResult:
-    """Call the running session something a person remembers."""
+    """Name the running session."""
     title = _title(shell, read(argument).text)
     if not title:
         return refuse("A name needs words: write /session name TEXT")
@@ -56,7 +56,7 @@ def name_running(shell: Shell, argument: str) -> CommandResult:
 
 
 def name_stored(shell: Shell, argument: str) -> CommandResult:
-    """Give a stored session a name, or another one. Raises SessionLocked where a clio has it open."""
+    """Name or rename a stored session. Raises SessionLocked if a clio has it open."""
     words = read(argument).words
     if len(words) < 2:
         return refuse("Which session, and what is it called? Write clio sessions name ID TEXT")
@@ -70,7 +70,7 @@ def name_stored(shell: Shell, argument: str) -> CommandResult:
 
 
 def fork_running(shell: Shell, argument: str) -> CommandResult:
-    """Copy the running session as it is now, and go on in the copy."""
+    """Copy the running session as it is now, and continue in the copy."""
     session = shell.session
     if not session.persistent:
         return refuse(_CHANGES_NOTHING.format("copy a session"))
@@ -95,7 +95,7 @@ def fork_stored(shell: Shell, argument: str) -> CommandResult:
 
 
 def delete(shell: Shell, argument: str) -> CommandResult:
-    """Remove a stored session for good; asks unless `--yes` is given."""
+    """Delete a stored session permanently; asks unless `--yes` is given."""
     given = read(argument, switches=("--yes",))
     if not given.words:
         return refuse("Which session? Write /session delete with a number, an id or a name; /session list shows them")
@@ -124,7 +124,7 @@ def _copied(source: str, copy: str) -> dict[str, str]:
 
 
 def _info(shell: Shell, session_id: str) -> "SessionInfo | None":
-    """What the list says; None where the session was deleted this instant."""
+    """Return the session's entry in the list; None if it was deleted just now."""
     return next((info for info in shell.store.list() if info.id == session_id), None)
 
 
@@ -133,11 +133,11 @@ def _title(shell: Shell, text: str) -> str:
 
 
 NEWEST = 30
-"""How many sessions a list shows if nobody asks for all."""
+"""Sessions a list shows unless all are requested."""
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
-    """One session, the running one unless another is named: what it is called, how long it is, where it lies."""
+    """Show one session, by default the running one: its name, its length, where it is stored."""
     given = read(argument)
     session_id = shell.store.find(given.text) if given.words else shell.session.id
     if session_id == shell.session.id:
@@ -147,7 +147,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 def show_list(shell: Shell, argument: str) -> CommandResult:
-    """The sessions of this project, newest first; the numbers serve `switch`, `delete` and `-r`."""
+    """List the project's sessions, newest first; the numbers can be used with `switch`, `delete` and `-r`."""
     given = read(argument, switches=("--all",))
     if given.words:
         return refuse(f"A list takes no words, and {given.words[0]!r} is one; to find a session write /session search")
@@ -163,19 +163,19 @@ def show_list(shell: Shell, argument: str) -> CommandResult:
 
 
 def show_stored(shell: Shell, argument: str) -> CommandResult:
-    """One stored session."""
+    """Show one stored session."""
     if not read(argument).words:
         return refuse("Which session? Write clio sessions show ID; clio sessions list shows them")
     return show(shell, argument)
 
 
 def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
-    """The option of the list."""
+    """Complete the list's option."""
     return (Suggestion(text="--all", note=f"not only the newest {NEWEST}"),)
 
 
 def _shown(shell: Shell, session: "Session", info: "SessionInfo | None") -> CommandResult:
-    """info: what the list knows of it; None for the running one."""
+    """Describe a session. info: its entry in the list; None for the running one."""
     used = sum(bill.prompt_tokens + bill.completion_tokens for bill in session.bills)
     open_todos = sum(todo.status != "completed" for todo in session.todos)
     rows = [
@@ -262,11 +262,11 @@ _SCOPES = LazyRegex(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search(shell: Shell, argument: str) -> CommandResult:
-    """The sessions that answer a query, the best first; the next line then holds the command that resumes it."""
+    """Search the sessions, best match first; the next prompt line then contains the command that resumes it."""
     given = read(argument, switches=("--all",))
     query = (
         given.typed if given.typed.startswith('"') else given.text
-    )  # double quotes mean that the words stand together
+    )  # double quotes search for the words in this order
     if not query.strip():
         return refuse("What was said? Write /session search with a few words of it; in:output looks at tools' output")
     if shell.config.incognito:
@@ -285,7 +285,7 @@ def search(shell: Shell, argument: str) -> CommandResult:
     infos = shell.store.list()
     places = {info.id: place for place, info in enumerate(infos)}
     first = next((hit for hit in best if hit.session_id != shell.session.id), None)
-    # Without a running session nothing holds a next line.
+    # Without a running session there is no next prompt line.
     resume = f"Enter resumes “{code(_found_title(first))}”." if first and shell.session.id else ""
     return CommandResult(
         text=f"{_points(best[0])}{_missed(recall)} {resume}".strip(),
@@ -300,7 +300,7 @@ def search(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_scope(shell: Shell, argument: str) -> "Iterable[Suggestion]":
-    """What may stand beside the words of a query."""
+    """Complete the options of a query."""
     yield Suggestion(text="in:output", note="look at whole outputs of tools")
     yield Suggestion(text="in:title", note="look at the sessions' titles")
     yield Suggestion(text="--all", note="look at the running session too")
@@ -320,7 +320,7 @@ def _row(
 
 
 def around(text: str, query: str, chars: int) -> str:
-    """At most about `chars` characters of a text, with the query's words among them where it has them."""
+    """Return about `chars` characters of a text, around the query's words if it contains them."""
     text = " ".join(text.split())
     if len(text) <= chars:
         return text
@@ -336,14 +336,14 @@ def around(text: str, query: str, chars: int) -> str:
 
 
 def _place_of(query: str, folded: str) -> int:
-    """Where the whole query stands, else its longest word, which may stand there with another ending."""
+    """Return the position of the whole query, else of its longest word, which may have another ending in the text."""
     words = _WORD.findall(_SCOPES.sub(" ", query).casefold())
     wanted = [" ".join(words), *(word[: max(4, len(word) - 3)] for word in sorted(words, key=len, reverse=True))]
     return next((place for text in wanted if text and (place := folded.find(text)) >= 0), 0)
 
 
 def _points(hit: "Recalled") -> str:
-    """Why the best one is first."""
+    """Return why the best match is first."""
     signals = hit.signals
     named = {
         "exact words": signals.exact,
@@ -401,7 +401,7 @@ def _passage_data(passage: "Recalled") -> dict[str, object]:
 
 
 def switch(shell: Shell, argument: str) -> CommandResult:
-    """Go on with another session."""
+    """Continue another session."""
     given = read(argument)
     if not given.words:
         return refuse("Which session? Write /session switch with a number, an id or a name; /session list shows them")
@@ -412,7 +412,7 @@ def switch(shell: Shell, argument: str) -> CommandResult:
 
 
 def new(shell: Shell, argument: str) -> CommandResult:
-    """Start an empty session; the one before stays on disk."""
+    """Start an empty session; the current one stays on disk."""
     return CommandResult(follow_up=NewSession(name=read(argument).text or None))
 
 

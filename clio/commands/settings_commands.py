@@ -1,4 +1,4 @@
-"""Commands about clio itself and the model: leaving, screen, themes, approvals, trust, model, effort."""
+"""Commands about clio itself and the model: exit, screen, themes, approvals, trust, model, effort."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -39,7 +39,7 @@ from clio.text.formatting import MICROS, format_money, format_tokens
 
 
 def theme(shell: Shell, argument: str) -> CommandResult:
-    """Show the themes, or use one from now on."""
+    """List the themes, or switch to one."""
     names = theme_names(shell.loaded.home)
     if argument and argument not in names:
         return refuse(f"There is no theme {argument!r}; {nearest(argument, names)}")
@@ -47,7 +47,7 @@ def theme(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_themes(shell: Shell) -> Iterable[Suggestion]:
-    """The names, each with what it is for."""
+    """Complete the theme names, each with its description."""
     for name in theme_names(shell.loaded.home):
         yield Suggestion(text=name, note=THEMES.get(name, "your own"))
 
@@ -73,17 +73,17 @@ MODES: dict[ApprovalMode, str] = {
 
 
 def leave(shell: Shell, argument: str) -> CommandResult:
-    """Leave clio; the session is on disk already."""
+    """Exit clio; the session is already on disk."""
     return CommandResult(follow_up=Quit())
 
 
 def clear(shell: Shell, argument: str) -> CommandResult:
-    """Empty the terminal and nothing else."""
+    """Clear the screen only."""
     return CommandResult(follow_up=ClearScreen())
 
 
 def approve(shell: Shell, argument: str) -> CommandResult:
-    """Show who decides, or decide anew."""
+    """Show or change the approval mode."""
     if not argument:
         rows = tuple(("→" if mode == shell.policy.mode else "", mode, what) for mode, what in MODES.items())
         return CommandResult(table=Table(columns=("", "mode", "what runs without asking"), rows=rows, wide=2))
@@ -94,12 +94,12 @@ def approve(shell: Shell, argument: str) -> CommandResult:
 
 
 def modes(shell: Shell) -> Iterable[Suggestion]:
-    """The approval modes."""
+    """Complete the approval modes."""
     return (Suggestion(text=mode, note=what) for mode, what in MODES.items())
 
 
 def trust(shell: Shell, argument: str) -> CommandResult:
-    """Show what this project may not set or bring yet, and let it."""
+    """Show which settings and files of this project wait for trust, and offer to trust them."""
     brings = (*list_waiting_for_trust(shell.loaded), *list_waiting_programs(shell.loaded))
     withheld = (*shell.loaded.withheld, *brings)
     if not withheld:
@@ -142,13 +142,13 @@ _CONNECT = (
     "then start clio anew, with `-c` to go on here."
 )
 _ROWS: dict[str, tuple[str, ...]] = {}
-"""What the rows of the list shown last stand for, by command: a number after the command chooses one."""
+"""The values of the rows in the list shown last, by command: a number as argument selects one."""
 SERVED: dict[str, tuple[str, ...]] = {}
-"""What the servers asked so far have listed, by the provider's name; for as long as the process lives."""
+"""Models listed by servers so far, by provider; cached until the process exits."""
 
 
 async def ask_server(shell: Shell) -> bool:
-    """Ask the running provider's server for its models, once; whether anything new became known."""
+    """Request the list of models from the current provider's server, once; return whether there are new ones."""
     provider = shell.provider
     if provider.name in SERVED or not isinstance(provider, ListsModels):
         return False
@@ -158,7 +158,7 @@ async def ask_server(shell: Shell) -> bool:
 
 
 def model(shell: Shell, argument: str) -> CommandResult:
-    """Show the models that can be talked to, or talk to another one of them."""
+    """List the available models, or switch to one."""
     provider = shell.provider
     if not argument:
         if not isinstance(provider, ListsModels):
@@ -180,13 +180,13 @@ def model(shell: Shell, argument: str) -> CommandResult:
 
 
 def _row(command: str, number: str) -> str:
-    """What a row of the list that the command showed last stands for; "" where there is no such row."""
+    """Return the value of a row in the list that the command showed last; "" if there is no such row."""
     rows = _ROWS.get(command, ())
     return rows[int(number) - 1] if 0 < int(number) <= len(rows) else ""
 
 
 async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
-    """What the server offers; where it does not say, what is known without it, and why."""
+    """Return the models the server lists; if it does not list any, those known otherwise, and the reason."""
     name = shell.provider.name
     try:
         offered = await server.offered()
@@ -199,7 +199,7 @@ async def _listed(shell: Shell, server: ListsModels) -> CommandResult:
 
 
 def _offer(shell: Shell, windows: Mapping[str, Offered], problem: str) -> CommandResult:
-    """The models to choose from, with what each costs, holds and takes. windows: those the server lists, by name."""
+    """Return the models to choose from with price, window and features. windows: those the server lists, by name."""
     provider = shell.provider
     if provider.name == OFFLINE:
         return CommandResult(text=f"No language model answers: clio is {code(OFFLINE)}. {_CONNECT}")
@@ -241,7 +241,7 @@ def _running(shell: Shell) -> str:
 
 
 class _Described(Struct, frozen=True, kw_only=True):
-    """One model: the cells of its row in the table, and the same values as data."""
+    """One model: the cells of its table row, and the same values as data."""
 
     name: str
     cells: tuple[str, ...]
@@ -249,14 +249,14 @@ class _Described(Struct, frozen=True, kw_only=True):
 
 
 def _describe(shell: Shell, name: str, said: Offered) -> _Described:
-    """A model with its window, its price for a million tokens, and what it takes, as far as they are known.
+    """Describe a model by its window, its price per million tokens, and its features, as far as they are known.
 
-    An alias is described by the model it stands for, at that model's server.
+    An alias is described by the model it stands for, on that model's server.
     """
-    real, server = _meant(shell, name)
+    real, server = _resolve_model(shell, name)
     window = configured(shell.config, name)[0] or said.window or _profiled(real)
     price = None
-    with suppress(ClioError):  # a prices file that is wrong is told by /cost prices
+    with suppress(ClioError):  # /cost prices reports an invalid prices file
         price = shell.spending.book.price_of(server, real)
     rates = (price.rate.input, price.rate.output, price.rate.cached) if price else ()
     own = shell.config.models.get(name)
@@ -280,8 +280,8 @@ def _describe(shell: Shell, name: str, said: Offered) -> _Described:
     )
 
 
-def _meant(shell: Shell, name: str) -> tuple[str, str]:
-    """The model a name stands for, and the name of its server."""
+def _resolve_model(shell: Shell, name: str) -> tuple[str, str]:
+    """Return the model that a name stands for, and the name of its server."""
     own = shell.config.models.get(name)
     if own is None:
         return name, shell.provider.name
@@ -294,14 +294,14 @@ def _profiled(name: str) -> int:
 
 
 def _known(shell: Shell) -> list[str]:
-    """Model names the person has written down somewhere, the running one, and those its server has listed."""
+    """Return models named in the configuration, the current one, and those its server has listed."""
     listed = SERVED.get(shell.provider.name, ())
     names = [shell.config.model, shell.session.model, *shell.config.models, shell.provider.model, *listed]
     return sorted({name for name in names if name})
 
 
 def suggest_models(shell: Shell) -> Iterable[Suggestion]:
-    """The names known by now; whoever completes the line asks the server meanwhile."""
+    """Complete the models known so far; the caller requests the server's list in the meantime."""
     for name in _known(shell):
         yield Suggestion(text=name, note="in use" if name == shell.provider.model else "")
 
@@ -319,7 +319,7 @@ _LEVELS = {
 
 
 def effort(shell: Shell, argument: str) -> CommandResult:
-    """Show the levels of effort, or ask the running model with another one."""
+    """Show the levels of reasoning effort, or change that of the current model."""
     name, model = shell.provider.name, shell.provider.model
     if name == OFFLINE:
         return refuse(f"No language model answers, so there is no effort to set. {_CONNECT}")
@@ -369,7 +369,7 @@ def _offer_efforts(shell: Shell, levels: tuple[str, ...] | None) -> CommandResul
 
 
 def suggest_efforts(shell: Shell) -> Iterable[Suggestion]:
-    """The levels the running model takes, as far as that is known."""
+    """Complete the levels the current model supports, as far as known."""
     levels = usable_efforts(shell.provider, shell.provider.model)
     for level in (AUTO, *(EFFORTS if levels is None else levels)):
         yield Suggestion(text=level, note=_LEVELS[level])

@@ -1,4 +1,4 @@
-"""/style and /feedback: how answers are worded, what the user thinks of them, and what was learned from that."""
+"""/style and /feedback: response styles, ratings by the user, and what was learned from them."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,14 +40,14 @@ _FROM = {
 
 
 def sign(rating: "Rating") -> str:
-    """What a rating says: "+", "−", "0"; what only counts a fraction says which, as "+¼"."""
+    """Return the sign of a rating: "+", "−", "0"; with its fraction if it counts in part, as "+¼"."""
     if rating.weight >= 1.0:
         return SIGNS[rating.reward]
     return SIGNS[rating.reward] + _FRACTIONS.get(rating.weight, f"{rating.weight:.2g}")
 
 
 def because(rating: "Rating") -> str:
-    """Why: the person's reason and words, else what it was a sign of."""
+    """Return the reason of a rating: the user's reason and text, else what it was inferred from."""
     if rating.source == "you":
         words = f"“{rating.text}”" if rating.text else ""
         return " · ".join(part for part in (rating.reason or "", words) if part)
@@ -55,17 +55,17 @@ def because(rating: "Rating") -> str:
 
 
 def counted(number: float) -> str:
-    """What a style earned, in which fractions count: "3", "2.25"."""
+    """Format a style's count, in which fractions are possible: "3", "2.25"."""
     return f"{number:.2f}".rstrip("0").rstrip(".")
 
 
 def earned(ups: float, downs: float) -> str:
-    """Ups and downs: "3↑ 5↓"."""
+    """Format ups and downs: "3↑ 5↓"."""
     return f"{counted(ups)}↑ {counted(downs)}↓"
 
 
 def learned_line(learned: "Learned") -> str:
-    """What a rating changed of a style: its ups, downs and confidence where it was used."""
+    """Describe how a rating changed a style: its ups, downs and confidence where it was used."""
     before, after = learned.before, learned.after
     return (
         f"{code(learned.style)} in {learned.bucket} {earned(after.ups, after.downs)} · "
@@ -74,7 +74,7 @@ def learned_line(learned: "Learned") -> str:
 
 
 def noted_line(noted: "Noted", *, styles_on: bool) -> str:
-    """One line about a rating that was just given."""
+    """Return one line about a new rating."""
     rating = noted.rating
     why = f" {because(rating)}" if because(rating) else ""
     before = noted.changed
@@ -91,7 +91,7 @@ def noted_line(noted: "Noted", *, styles_on: bool) -> str:
 
 
 def noted_data(noted: "Noted") -> dict[str, Any]:
-    """The same in JSON's own types."""
+    """Return a new rating in JSON types."""
     return {
         "rating": rating_data(noted.rating),
         "question": noted.turn.question,
@@ -104,15 +104,14 @@ def noted_data(noted: "Noted") -> dict[str, Any]:
 
 
 def rating_data(rating: "Rating") -> dict[str, Any]:
-    """A rating in JSON's own types, all its fields."""
+    """Return all fields of a rating in JSON types."""
     return {name: getattr(rating, name) for name in rating.__struct_fields__}
 
 
 def reason_and_text(argument: str) -> tuple[Category | None, str]:
-    """The reason an argument begins with, if it does, and the words behind it, without quotes round the whole.
+    """Split an argument into the reason it begins with, if any, and the text after it, without quotes around the whole.
 
-    A reason is written as one word or as two: "too_verbose", "too-verbose", "too verbose". Raises UsageError for
-    something that is nearly one.
+    A reason may be written as "too_verbose", "too-verbose" or "too verbose". Raises UsageError for a near miss.
     """
     words = argument.split(maxsplit=2)
     for length in (1, 2):
@@ -145,7 +144,7 @@ _REASON_WORDS = {
 
 @remembers
 def recent(shell: Shell, argument: str) -> CommandResult:
-    """What was rated last, by the person and by signs."""
+    """Show the last ratings, by the user and inferred."""
     if argument:
         return refuse("/feedback takes +, - or 0, then a reason or your own words; alone it lists what was rated")
     found = [(one.turn, rating) for one in shell.memory.feedback.recent(_SHOWN) for rating in one.ratings]
@@ -171,7 +170,7 @@ def recent(shell: Shell, argument: str) -> CommandResult:
 
 
 def rate(reward: Literal[-1, 0, 1]) -> Handler:
-    """The handler of one of the signs."""
+    """Return the handler of one of the signs."""
 
     @remembers
     def handler(shell: Shell, argument: str) -> CommandResult:
@@ -184,7 +183,7 @@ def rate(reward: Literal[-1, 0, 1]) -> Handler:
 
 @remembers
 def take_back(shell: Shell, argument: str) -> CommandResult:
-    """Forget what the person said of the last answer."""
+    """Remove the user's rating of the last answer."""
     if argument:
         return refuse("/feedback undo takes nothing; it takes back what you said of the last answer")
     noted = shell.memory.feedback.withdraw()
@@ -195,7 +194,7 @@ def take_back(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_reasons(shell: Shell) -> Iterable[Suggestion]:
-    """The reasons, each with what it means."""
+    """Complete the reasons, each with its meaning."""
     return (Suggestion(text=name, note=_REASON_WORDS[name]) for name in CATEGORIES)
 
 
@@ -237,7 +236,7 @@ FEEDBACK = (
 
 MAX_WORDS = 8
 _SIGNS: dict[str, Literal[-1, 1]] = {"+": 1, "-": -1, "−": -1}
-_SAID = {1: "was good", -1: "was not good"}
+_VERDICTS = {1: "was good", -1: "was not good"}
 _COMPLAINTS: dict[Category, str] = {
     "too_verbose": "was too verbose",
     "too_brief": "was too brief",
@@ -245,8 +244,8 @@ _COMPLAINTS: dict[Category, str] = {
     "not_helpful": "did not help",
     "incorrect_info": "was wrong",
 }
-# What only an answer is told: "too long", "way too much text", "that's not right", "you missed the point".
-_TOLD = LazyRegex(
+# Phrases that can only be about an answer: "too long", "way too much text", "that's not right", "you missed the point".
+_ABOUT_ANSWER = LazyRegex(
     r"(?:(?:way|much|far|a (?:bit|little)|just|still|again|really|so) )*(?:"
     r"too (?:much|many) (?:text|words?|details?|explanations?|prose|information|info|emojis?|comments?|talk)\b|"
     r"too (?!much|many)\w+[.,!]*(?: (?:for me|again|please|this time|and|but)\b.*)?$|"
@@ -263,26 +262,26 @@ _PRAISE = LazyRegex(
 
 
 class QuickRating(Struct, frozen=True, kw_only=True):
-    """A rating as it was typed. words: what stood behind the sign."""
+    """A rating as it was typed. words: the text after the sign."""
 
     reward: Literal[-1, 1]
     words: str = ""
 
     @property
     def command(self) -> str:
-        """The command that gives it."""
+        """The equivalent command."""
         return f"/feedback {'+' if self.reward > 0 else '-'} {self.words}".rstrip()
 
     @property
     def hint(self) -> str:
-        """What Enter will say, for the line below."""
+        """The hint for what Enter will do, for the status line."""
         reason = _complaint(self.words) if self.reward < 0 else None
-        said = _COMPLAINTS[reason] if reason else _SAID[self.reward]
+        said = _COMPLAINTS[reason] if reason else _VERDICTS[self.reward]
         return f"Enter: the last answer {said} · keep typing for a message"
 
 
 def quick_rating(line: str) -> QuickRating | None:
-    """The rating a line is; None where it is a message."""
+    """Return the rating that a line is; None if it is a message."""
     text = line.strip()
     reward = _SIGNS.get(text[:1])
     words = " ".join(text[1:].split())
@@ -299,7 +298,7 @@ def _complaint(words: str) -> Category | None:
     except UsageError:
         return None
     said = words.replace("’", "'").casefold()
-    return reason or (classify(said) if len(said.split()) <= 2 or _TOLD.match(said) else None)
+    return reason or (classify(said) if len(said.split()) <= 2 or _ABOUT_ANSWER.match(said) else None)
 
 
 OFF = (
@@ -307,13 +306,13 @@ OFF = (
     "and `-`."
 )
 _LEAST_TASTE = 0.05
-"""How far from the middle a dimension must be to be told as something the person likes."""
+"""How far from the middle a dimension must be to be listed as the user's taste."""
 _TASTES = 4
 
 
 @remembers
 def state(shell: Shell, argument: str) -> CommandResult:
-    """Whether styles are on, what the last answer had, and what was learned."""
+    """Show whether styles are on, the style of the last answer, and what was learned."""
     if argument:
         return refuse(f"/style does not know {argument!r}; /style use NAME gives every answer one style")
     styles = shell.memory.styles
@@ -329,7 +328,7 @@ def state(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def list_styles(shell: Shell, argument: str) -> CommandResult:
-    """Every style, with what it earned."""
+    """List every style with its ratings."""
     if argument:
         return refuse("/style list takes nothing; /style show NAME shows one whole")
     styles = shell.memory.styles
@@ -360,7 +359,7 @@ def list_styles(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def why(shell: Shell, argument: str) -> CommandResult:
-    """How the style of the last answer was chosen: every style, how it was weighed, and what was learned there."""
+    """Explain how the style of the last answer was chosen: every style, its weight, and what was learned there."""
     if argument:
         return refuse("/style why takes nothing; it tells of the last answer")
     styles = shell.memory.styles
@@ -386,7 +385,7 @@ def why(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def show(shell: Shell, argument: str) -> CommandResult:
-    """One style whole: when it fits, how it sounds, what the model reads, what it earned."""
+    """Show one style in full: when it applies, its description, its prompt text, its ratings."""
     styles = shell.memory.styles
     if not argument:
         return refuse("Which style? Write /style show NAME; /style list has the names")
@@ -414,7 +413,9 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 def style_word(shell: Shell) -> str:
-    """The last answer's style for the status line: "concise", "concise?" where it was tried out, "" without one."""
+    """Return the last answer's style for the status line: "concise", "concise?" if it was explored, "" if there was
+    none.
+    """
     if shell.config.incognito or shell.memory.is_off:
         return ""
     chosen = shell.memory.styles.current
@@ -422,17 +423,17 @@ def style_word(shell: Shell) -> str:
 
 
 def suggest_styles(shell: Shell) -> Iterable[Suggestion]:
-    """The styles by their ids."""
+    """Complete the ids of styles."""
     if shell.config.incognito:
         return ()
     try:
         return [Suggestion(text=one.id, note=one.summary) for one in shell.memory.styles.skills().skills]
     except (ClioError, OSError):
-        return ()  # a damaged file is told by the command, not while its name is typed
+        return ()  # the command reports a damaged file; completion does not
 
 
 def suggest_own_styles(shell: Shell) -> Iterable[Suggestion]:
-    """Those that are not built in."""
+    """Complete the ids of styles that are not built in."""
     if shell.config.incognito:
         return ()
     try:
@@ -458,7 +459,7 @@ def _last(styles: "Styles") -> str:
 
 
 def _favourites(views: "Sequence[StyleView]") -> Iterable[str]:
-    """What earned most with each intent, as far as anything was rated."""
+    """Yield the best rated style for each intent that has ratings."""
     best: dict[str, tuple[float, str, Earned]] = {}
     for view in views:
         for intent, one in view.earned.items():
@@ -503,7 +504,7 @@ def _tastes_line(vector: Sequence[float]) -> str:
 
 
 def _left_out_line(arms: "Sequence[ArmAccount]") -> str:
-    """The styles that could not be chosen, by the reason."""
+    """Return the styles that could not be chosen, by reason."""
     reasons: dict[str, list[str]] = {}
     for arm in arms:
         if arm.left_out:
@@ -513,7 +514,7 @@ def _left_out_line(arms: "Sequence[ArmAccount]") -> str:
 
 
 def _marked(vector: Sequence[float]) -> list[tuple[str, float]]:
-    """The dimensions that are far from the middle, the farthest first."""
+    """Return the dimensions far from the middle, the farthest first."""
     named = [pair for pair in zip(DIMENSIONS, vector, strict=True) if abs(pair[1] - 0.5) >= _LEAST_TASTE]
     return sorted(named, key=lambda pair: -abs(pair[1] - 0.5))
 
@@ -533,7 +534,7 @@ def _arm_row(arm: "ArmAccount", choice: "Choice") -> tuple[str, ...]:
 
 
 def _short(value: float) -> str:
-    """Two digits and no zero before them: ".40", "1"."""
+    """Format with two digits and no zero before them: ".40", "1"."""
     return f"{value:.2f}".removeprefix("0") if value < 0.995 else "1"
 
 
@@ -553,7 +554,7 @@ def _totals(rated: "Iterable[Earned]") -> str:
 
 
 def _confidences(rated: "Iterable[Earned]") -> str:
-    """From the lowest to the highest over the intents."""
+    """Return the range of confidence over the intents, lowest to highest."""
     values = [one.confidence for one in rated]
     if not values:
         return ""
@@ -582,13 +583,13 @@ def _view_data(view: "StyleView") -> Any:
 
 
 def _name_with_owner(skill: StyleSkill, *, is_projects: bool) -> str:
-    """The style's id, with whose it is where it is not built in."""
+    """Return the style's id, with its owner if it is not built in."""
     return skill.id if skill.built_in else f"{skill.id} (project)" if is_projects else f"{skill.id} *"
 
 
 @remembers
 def turn_on(shell: Shell, argument: str) -> CommandResult:
-    """From the next turn on answers get a style."""
+    """Use styles from the next turn on."""
     if argument:
         return refuse("/style on takes nothing; /style use NAME gives every answer one style")
     styles = shell.memory.styles
@@ -609,7 +610,7 @@ def turn_on(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def turn_off(shell: Shell, argument: str) -> CommandResult:
-    """Answers get none any more."""
+    """Stop using styles."""
     if argument:
         return refuse("/style off takes nothing")
     styles = shell.memory.styles
@@ -620,7 +621,7 @@ def turn_off(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def use(shell: Shell, argument: str) -> CommandResult:
-    """Give every answer one style."""
+    """Use one style for every answer."""
     if not argument:
         return refuse("Which style? Write /style use NAME; /style list has the names, /style auto lets clio choose")
     if argument.lower() == "auto":
@@ -635,7 +636,7 @@ def use(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def choose_again(shell: Shell, argument: str) -> CommandResult:
-    """Let clio choose the style of each answer."""
+    """Let clio choose the style of each answer again."""
     if argument:
         return refuse("/style auto takes nothing; /style use NAME gives every answer one style")
     shell.memory.styles.use(None)
@@ -644,7 +645,7 @@ def choose_again(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def reset(shell: Shell, argument: str) -> CommandResult:
-    """Forget what was learned, about one style or about all; asks before the latter."""
+    """Reset what was learned about one style or about all; asks before the latter."""
     given = read(argument, switches=("--yes",))
     styles = shell.memory.styles
     if given.text:
@@ -666,7 +667,7 @@ def reset(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def delete(shell: Shell, argument: str) -> CommandResult:
-    """Delete the file of a style somebody wrote; asks first."""
+    """Delete the file of a style that is not built in; asks first."""
     given = read(argument, switches=("--yes",))
     if not given.text:
         return refuse("Which style? Write /style delete NAME; only styles that are not built in can be deleted")
@@ -683,7 +684,7 @@ def delete(shell: Shell, argument: str) -> CommandResult:
 
 @remembers
 def export(shell: Shell, argument: str) -> CommandResult:
-    """All that was learned, and the styles that are not built in: into a file, or shown."""
+    """Write what was learned, and the styles that are not built in, to a file or to the screen."""
     given = read(argument, switches=("--force",))
     if len(given.words) > 1:
         return refuse(f"/style export takes one path, not {given.text!r}; put quotes around one with blanks in it")

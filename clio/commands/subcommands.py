@@ -1,4 +1,4 @@
-"""`clio gc`, `clio import` and `clio worktree`: their words and options, and how they are written."""
+"""`clio gc`, `clio import` and `clio worktree`: their arguments and usage."""
 
 import time
 from pathlib import Path
@@ -21,7 +21,7 @@ _UNITS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 
 class GcRequest(Struct, frozen=True, kw_only=True):
-    """What may go. yes: without asking. sessions_s: sessions older than so many seconds, too; None for none."""
+    """What to delete. yes: without asking. sessions_s: also sessions older than so many seconds; None for none."""
 
     yes: bool = False
     caches: bool = False
@@ -29,7 +29,7 @@ class GcRequest(Struct, frozen=True, kw_only=True):
 
 
 def parse_gc(text: str) -> GcRequest:
-    """What the words behind `clio gc` ask for. Raises UsageError."""
+    """Parse the arguments of `clio gc`. Raises UsageError."""
     given = read(text, switches=("--yes", "--caches"), valued=("--sessions-older-than",))
     if given.words:
         raise UsageError(f"clio gc takes options alone, not {given.words[0]!r}; clio gc --help lists them")
@@ -69,10 +69,14 @@ _OPTIONS = "[PATH] [--all] [--since DATE] [--facts yes|no] [--again] [--dry-run]
 
 
 class ImportRequest(Struct, frozen=True, kw_only=True):
-    """What is to be imported. agent: None only to look at what is there.
+    """What to import.
 
-    every: sessions of other projects too. again: files that did not change since they were read. since: seconds since
-    the epoch. facts: what becomes of what the agent wrote down for itself.
+    Attributes:
+        agent: None only lists what is available.
+        every: sessions of other projects too.
+        again: files that have not changed since the last import too.
+        since: seconds since the epoch.
+        facts: what to do with the agent's own notes.
     """
 
     agent: Agent | None = None
@@ -85,7 +89,7 @@ class ImportRequest(Struct, frozen=True, kw_only=True):
 
 
 def parse_import(text: str) -> ImportRequest:
-    """What the words behind `clio import` ask for. Raises UsageError where they mean nothing, UserError for a date."""
+    """Parse the arguments of `clio import`. Raises UsageError for unknown ones, UserError for a date."""
     given = read(text, switches=_SWITCHES, valued=_VALUED)
     options = given.options
     if not given.words:
@@ -134,7 +138,7 @@ IMPORT = Command(
 
 
 def show(shell: Shell, argument: str) -> CommandResult:
-    """All of them, with what is not committed there."""
+    """List the worktrees, with uncommitted changes."""
     if argument:
         return refuse(f"clio worktree list takes no further word, not {argument!r}")
     found = list_worktrees(_start(shell))
@@ -149,7 +153,7 @@ def show(shell: Shell, argument: str) -> CommandResult:
 
 
 def remove(shell: Shell, argument: str) -> CommandResult:
-    """Delete the folder of one; the branch stays."""
+    """Delete the directory of a worktree; its branch stays."""
     words = read(argument).words
     if len(words) != 1:
         return refuse("clio worktree remove takes the name of one worktree; clio worktree list shows them")

@@ -1,4 +1,4 @@
-"""/undo, /redo, /diff and /rewind: what turns did to files, shown and taken back."""
+"""/undo, /redo, /diff and /rewind: show and revert what turns changed in files."""
 
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -48,7 +48,7 @@ _OFF = "What turns do to files is not kept, since the setting checkpoints is fal
 class SessionTurn(Struct, frozen=True, kw_only=True):
     """One turn of the running session, which began with the message `id`.
 
-    number: from 1. at: seconds since the epoch. files: None where it changed none. back: they are taken back.
+    number: from 1. at: seconds since the epoch. files: None if it changed none. back: its changes are reverted.
     """
 
     number: int
@@ -60,12 +60,14 @@ class SessionTurn(Struct, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Its first words on one line."""
+        """The start of its message on one line."""
         return truncate(" ".join(self.said.split()), _WORDS_CHARS)
 
 
 def session_turns(shell: Shell) -> list[SessionTurn]:
-    """All turns of the running session, oldest first. Raises UserError where nothing is kept; ClioError, OSError."""
+    """Return all turns of the running session, oldest first. Raises UserError if no copies are kept; ClioError,
+    OSError.
+    """
     if not shell.turn_files.enabled:
         raise UserError(_OFF)
     checkpoints = shell.turn_files.checkpoints
@@ -79,7 +81,7 @@ def session_turns(shell: Shell) -> list[SessionTurn]:
 
 
 def turn_numbered(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
-    """The turn of that number. Raises UserError naming those there are."""
+    """Return the turn of that number. Raises UserError naming the valid numbers."""
     if not turns:
         raise UserError("Nothing has been said in this session yet, so it has no turns")
     if not word.isdecimal() or not 1 <= int(word) <= len(turns):
@@ -88,7 +90,7 @@ def turn_numbered(turns: Sequence[SessionTurn], word: str) -> SessionTurn:
 
 
 def named_files(given: Given, option: str, steps: Iterable["Step"]) -> set[str]:
-    """The files named after an option. Raises UserError for one that is not among those that would change."""
+    """Return the files named after an option. Raises UserError for one that would not change."""
     if option not in given.options:
         if given.words:
             raise UserError(f"What is {given.words[0]!r}? Files to be left as they are stand after {option}")
@@ -102,24 +104,24 @@ def named_files(given: Given, option: str, steps: Iterable["Step"]) -> set[str]:
 
 
 def shown_steps(shell: Shell, steps: Iterable["Step"]) -> list["ShownChange"]:
-    """What will happen to each file, as a diff."""
+    """Return what would happen to each file, as a diff."""
     return [shell.turn_files.way(step) for step in steps]
 
 
 def change_table(shown: Sequence["ShownChange"]) -> Table:
-    """Files and by how much they change."""
+    """Return a table of the files and the size of their changes."""
     words = {"new": "comes", "deleted": "goes", "changed": "changes"}
     rows = tuple((one.path, words[one.what], counts(one.added, one.removed)) for one in shown)
     return Table(columns=("file", "what", "lines"), rows=rows, wide=0)
 
 
 def counts(added: int, removed: int) -> str:
-    """In short: "+12 −3"; empty where no line came or went."""
+    """Format line counts: "+12 −3"; empty if no line was added or removed."""
     return f"+{added} −{removed}" if added or removed else ""
 
 
 def bounded(diff: str, more: str = "") -> str:
-    """The beginning of a long diff, with a line that says how much is missing, and `more`, how to see it."""
+    """Truncate a long diff, with a line that reports how much is missing and how to see it (`more`)."""
     lines = diff.splitlines()
     if len(lines) <= _DIFF_LINES:
         return diff
@@ -127,17 +129,17 @@ def bounded(diff: str, more: str = "") -> str:
 
 
 def turn_title(turn: SessionTurn, now: float) -> str:
-    """A turn as a sentence names it: its number, its age, its first words."""
+    """Describe a turn within a sentence: its number, its age, the start of its message."""
     return f"turn {turn.number} ({format_ago(now - turn.at)}, {code(turn.words)})"
 
 
 def left_lines(left: Iterable[tuple[str, str]]) -> str:
-    """Files that were not touched, each with its reason, as Markdown."""
+    """Return the files that were not touched, each with its reason, as Markdown."""
     return "".join(f"\n- {code(path)} is left as it is: {why}" for path, why in left)
 
 
 def shown_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
-    """The same in JSON's own types."""
+    """Return the changes in JSON types."""
     return [
         {"path": one.path, "what": one.what, "added": one.added, "removed": one.removed, "diff": one.text}
         for one in shown
@@ -147,9 +149,9 @@ def shown_data(shown: Iterable["ShownChange"]) -> list[dict[str, Any]]:
 def in_the_way(
     shell: Shell, plan: "Plan", leave: set[str], again: Callable[[set[str], bool], str]
 ) -> CommandResult | None:
-    """The refusal where files would lose what somebody else did to them, with that shown; None where none would.
+    """Return a refusal that shows which changes by other programs would be lost; None if none would.
 
-    again: the command line that leaves those files as they are, or, with True, forces them.
+    again: returns the command line that leaves those files unchanged, or, with True, overwrites them.
     """
     steps = [step for step in plan.refused if step.wanted.path not in leave]
     if not steps:
@@ -175,7 +177,7 @@ _SAID_CHARS = 400
 
 
 def rewind(shell: Shell, argument: str) -> CommandResult:
-    """The turns of this session; or, with a number, go back to before that turn."""
+    """List the turns of this session; or, with a number, return to the state before that turn."""
     given = read(argument, switches=("--force", "--yes", "--all"), valued=("--except",))
     turns = session_turns(shell)
     if not given.words:
@@ -241,7 +243,7 @@ def _kind(turn: SessionTurn, words: tuple[str, ...]) -> What:
 
 
 def _again(turn: SessionTurn, what: What, leave: set[str], given: Given, *more: str) -> str:
-    """The command line that does the same with these options added."""
+    """Return the command line that does the same with these options added."""
     force = ("--force",) if "--force" in given.options else ()
     options = dict.fromkeys((*force, *more))
     return join(["/rewind", str(turn.number), what, *options, *(["--except", *sorted(leave)] if leave else [])])
@@ -250,7 +252,7 @@ def _again(turn: SessionTurn, what: What, leave: set[str], given: Given, *more: 
 def _question(
     shell: Shell, plan: "Plan | None", turn: SessionTurn, what: What, leave: set[str], given: Given
 ) -> CommandResult:
-    """Say what will change, and ask."""
+    """Show what will change, and ask."""
     steps = [step for step in plan.steps if step.verdict != "same" and step.wanted.path not in leave] if plan else []
     shown = shown_steps(shell, steps)
     parts: list[str] = []
@@ -297,7 +299,7 @@ def _carry_out(
 
 
 def _fork(shell: Shell, turn: SessionTurn) -> FollowUp:
-    """A copy of the session that ends before the turn; an empty one where nothing is before it."""
+    """Return a copy of the session that ends before the turn; an empty session if nothing precedes it."""
     ids = [message.id for message in shell.session.messages]
     place = ids.index(turn.id)
     title = shell.session.name
@@ -313,7 +315,7 @@ _IGNORED = " What .gitignore leaves out was not looked at."
 
 
 def undo(shell: Shell, argument: str) -> CommandResult:
-    """Take back what the last turn did to files."""
+    """Revert what the last turn changed in files."""
     given = read(argument, switches=_SWITCHES, valued=(_EXCEPT,))
     turns = session_turns(shell)
     turn = next((turn for turn in reversed(turns) if turn.files and not turn.back), None)
@@ -329,9 +331,9 @@ def undo(shell: Shell, argument: str) -> CommandResult:
 
 
 def redo(shell: Shell, argument: str) -> CommandResult:
-    """Bring back what was undone last."""
+    """Restore what was undone last."""
     given = read(argument, switches=_SWITCHES, valued=(_EXCEPT,))
-    session_turns(shell)  # refuses where nothing is kept
+    session_turns(shell)  # refuses if no copies are kept
     sessions = {shell.session.id, shell.session.parent or ""}
     plan = shell.turn_files.checkpoints.plan_redo(sessions)
     if plan is None:
@@ -340,7 +342,7 @@ def redo(shell: Shell, argument: str) -> CommandResult:
 
 
 def _go(shell: Shell, given: Given, plan: "Plan", called: str, done: str, tail: str) -> CommandResult:
-    """Carry out the plan, or say why not."""
+    """Carry out the plan, or explain why not."""
     leave = named_files(given, _EXCEPT, plan.steps)
     force = "--force" in given.options
 
@@ -368,7 +370,7 @@ def _go(shell: Shell, given: Given, plan: "Plan", called: str, done: str, tail: 
 
 
 def _tell_learning(shell: Shell) -> None:
-    """The answer whose changes are taken back was not what was wanted; learning from it is not worth an error."""
+    """Record that the reverted answer was unwanted; errors are ignored, because a rating is not worth failing /undo."""
     if shell.config.incognito:
         return
     try:
@@ -378,7 +380,7 @@ def _tell_learning(shell: Shell) -> None:
 
 
 def diff(shell: Shell, argument: str) -> CommandResult:
-    """What a turn did to files: the last one that changed any, or the one of that number; all files or some."""
+    """Show what a turn changed in files: by default the last one that changed any; all files or some."""
     given = read(argument)
     turns = session_turns(shell)
     words = list(given.words)
@@ -410,7 +412,7 @@ def diff(shell: Shell, argument: str) -> CommandResult:
 
 
 def suggest_turns(shell: Shell) -> Iterable[Suggestion]:
-    """The turns that changed files, newest first."""
+    """Complete the turns that changed files, newest first."""
     try:
         turns = session_turns(shell)
     except (ClioError, OSError):
@@ -419,7 +421,7 @@ def suggest_turns(shell: Shell) -> Iterable[Suggestion]:
 
 
 def suggest_rewind(shell: Shell) -> Iterable[Suggestion]:
-    """All turns, newest first."""
+    """Complete all turns, newest first."""
     turns: list[SessionTurn] = []
     try:
         turns = session_turns(shell)

@@ -9,10 +9,10 @@ _BEGINNING = 3
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence, "; did you mean 'approve'?", or "" where no known word is near.
+    """Return the end of an error message, "; did you mean 'approve'?", or "" if no known word is similar.
 
-    Near is what few slips make of it, and the only one that begins so, from three letters on.
-    Case, leading dashes and the kind of dash within make no difference.
+    Similar is a word within a small edit distance, or, from three letters on, the only one with that prefix. Case,
+    leading dashes and the kind of dash inside are ignored.
     """
     folded = {_fold(name): name for name in known}
     typed = _fold(word)
@@ -30,7 +30,7 @@ def _fold(word: str) -> str:
 
 
 class Subcommand:
-    """One of them. summary: a few words for `clio --help`; the rest is in `clio NAME --help`."""
+    """One sub-command. summary: a few words for `clio --help`; the rest is in `clio NAME --help`."""
 
     def __init__(self, name: str, summary: str, *aliases: str) -> None:
         self.name = name
@@ -54,18 +54,18 @@ SUBCOMMANDS = (
     Subcommand("style", "how answers are worded, and what was learned of it", "styles"),
     Subcommand("worktree", "worktrees beside this checkout: list, remove", "worktrees"),
 )
-# clio's own flags that may also stand behind a door's name; whatever else stands there is the door's.
+# clio's own flags that may also follow a sub-command's name; all other arguments belong to the sub-command.
 SUBCOMMAND_FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h --help".split())
 VALUED_FLAGS = frozenset(("--cwd", "--config"))
 
 
 def find_door(word: str) -> Subcommand | None:
-    """The door of that name or alias."""
+    """Return the sub-command of that name or alias."""
     return next((door for door in SUBCOMMANDS if word == door.name or word in door.aliases), None)
 
 
 def serves_memory(words: Sequence[str]) -> bool:
-    """Whether the words are `clio mcp` and flags alone, which offers clio's memory to others."""
+    """Whether the words are `clio mcp` with flags only, which serves clio's memory to other programs."""
     if words[0] != "mcp" or "--help" in words or "-h" in words:
         return False
     places = range(1, len(words))
@@ -73,9 +73,9 @@ def serves_memory(words: Sequence[str]) -> bool:
 
 
 def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
-    """Where a door's name stands as the first word that is no flag; None where it does not.
+    """Return the index of a sub-command's name if it is the first word that is not a flag; else None.
 
-    valued: the flags that take a value, and whether it may be left out.
+    valued: the flags that take a value, and whether the value is optional.
     """
     place = 0
     while place < len(argv):
@@ -89,7 +89,7 @@ def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
 
 
 def take_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """clio's own flags among a door's words, up to `--`; and the words without them."""
+    """Split off clio's own flags from a sub-command's words, up to `--`; return the flags and the other words."""
     taken: list[str] = []
     kept: list[str] = []
     place = 0
@@ -102,9 +102,9 @@ def take_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 class Arguments(argparse.Namespace):
-    """What was given; an absent flag keeps the value here.
+    """The parsed arguments; a missing flag keeps its default.
 
-    prompt: "" for a bare `-p`. words: the sub-command, for one of DOORS all that follows.
+    prompt: "" for a bare `-p`. words: the sub-command, for one of DOORS with everything after it.
     """
 
     prompt: str | None = None
@@ -149,10 +149,13 @@ class Arguments(argparse.Namespace):
 
 
 class Flag:
-    """One flag. metavar: None for a switch; in brackets where the value may be left out, which then is "".
+    """One flag.
 
-    field: the Config field it sets, and `value` the value a switch gives it. many: it may be given several times.
-    only: the sub-commands it belongs to, where it means nothing elsewhere.
+    Attributes:
+        metavar: None for a switch; in brackets if the value is optional, which is then "".
+        field: the Config field it sets, and `value` the value a switch gives it.
+        many: it may be given several times.
+        only: the sub-commands it belongs to, if it is invalid elsewhere.
     """
 
     def __init__(
@@ -180,12 +183,12 @@ class Flag:
 
     @property
     def long_name(self) -> str:
-        """The name messages use."""
+        """The name used in messages."""
         return self.names[-1]
 
     @property
     def usage(self) -> str:
-        """The names as help and reference print them: "-m, --model NAME"."""
+        """The names as in help and reference: "-m, --model NAME"."""
         return ", ".join(self.names) + (f" {self.metavar}" if self.metavar else "")
 
 
@@ -264,12 +267,12 @@ COMMANDS: dict[tuple[str, ...], str] = {
 
 
 def flag_name(field: str) -> str:
-    """The flag that sets a Config field."""
+    """Return the flag that sets a Config field."""
     return next(flag.long_name for flag in FLAGS if flag.field == field)
 
 
 def parse(argv: Sequence[str]) -> Arguments:
-    """The arguments as given, values still text. Raises UsageError, which names the nearest flag or sub-command."""
+    """Parse the arguments; values stay text. Raises UsageError, which names the most similar flag or sub-command."""
     valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
     place = door_place(argv, valued)
     if place is not None and not any(word in ("-p", "--prompt") for word in argv[:place]):
@@ -284,7 +287,7 @@ def parse(argv: Sequence[str]) -> Arguments:
 
 
 def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
-    """The Config fields that flags set; those of flags that may be given several times with all their values."""
+    """Return the Config fields set by flags; repeatable flags with all their values."""
     found: dict[str, str | bool | tuple[str, ...]] = {}
     for flag in FLAGS:
         value: str | bool | Sequence[str] | None = getattr(arguments, flag.dest)
@@ -298,7 +301,9 @@ def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
 
 
 def readable(argument: str) -> str:
-    """An argument as text: bytes the locale could not decode are taken for UTF-8, and marked where they are not."""
+    """Return an argument as text: bytes the locale could not decode are decoded as UTF-8, and marked if they are
+    invalid.
+    """
     return argument.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -316,7 +321,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="clio",
         argument_default=argparse.SUPPRESS,
-        # Its help is never shown; without a width it would ask the terminal for one at every flag, by way of shutil.
+        # argparse's help is never shown; without a width it would import shutil to ask for the terminal's at every
+        # flag.
         formatter_class=lambda prog: argparse.HelpFormatter(prog, width=80),
         add_help=False,
         allow_abbrev=False,
@@ -414,7 +420,7 @@ _ELSEWHERE: dict[str, str] = {
     "status": "clio doctor",
     "version": "clio --version",
 }
-"""What other agents' sub-commands are called here; never one that exists."""
+"""Names of other agents' sub-commands → clio's; never the name of an existing one."""
 
 
 def _check_command(words: Sequence[str], one_shot: bool) -> None:
@@ -460,7 +466,7 @@ _USAGE_WIDTH = 27
 
 
 def help_text() -> str:
-    """The whole page: at most 60 lines of 100 columns. Every flag and every sub-command stands in it once."""
+    """Return the whole page: at most 60 lines of 100 columns, with every flag and every sub-command once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
     commands = [(_usage(first), FAMILIES.get(first) or COMMANDS[first,]) for first in families]
     doors = "|".join(door.name for door in SUBCOMMANDS if door.name not in families)
@@ -471,7 +477,7 @@ def help_text() -> str:
 
 
 def _usage(first: str) -> str:
-    """A sub-command with all its second words: "clio config show|path|trust"."""
+    """Return a sub-command with all its second words: "clio config show|path|trust"."""
     return f"clio {first} {'|'.join(words[1] for words in COMMANDS if words[0] == first and words[1:])}".rstrip()
 
 

@@ -27,9 +27,9 @@ _KEYS = ("match", "run", "timeout_s")
 
 
 class FoundHooks(Struct, frozen=True, kw_only=True):
-    """The hooks in force, the user's first; those of the project that trust lets run, and those that wait for it.
+    """The hooks in force, the user's first; the project's trusted hooks; and those that wait for trust.
 
-    problems: sentences about a file that was passed over.
+    problems: sentences about ignored files.
     """
 
     hooks: tuple[Hook, ...] = ()
@@ -39,26 +39,26 @@ class FoundHooks(Struct, frozen=True, kw_only=True):
 
 
 def user_hooks(home: Path) -> Path:
-    """The user's own hooks."""
+    """Return the path of the user's own hooks."""
     return home / HOOKS_NAME
 
 
 def project_hooks(project: Path) -> Path:
-    """A project's hooks."""
+    """Return the path of a project's hooks."""
     return project / FOLDER_NAME / HOOKS_NAME
 
 
 def find_hooks(
     home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Iterable[Path] = ()
 ) -> FoundHooks:
-    """The hooks of both files. Raises ConfigError for a file that says something else.
+    """Return the hooks of both files. Raises ConfigError for an invalid file.
 
-    links: the places outside of the project that its links may lead to.
+    links: the targets outside of the project that its links may lead to.
     """
     hooks = list(read_hooks(user_hooks(home), f"~/.clio/{HOOKS_NAME}"))
     trusted: list[Widening] = []
     withheld: list[Widening] = []
-    if project_hooks(project) != user_hooks(home).resolve():  # in the home folder both are one file
+    if project_hooks(project) != user_hooks(home).resolve():  # in the home directory both are the same file
         try:
             read = list(read_hooks(project_hooks(project), f"{FOLDER_NAME}/{HOOKS_NAME}", root=project, trusted=links))
         except PassedOver as error:
@@ -74,7 +74,7 @@ def find_hooks(
 
 
 def read_hooks(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> Iterator[Hook]:
-    """The hooks of one file in its order. Raises ConfigError with file and line. root, trusted: see `read_bytes`."""
+    """Yield the hooks of one file in order. Raises ConfigError with file and line. root, trusted: see `read_bytes`."""
     data = read_bytes(path, shown, root=root, trusted=trusted)
     if data is None:
         return
@@ -125,7 +125,7 @@ def _seconds(table: Table, where: str) -> float:
 
 
 def _describe_hook_trust(hook: Hook) -> Widening:
-    """The hook as it is shown before trust is asked for; moving it in the file changes nothing."""
+    """Return the hook in the form in which the user is asked to trust it; its position in the file does not matter."""
     key = f"hooks.{hook.event}"
     mark = hashlib.sha256(json.dumps([key, hook.match, hook.run]).encode("ascii")).hexdigest()
     tools = f" (for {'|'.join(hook.match)})" if hook.match else ""
@@ -137,7 +137,7 @@ YAML_NAME = "mcp.yaml"
 JSON_NAME = ".mcp.json"
 _NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _TAKEN = frozenset(("session", "note", "clipboard"))
-"""What already means something before the colon of an "@"."""
+"""Prefixes that already have a meaning before the colon of an "@" mention."""
 _SECRET_NAME = LazyRegex(r"key|token|secret|passw|auth|credential|cookie", re.IGNORECASE)
 _VARIABLE = LazyRegex(r"\$\{[A-Za-z_]\w*(?::-[^}]*)?\}")
 _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
@@ -148,11 +148,11 @@ _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
     "streamable_http": "http",
     "sse": "sse",
 }
-_MAX_SHOWN = 400
+_MAX_SHOWN = 400  # characters of a server's description
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One server as a file has it; None for what it does not say. disabled: as other clients write `enabled: false`."""
+    """One server as a file defines it; None for missing fields. disabled: other clients' form of `enabled: false`."""
 
     type: str | None = None
     command: str | None = None
@@ -169,7 +169,7 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Found(Struct, frozen=True, kw_only=True):
-    """What the files come to. problems: sentences about entries and files that are left out."""
+    """The result of reading the files. problems: sentences about ignored entries and files."""
 
     servers: tuple[Server, ...] = ()
     problems: tuple[str, ...] = ()
@@ -179,38 +179,39 @@ class Found(Struct, frozen=True, kw_only=True):
 
 class _Layer(Struct):
     shown: str
-    own: bool  # the user's, who trusts it
+    own: bool  # the user's file, which needs no trust
     entries: dict[str, tuple[Entry, str]] = {}
 
 
 def user_file(home: Path) -> Path:
-    """The user's own servers."""
+    """Return the path of the user's own servers."""
     return home / YAML_NAME
 
 
 def project_file(project: Path) -> Path:
-    """A project's servers, where clio writes them."""
+    """Return the path of a project's servers that clio writes."""
     return project / FOLDER_NAME / YAML_NAME
 
 
 def shared_file(project: Path) -> Path:
-    """A project's servers as other clients read them too."""
+    """Return the path of a project's servers that other clients read too."""
     return project / JSON_NAME
 
 
 def read_servers(
     home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Sequence[Path] = ()
 ) -> Found:
-    """Every configured server, and what of the project's waits for trust. Nothing a file holds makes it raise.
+    """Return every configured server, and those of the project that wait for trust. No content of a file makes it
+    raise.
 
-    links: the places outside of the project that its links may lead to.
+    links: the targets outside of the project that its links may lead to.
     """
     places = [
         (user_file(home), f"~/.clio/{YAML_NAME}", True),
         (shared_file(project), JSON_NAME, False),
         (project_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
     ]
-    if project_file(project) == user_file(home).resolve():  # in the home folder both are one file
+    if project_file(project) == user_file(home).resolve():  # in the home directory both are the same file
         places.pop()
     problems: list[str] = []
     layers = [_read(path, shown, None if own else project, links, problems) for path, shown, own in places]
@@ -236,12 +237,12 @@ def read_servers(
 
 
 def make_server(name: str, fields: Mapping[str, object], where: str, *, own: bool) -> Server:
-    """A server from what somebody typed. Raises ConfigError."""
+    """Make a server from fields the user typed. Raises ConfigError."""
     return _server(name, _entry(name, dict(fields), strict=True), where, own=own)
 
 
 def read_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Entry, str]], list[str]]:
-    """The entries of one file with where each stands, and sentences about those that are wrong. Raises ConfigError."""
+    """Parse the entries of one file with their positions, and sentences about invalid ones. Raises ConfigError."""
     values, lines, strict = _json(data, shown) if shown.endswith(".json") else _yaml(data, shown)
     found: dict[str, tuple[Entry, str]] = {}
     problems: list[str] = []
@@ -255,7 +256,7 @@ def read_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Entry, str]],
 
 
 def _read(path: Path, shown: str, root: Path | None, links: Sequence[Path], problems: list[str]) -> _Layer:
-    """root: the project whose file it is; None for the user's own."""
+    """Read one file. root: the project it belongs to; None for the user's own."""
     own = root is None
     try:
         data = read_bytes(path, shown, root=root, trusted=links)
@@ -284,7 +285,7 @@ def _overlay(servers: dict[str, Server], layers: Iterable[_Layer], held: set[str
 
 
 def _changed(server: Server, entry: Entry, *, own: bool) -> Server:
-    """The server with what a further entry says; a project's may only take away."""
+    """Merge a further entry into a server; a project's entry may only restrict it."""
     changed = replace(
         server,
         enabled=_enabled(entry) and (own or server.enabled),
@@ -324,7 +325,7 @@ def _enabled(entry: Entry) -> bool:
 
 
 def _entry(name: str, value: Any, *, strict: bool) -> Entry:
-    """Raises ConfigError, without the place."""
+    """Parse one entry. Raises ConfigError without the position."""
     if not _NAME.fullmatch(name):
         raise ConfigError("a name begins with a letter or a digit and goes on with those, '-', '_' and '.'")
     if name in _TAKEN:
@@ -347,7 +348,7 @@ def _entry(name: str, value: Any, *, strict: bool) -> Entry:
 
 
 def _switch(value: Any) -> Any:
-    """YAML's other words for true and false."""
+    """Convert YAML's other words for true and false."""
     words = {"yes": True, "on": True, "no": False, "off": False}
     return words.get(value.lower(), value) if isinstance(value, str) else value
 
@@ -371,7 +372,9 @@ def _check(entry: Entry) -> None:
 
 
 def _describe_server_trust(server: Server, entry: Entry, where: str) -> Widening:
-    """The whole entry, as it is shown before trust is asked for: it starts a program, or sends what a model says."""
+    """Return the whole entry for the user to decide about: it starts a program, or sends the model's text to a
+    server.
+    """
     name = f"{KEY}.{server.name}"
     fields = {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
     mark = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
@@ -379,7 +382,7 @@ def _describe_server_trust(server: Server, entry: Entry, where: str) -> Widening
 
 
 def shown_server(server: Server) -> str:
-    """What a server is, on one line: its command or address, its variables and headers, secrets masked."""
+    """Describe a server on one line: its command or address, its variables and headers, secrets masked."""
     head = shlex.join((server.command, *server.args)) if server.command else masked("base_url", server.url)
     pairs = [f"{key}={_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
     parts = [head, *([f"with {', '.join(pairs)}"] if pairs else []), *([f"in {server.cwd}"] if server.cwd else [])]
@@ -389,7 +392,7 @@ def shown_server(server: Server) -> str:
 
 
 def _value(name: str, value: str) -> str:
-    """A literal secret is masked; a `${NAME}` says where it comes from and is no secret."""
+    """Mask a literal secret; a `${NAME}` names its source and is not a secret."""
     if _SECRET_NAME.search(name) and (_VARIABLE.sub("", value).strip() not in ("", "Bearer", "Basic")):
         return "…"
     return shown_value("", value)
@@ -421,7 +424,7 @@ def _yaml(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool
 
 
 def _plain(node: Node) -> Any:
-    """The node as Python's own values; numbers stay text, which is what arguments and variables are."""
+    """Convert the node to Python values; numbers stay text, because arguments and variables are text."""
     if isinstance(node, Table):
         return {name: _plain(entry.node) for name, entry in node.entries.items()}
     if isinstance(node, Scalar):
@@ -430,7 +433,7 @@ def _plain(node: Node) -> Any:
 
 
 def _texts(value: Any) -> Any:
-    """The value with its numbers as text, as `_plain` has them."""
+    """Convert the numbers in a value to text, as `_plain` does."""
     if isinstance(value, dict):
         return {key: _texts(one) for key, one in cast("Mapping[str, Any]", value).items()}
     if isinstance(value, list):
@@ -439,12 +442,12 @@ def _texts(value: Any) -> Any:
 
 
 def configured(home: Path, project: Path, links: Sequence[Path] = ()) -> Found:
-    """Every server there is now; a project's only where it is trusted with it. links: see `read_servers`."""
+    """Return every server configured now; a project's only if it is trusted with it. links: see `read_servers`."""
     return read_servers(home, project, lambda value: Trust(home).covers(project, (value,)), links)
 
 
 def trust_added(home: Path, project: Path, name: str) -> None:
-    """Trust the project with the server somebody has just written there. Raises ConfigError."""
+    """Trust the project with the server the user has just added. Raises ConfigError."""
     for value in configured(home, project).withheld:
         if value.key == f"{KEY}.{name}":
             Trust(home).add(project, value)

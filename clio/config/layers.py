@@ -1,8 +1,8 @@
-"""Puts the layers of configuration on top of each other and remembers who said what.
+"""Merges the layers of configuration and records the origin of each value.
 
-Defaults < the user's file (or --config) < the project's file < environment < flags. A list gathers the entries of all
-layers; every other value is that of the highest layer. The three values that name a server belong together, see
-`_forget_other_server`.
+Defaults < the user's file (or --config) < the project's file < environment < flags. A list collects the entries of
+all layers; every other value is from the highest layer that sets it. The three values that define a server belong
+together, see `_forget_other_server`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,11 +26,11 @@ from clio.git_looking import describe_unreadable
 DEFAULT = "default"
 _KEYS = ("api_key", "api_key_command")
 Values = dict[tuple[str, ...], list[Setting]]
-"""What the layers so far say: for a list its entries, for anything else one setting."""
+"""The merged layers so far: the entries of each list, one setting for anything else."""
 
 
 def load(options: Options, env: Mapping[str, str]) -> Loaded:
-    """The configuration for one start. Reads files and writes none. Raises ConfigError, or UsageError for a flag."""
+    """Load the configuration for one start. Writes no files. Raises ConfigError, or UsageError for a flag."""
     home, person = paths.clio_home(env), paths.user_home(env)
     project, main = _project(options.cwd, home, person)
     owner = main or project
@@ -51,7 +51,7 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
     known = Trust(home).fingerprints(owner) if links else frozenset[str]()
     followed = tuple(link for link in links if link_widening(link).fingerprint in known)
     places = tuple(link.target for link in followed)
-    if project_file != paths.home_config(home).resolve():  # in the home folder both are one file
+    if project_file != paths.home_config(home).resolve():  # in the home directory both are the same file
         shown = paths.display(project_file, project=owner, user_home=person)
         try:
             own = read_settings(project_file, shown, root=owner, trusted=places)
@@ -112,22 +112,22 @@ def _only_users(setting: Setting) -> str:
 
 
 def _project(cwd: Path, home: Path, person: Path) -> tuple[Path, Path | None]:
-    """The project's folder; and, in a worktree of clio's, the same folder of the main checkout, which decides it."""
+    """Return the project's directory; for one of clio's worktrees also the main checkout's, whose settings apply."""
     link = link_of(cwd)
     if link is None:
         return paths.project_folder(cwd, clio_home=home, user_home=person), None
-    main = paths.project_folder(_there(link.twin(cwd.resolve())), clio_home=home, user_home=person)
+    main = paths.project_folder(_find_existing(link.twin(cwd.resolve())), clio_home=home, user_home=person)
     below = main.relative_to(link.main) if main.is_relative_to(link.main) else Path()
     return link.worktree / below, link.main / below
 
 
-def _there(folder: Path) -> Path:
-    """The folder, or the nearest one above it that exists."""
+def _find_existing(folder: Path) -> Path:
+    """Return the directory, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
 def put(values: Values, settings: Sequence[Setting]) -> None:
-    """Lay one layer over the values below it; within a layer the later setting wins."""
+    """Add one layer above the others; within a layer the later setting wins."""
     _forget_other_server(values, {setting.key: setting for setting in settings})
     for setting in settings:
         if CONFIG_FIELDS[setting.key[0]].kind != "texts":
@@ -137,7 +137,7 @@ def put(values: Values, settings: Sequence[Setting]) -> None:
 
 
 def build(values: Values) -> Config:
-    """The values as a Config, with defaults for what no layer set."""
+    """Build a Config from the values, with defaults for all others."""
     raw: dict[str, Any] = {}
     for key, settings in values.items():
         if key[0] == "models":
@@ -150,7 +150,7 @@ def build(values: Values) -> Config:
 
 
 def origins(values: Values) -> dict[str, str]:
-    """Who set each field; every field is named, those of single models where they are set."""
+    """Return the origin of each field, and of settings of single models if they are set."""
     found = dict.fromkeys(CONFIG_FIELDS, DEFAULT)
     for settings in values.values():
         found[settings[-1].name] = ", ".join(dict.fromkeys(setting.origin for setting in settings))
@@ -158,11 +158,12 @@ def origins(values: Values) -> dict[str, str]:
 
 
 def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting]) -> None:
-    """Drop what lower layers say about a server that this layer replaces, so that no key goes to another's address.
+    """Remove the values of lower layers about a server that this layer replaces, so that no key is sent to another
+    server.
 
-    A layer that names another provider replaces address and key, and the model where it was a named provider's.
-    A layer that names another address replaces the key where it was a named server's, and the provider unless it is
-    openai, whose API all speak.
+    A layer with another provider replaces address and key, and the model if it was a named provider's. A layer with
+    another address replaces the key if it was a named server's, and the provider unless it is openai, whose API most
+    servers use.
     """
     provider, address = layer.get(("provider",)), layer.get(("base_url",))
     before, server = _value(values, "provider"), _value(values, "base_url") or _value(values, "provider")
@@ -171,11 +172,11 @@ def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting
         gone = ["base_url", *_KEYS, *(["model"] if before else [])]
     elif address and address.value != _value(values, "base_url"):
         gone = [*(_KEYS if server else ()), *([] if before == "openai" else ["provider"])]
-    elif any((name,) in layer for name in _KEYS):  # a layer that says where the key is replaces any other place
+    elif any((name,) in layer for name in _KEYS):  # a layer that sets one source of the key replaces all others
         gone = list(_KEYS)
     for name in gone:
         values.pop((name,), None)
-    for key in layer:  # the same for an alias: a key of one address does not go to another
+    for key in layer:  # the same for an alias: a key for one address is not sent to another
         if key[0] == "models" and key[2] in ("provider", "base_url") and not _is_known(values, layer[key]):
             values.pop((*key[:2], "api_key_command"), None)
 
@@ -193,7 +194,7 @@ def _value(values: Values, name: str) -> str | int | float | bool | None:
 def _sift(
     settings: tuple[Setting, ...], lower: Config, trust: Trust, project: Path
 ) -> tuple[tuple[Setting, ...], tuple[Widening, ...], tuple[Widening, ...]]:
-    """A project's settings that are in force; those of them that needed trust; those that lack it."""
+    """Split a project's settings: those in force, those of them that needed trust, those that lack it."""
     wide = widening(settings, lower)
     known = trust.fingerprints(project) if wide else frozenset[str]()
     held = [setting for setting, value in wide if value.fingerprint not in known]
@@ -205,7 +206,7 @@ def _sift(
 
 
 def _run_settings(options: Options, env: Mapping[str, str], values: Values) -> tuple[Setting, ...]:
-    """Environment and flags, which speak with one voice about the server: both belong to this start."""
+    """Return the settings of environment and flags, which are treated as one layer about the server."""
     flags = tuple(
         _flag(name, one)
         for name, value in options.overrides.items()
@@ -216,7 +217,7 @@ def _run_settings(options: Options, env: Mapping[str, str], values: Values) -> t
 
 
 def _not_for_openai(given: Mapping[str, object], env: Mapping[str, str], values: Values) -> tuple[str, ...]:
-    """Which of OpenAI's variables do not apply, because the address or the provider is named elsewhere."""
+    """Return OpenAI's variables that do not apply, because address or provider are set elsewhere."""
     provider = _value(values, "provider") if "base_url" not in given else None
     if given.get("provider", provider) not in (None, "openai"):
         return OPENAI

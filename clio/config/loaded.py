@@ -1,4 +1,4 @@
-"""What loading the configuration gives: values and where each comes from, hooks, servers, what waits for trust."""
+"""The loaded configuration: values and their origins, hooks, MCP servers, and what waits for trust."""
 
 import fnmatch
 from pathlib import Path
@@ -9,14 +9,17 @@ from msgspec import Struct
 from clio.config.schema import Config
 
 EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_trim", "stop", "session_end")
-"""In the order in which they come."""
+"""In the order in which they occur."""
 OF_TOOLS = frozenset(("before_tool", "after_tool"))
 HOOK_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 600.0
 
 
 class Hook(Struct, frozen=True, kw_only=True):
-    """One command for one event. match: names of tools, "*" as in a shell; empty: all. where: file and line."""
+    """One command for one event. match: patterns of tool names, "*" as in a shell; empty for all.
+
+    where: file and line.
+    """
 
     event: str
     run: str
@@ -25,22 +28,25 @@ class Hook(Struct, frozen=True, kw_only=True):
     timeout_s: float = HOOK_TIMEOUT_S
 
     def concerns(self, tool: str) -> bool:
-        """Whether it is for calls of this tool; an event without one concerns every hook of its name."""
+        """Whether it applies to calls of this tool; for an event without a tool every hook of that event applies."""
         return not self.match or any(fnmatch.fnmatchcase(tool, pattern) for pattern in self.match)
 
 
 SERVER_TIMEOUT_S = 120.0
 HANDED = "the editor"
-"""`where` of a server that no file names: an editor handed it over for one session."""
+"""`where` of a server that is in no file, because an editor passed it for one session."""
 
 
 class Server(Struct, frozen=True, kw_only=True):
-    """How a server is reached, and what of it may be used. `${NAME}` in its texts is not yet replaced.
+    """How an MCP server is reached, and which of its tools may be used. `${NAME}` in its texts is not replaced yet.
 
-    where: file and line. own: from the user's file and not from a project's.
-    cwd: of its process, relative to the project; "" for the project itself.
-    timeout_s: how long a call may be silent. tools: those that are offered; None for all.
-    read_only: tools that change nothing, by the user's own word; plan mode lets them run.
+    Attributes:
+        where: file and line.
+        own: from the user's file and not from a project's.
+        cwd: of its process, relative to the project; "" for the project itself.
+        timeout_s: how long a call may send nothing.
+        tools: those that are offered; None for all.
+        read_only: tools that change nothing according to the user; plan mode allows them.
     """
 
     name: str
@@ -60,10 +66,10 @@ class Server(Struct, frozen=True, kw_only=True):
 
 
 class Widening(Struct, frozen=True, kw_only=True):
-    """Something a project brings that waits for trust: a value of its configuration, a hook, a server, a link.
+    """Something from a project that waits for trust: a value of its configuration, a hook, a server, a link.
 
-    value: for a person to read before deciding; escaped, bounded, secrets masked.
-    where: file and line. fingerprint: of key and real value; trust is remembered by it.
+    value: displayed to the user for the decision; escaped, truncated, secrets masked.
+    where: file and line. fingerprint: of key and real value; identifies it in the trust file.
     """
 
     key: str
@@ -75,23 +81,25 @@ class Widening(Struct, frozen=True, kw_only=True):
 class Loaded(Struct, frozen=True, kw_only=True):
     """The configuration of one start.
 
-    origins: for each field (and `models.<name>.<field>`) that a layer set, who did: "~/.clio/config.yaml:3",
-        "environment OPENAI_BASE_URL", "flag --model"; fields that are not in it have their default.
-    withheld: values of the project's file that are not in force because the folder is not trusted with them.
-    trusted: those that are in force because it is.
-    hooks: the commands of both hooks.yaml that may run.
-    files: the configuration files that were read, lowest layer first.
-    servers: of the Model Context Protocol; a project's only where it is trusted with them.
-    server_problems: sentences about those that are left out because their entry is wrong.
-    start: the folder clio was started in, with links resolved; None where nobody said.
-    main: the same project in the main checkout, where `project` is one of clio's worktrees of it.
-    problems: sentences about what the project brings and clio passes over.
-    links: the places outside of the project that its links may lead to, because it is trusted with them.
-    is_closed: whether `.clio`, or something in it, is a link out of the project that is not trusted: clio then writes
-        nothing there and uses no memory.
-    has_foreign_memory: whether the memory in `.clio` came with the project, which is not trusted with it: it is the
-        repository's statement, not what the user or clio remembered here.
-    memory_doubt: which damaged file keeps clio from telling whether it wrote that memory itself; "" where none does.
+    Attributes:
+        origins: the source of each field (and `models.<name>.<field>`) that a layer set: "~/.clio/config.yaml:3",
+            "environment OPENAI_BASE_URL", "flag --model"; other fields have their default.
+        withheld: values of the project's file that are not in force because the project is not trusted with them.
+        trusted: those that are in force because it is.
+        hooks: the commands of both hooks.yaml that may run.
+        files: the configuration files that were read, lowest layer first.
+        servers: MCP servers; a project's only if it is trusted with them.
+        server_problems: sentences about servers left out because their entry is wrong.
+        start: the directory clio was started in, with links resolved; None if unknown.
+        main: the same project in the main checkout, if `project` is one of clio's worktrees of it.
+        problems: sentences about project files that are ignored.
+        links: the targets outside of the project that its links may lead to, because it is trusted with them.
+        is_closed: whether `.clio`, or something in it, is an untrusted link out of the project: clio then writes
+            nothing there and uses no memory.
+        has_foreign_memory: whether the memory in `.clio` came with the project, which is not trusted with it: it is
+            shown as the repository's statement, not as what the user or clio remembered here.
+        memory_doubt: the damaged file that prevents clio from telling whether it wrote that memory itself; "" if
+        none.
     """
 
     config: Config
@@ -114,5 +122,5 @@ class Loaded(Struct, frozen=True, kw_only=True):
 
     @property
     def owner(self) -> Path:
-        """The folder whose `.clio` counts: settings, trust, memory and sessions are those of the main checkout."""
+        """The directory whose `.clio` applies: settings, trust, memory and sessions are those of the main checkout."""
         return self.main or self.project

@@ -1,4 +1,4 @@
-"""Puts a server into an `mcp.yaml` and takes it out again, and leaves every other character of the file as it was."""
+"""Adds and removes servers in an `mcp.yaml` without touching any other character of the file."""
 
 import json
 import re
@@ -18,15 +18,15 @@ _WORDS = frozenset("y n yes no on off true false null".split())
 
 
 def add_server(path: Path, server: Server) -> None:
-    """Write an entry; a file that is missing is made.
+    """Add an entry; a missing file is created.
 
-    Raises ConfigError where the name is there already, or the file cannot be changed without touching more.
+    Raises ConfigError if the name exists already, or the file cannot be changed without touching other lines.
     """
     _rewrite(path, lambda data: _with(data, server, str(path)), f"the MCP server {server.name!r} cannot be stored")
 
 
 def remove_server(path: Path, name: str) -> bool:
-    """Take an entry out; whether there was one. Raises ConfigError as `add_server`."""
+    """Remove an entry; return whether it existed. Raises ConfigError as `add_server`."""
     removed = False
 
     def change(data: bytes) -> bytes:
@@ -81,7 +81,7 @@ def _without(data: bytes, name: str, shown: str) -> bytes:
 
 
 def _checked(changed: bytes, expected: set[str], shown: str, otherwise: str) -> bytes:
-    """Whatever the file looks like: it names what it named before, and the difference."""
+    """Check that the changed file, whatever its layout, differs only in the expected names."""
     try:
         found, _ = read_entries(changed, shown)
     except ConfigError:
@@ -92,13 +92,13 @@ def _checked(changed: bytes, expected: set[str], shown: str, otherwise: str) -> 
 
 
 def _table(data: bytes, shown: str) -> Table | None:
-    """The mapping of servers. None where there is none yet."""
+    """Return the mapping of servers; None if there is none yet."""
     entry = parse(data, shown).entries.get(KEY)
     return entry.node if entry is not None and isinstance(entry.node, Table) else None
 
 
 def _last_row(node: Node, entry: Entry | None = None) -> int:
-    """The last row a value stands in, from 0: the parser itself counts comments and blank lines behind it too."""
+    """Return the last row of a value, from 0; the parser itself includes comments and blank lines after it."""
     if isinstance(node, Table) and not node.flow and node.entries:
         return max(_last_row(one.node, one) for one in node.entries.values())
     if isinstance(node, Items) and not node.flow and node.items:
@@ -109,7 +109,7 @@ def _last_row(node: Node, entry: Entry | None = None) -> int:
 
 
 def _rows(server: Server, indent: str) -> list[str]:
-    """The entry in YAML, below `mcpServers:`."""
+    """Return the entry in YAML, below `mcpServers:`."""
     rows = [f"{indent}{_scalar(server.name)}:"]
     inner = indent + "  "
     if server.kind == "sse":

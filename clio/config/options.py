@@ -1,4 +1,4 @@
-"""What one start of clio was asked to do: the flags after they were understood."""
+"""The options of one start of clio, from the parsed flags."""
 
 import os
 from pathlib import Path
@@ -19,10 +19,11 @@ OutputFormat = Literal["text", "json", "stream-json"]
 class Options(Struct, frozen=True, kw_only=True):
     """The command line as values.
 
-    prompt: the whole text of a one-shot turn, piped text included; None starts the REPL.
-    resume: the session to go on with, "" to choose from a list, None for no resuming.
-    overrides: values of Config fields given as flags, still as text where a flag takes text.
-    json_schema: the file whose schema the answer must fit. cwd, config_file, json_schema: absolute.
+    Attributes:
+        prompt: the whole text of a one-shot turn, including piped text; None starts the REPL.
+        resume: the session to continue, "" to choose from a list, None for a new session.
+        overrides: values of Config fields given as flags, still as text for a flag that takes text.
+        json_schema: the file whose schema the answer must fit. cwd, config_file, json_schema: absolute.
     """
 
     cwd: Path
@@ -38,7 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 def make_options(arguments: Arguments) -> Options:
-    """The options these arguments mean, before the prompt is read. Raises UsageError for a folder that is none."""
+    """Return the options for these arguments, before the prompt is read. Raises UsageError for a missing directory."""
     here = _current_folder()
     return Options(
         cwd=_folder(here, arguments.cwd) if arguments.cwd is not None else here,
@@ -54,7 +55,7 @@ def make_options(arguments: Arguments) -> Options:
 
 
 def with_prompt(options: Options, prompt: str) -> Options:
-    """The same options for a one-shot turn with this text."""
+    """Return the same options for a one-shot turn with this text."""
     return msgspec.structs.replace(options, prompt=prompt)
 
 
@@ -74,7 +75,7 @@ def _folder(here: Path, name: str) -> Path:
     try:
         if name and path.is_dir():
             return path
-    except OSError as error:  # a name no file can have
+    except OSError as error:  # not a valid file name
         raise UsageError(f"--cwd {name!r} cannot be used: {error.strerror}") from None
     there = os.path.lexists(path)
     raise UsageError(f"--cwd {name!r}: " + ("that is not a folder" if there else "there is no such folder"))

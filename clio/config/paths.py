@@ -1,4 +1,4 @@
-"""Where clio keeps files: the user's folder, the project's folder, and the names of themes."""
+"""Where clio stores files: the user's directory, the project's directory, and the names of themes."""
 
 import os
 import re
@@ -14,7 +14,7 @@ FOLDER_NAME = ".clio"
 
 
 def user_home(env: Mapping[str, str]) -> Path:
-    """The user's home folder. Raises ConfigError where the system knows none."""
+    """Return the user's home directory. Raises ConfigError if the system reports none."""
     named = env.get("USERPROFILE" if os.name == "nt" else "HOME", "")
     if named:
         return Path(named)
@@ -27,7 +27,7 @@ def user_home(env: Mapping[str, str]) -> Path:
 
 
 def clio_home(env: Mapping[str, str]) -> Path:
-    """The folder of clio's own files: CLIO_HOME, else `.clio` in the home folder. It need not exist yet."""
+    """Return the directory of clio's own files: CLIO_HOME, else `.clio` in the home directory. It need not exist."""
     named = env.get("CLIO_HOME", "").strip()
     if not named:
         return user_home(env) / FOLDER_NAME
@@ -37,11 +37,13 @@ def clio_home(env: Mapping[str, str]) -> Path:
 
 
 def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Path:
-    """The nearest folder from `cwd` upwards that holds `.clio` or `.git`, else `cwd` itself; links resolved.
+    """Return the nearest directory from `cwd` upwards that contains `.clio` or `.git`, else `cwd` itself; links
+    resolved.
 
-    The user's home folder is a project only where it is `cwd`, and nothing above it is one for a `cwd` inside it:
-    a `~/.git` for dotfiles or clio's own `~/.clio` would turn every folder into part of one large project. So it
-    is with `/` and folders shared by all, such as `/tmp`: what somebody left there speaks for no folder below.
+    The user's home directory is a project only if it is `cwd`, and no directory above it is one for a `cwd` inside
+    it:
+    a `~/.git` for dotfiles or clio's own `~/.clio` would turn every directory into part of one large project. The
+    same applies to `/` and directories shared by all users, such as `/tmp`, in which any user may create a `.git`.
     """
     cwd = cwd.resolve()
     home = user_home.resolve() if user_home else None
@@ -57,17 +59,19 @@ def project_folder(cwd: Path, *, clio_home: Path, user_home: Path | None) -> Pat
 
 
 def home_config(home: Path) -> Path:
-    """The user's own configuration file."""
+    """Return the user's own configuration file."""
     return home / CONFIG_NAME
 
 
 def project_config(project: Path) -> Path:
-    """A project's configuration file."""
+    """Return a project's configuration file."""
     return project / FOLDER_NAME / CONFIG_NAME
 
 
 def display(path: Path, *, project: Path | None, user_home: Path) -> str:
-    """The path as a person would write it: relative to the project, with `~` for the home folder, or whole."""
+    """Return the path as the user would write it: relative to the project, with `~` for the home directory, or
+    whole.
+    """
     if project and path.is_relative_to(project):
         return path.relative_to(project).as_posix()
     if path.is_relative_to(user_home):
@@ -76,20 +80,20 @@ def display(path: Path, *, project: Path | None, user_home: Path) -> str:
 
 
 def _is_everybodys(folder: Path) -> bool:
-    """Whether a folder is the root of a file system, or shared like `/tmp`: all may write there, each its own."""
+    """Whether a directory is the root of a file system, or shared like `/tmp`, where every user may create files."""
     if folder == folder.parent:
         return True
     shared = stat.S_ISVTX | stat.S_IWOTH
     try:
         return folder.stat().st_mode & shared == shared
-    except OSError:  # what cannot be looked at is nobody's project
+    except OSError:  # not accessible, so it is not treated as a project
         return True
 
 
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except OSError:  # a folder that may not be entered holds nothing for us
+    except OSError:  # not accessible, so its contents do not matter
         return False
 
 
@@ -100,19 +104,19 @@ THEMES: dict[str, str] = {
     "high-contrast": "the most legible, on either",
     "none": "no colour; bold and faint only",
 }
-"""Those that are always there."""
+"""The built-in themes."""
 FOLDER = "themes"
 _NAME = LazyRegex(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
 _MAX_LISTED = 200
 
 
 def is_theme_name(name: str) -> bool:
-    """Whether a theme can be called so: it is no path and holds no control character."""
+    """Whether the name is valid for a theme: not a path, and without control characters."""
     return _NAME.fullmatch(name) is not None
 
 
 def theme_names(home: Path) -> list[str]:
-    """All themes, clio's own first, then the person's in order; one of these cannot have the name of one of those."""
+    """Return all themes, the built-in ones first, then the user's, sorted, without those of the same name."""
     try:
         found = [path.stem for path in (home / FOLDER).iterdir() if path.suffix == ".yaml"]
     except OSError:

@@ -1,4 +1,4 @@
-"""What a project's `.clio` leads to outside it: links, team memory that came through git, a worktree's checkout."""
+"""What a project's `.clio` refers to: links out of the project, team memory from git, a worktree's main checkout."""
 
 import hashlib
 import json
@@ -19,32 +19,32 @@ _FINGERPRINT = hashlib.sha256(b'["team memory"]').hexdigest()
 
 
 def shared_folder(project: Path) -> Path:
-    """Where the knowledge lies that a project's people share; it need not exist."""
+    """Return the directory of the team's shared memory; it need not exist."""
     return project / FOLDER_NAME / SHARED_NAME
 
 
 def team_widening(project: Path) -> Widening | None:
-    """What is asked before others' entries count; None where a project has none."""
+    """Return the question to ask before team memory is used; None if the project has none."""
     return widening_of("what others wrote there") if is_shared(shared_folder(project)) else None
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether shared knowledge lies in this folder; links lead nowhere."""
+    """Whether this directory contains shared memory; links are not followed."""
     return not folder.is_symlink() and (folder / FORMAT_NAME).is_file()
 
 
 def widening_of(value: str) -> Widening:
-    """The trust in shared knowledge, described in these words."""
+    """Return the request to trust shared memory with this description."""
     return Widening(key=KEY, value=value, where=f"{FOLDER_NAME}/{SHARED_NAME}/", fingerprint=_FINGERPRINT)
 
 
 def is_trusted(project: Path, home: Path) -> bool:
-    """Whether the person agreed to read what others write into this project."""
+    """Whether the user trusts team memory in this project."""
     return _FINGERPRINT in Trust(home).fingerprints(project)
 
 
 def trust_team(project: Path, home: Path) -> None:
-    """Remember that they did. Raises ConfigError, CorruptDocument, NewerDocument."""
+    """Trust the project's team memory. Raises ConfigError, CorruptDocument, NewerDocument."""
     Trust(home).add(project, widening_of(""))
 
 
@@ -60,12 +60,12 @@ class ProjectLink(Struct, frozen=True):
 
     @property
     def is_state(self) -> bool:
-        """Whether it is `.clio` or is inside it."""
+        """Whether it is `.clio` or inside it."""
         return self.name.split("/", 1)[0] == FOLDER_NAME
 
 
 def find_links(project: Path) -> tuple[ProjectLink, ...]:
-    """Every link of `.clio` and of the files of instructions that leads out of the project. Follows none."""
+    """Return every link of `.clio` and of instruction files that leaves the project. Follows none."""
     root = Path(os.path.realpath(project))
     found = [*_of_folder(project), *(name for name in _FILES if (project / name).is_symlink())]
     links = (ProjectLink(name, Path(os.path.realpath(project / name))) for name in found)
@@ -73,7 +73,7 @@ def find_links(project: Path) -> tuple[ProjectLink, ...]:
 
 
 def link_widening(link: ProjectLink) -> Widening:
-    """What is asked before it is followed. Another target is another question."""
+    """Return the question to ask before the link is followed. A changed target is asked about again."""
     mark = hashlib.sha256(json.dumps(["link", link.name, str(link.target)]).encode("ascii")).hexdigest()
     name = shown_value("", link.name)
     return Widening(
@@ -91,7 +91,7 @@ def _of_folder(project: Path) -> Iterator[str]:
 def _links_below(folder: Path | str, name: str, depth: int) -> Iterator[str]:
     try:
         entries = list(os.scandir(folder))
-    except OSError:  # there is none, or nothing in it can be read
+    except OSError:  # missing or not readable
         return
     for entry in entries:
         if entry.is_symlink():
@@ -101,22 +101,22 @@ def _links_below(folder: Path | str, name: str, depth: int) -> Iterator[str]:
 
 
 MARK = "clio-worktree"
-"""A file in `.git/worktrees/<id>/`."""
+"""Name of a file in `.git/worktrees/<id>/` that marks clio's worktrees."""
 
 
 class Link(Struct, frozen=True):
-    """A worktree and the checkout it was made from, both with links resolved."""
+    """A worktree and the checkout it was created from, both with links resolved."""
 
     worktree: Path
     main: Path
 
     def twin(self, folder: Path) -> Path:
-        """The same folder in the main checkout."""
+        """Return the same directory in the main checkout."""
         return self.main / folder.relative_to(self.worktree)
 
 
 def link_of(folder: Path) -> Link | None:
-    """The worktree of clio's that a folder lies in; None anywhere else, and where git's files do not fit together."""
+    """Return the clio worktree that contains a directory; None if there is none or git's files are inconsistent."""
     folder = folder.resolve()
     for place in (folder, *folder.parents):
         try:

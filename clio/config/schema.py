@@ -1,4 +1,4 @@
-"""Every setting: its name, type, default, meaning and environment variable, and how text or YAML becomes its value."""
+"""All settings: name, type, default, meaning and environment variable; conversion of text and YAML to values."""
 
 import types
 import typing
@@ -35,21 +35,21 @@ Share = Annotated[float, Meta(ge=0, lt=1)]
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the user knows better than server and profile about one model, keyed by the model's name; or an alias.
+    """Settings of one model, which override server and profile; the key is the model's name or an alias.
 
-    An entry with `provider`, `model` or `base_url` is an alias: its key is a name of the user's own for that model.
+    An entry with `provider`, `model` or `base_url` is an alias: its key is the user's own name for that model.
     """
 
     provider: str | None = None
-    """The named server of an alias; the running one where it is not set."""
+    """The named server of an alias; the current server if not set."""
     model: str | None = None
-    """The model that an alias stands for, as its server knows it; the alias itself where it is not set."""
+    """The model that an alias names, as its server knows it; the alias itself if not set."""
     base_url: str | None = None
     """The address of an alias's server."""
     api: Api | None = None
-    """The protocol of an alias's server, where its address does not tell."""
+    """The protocol of an alias's server, if its address does not show it."""
     api_key_command: str | None = None
-    """The command that prints the key of an alias's server; counts in your own configuration only."""
+    """The command that prints the key of an alias's server; only allowed in your own configuration."""
 
     context_window: PositiveInt | None = None
     """The model's window in tokens."""
@@ -58,9 +58,9 @@ class ModelSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tools: bool = True
     """Whether the model can call tools."""
     images: bool | None = None
-    """Whether the model takes pictures, where its name does not tell."""
+    """Whether the model accepts pictures, if its name does not show it."""
     effort: Effort | None = None
-    """How hard this model thinks, in place of `effort`."""
+    """Reasoning effort of this model, in place of `effort`."""
 
 
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -77,93 +77,101 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The key sent to the server; better kept in the environment."""
     api_key_command: str | None = None
     """A command that prints the key, such as "op read op://vault/openai/key"; run without a shell, in your home
-    folder, for at most 30 seconds. Counts in your own configuration only."""
+    directory, for at most 30 seconds. Only allowed in your own configuration.
+    """
     api_key_command_ttl_s: PositiveInt = 3_300
     """Seconds the printed key is used before the command runs again; it also runs when a server refuses the key."""
     api: Api = "auto"
-    """The protocol the server speaks: chat (Chat Completions), responses (OpenAI Responses), messages (Anthropic
-    Messages), auto (as the provider and its address tell)."""
+    """The protocol of the server: chat (Chat Completions), responses (OpenAI Responses), messages (Anthropic
+    Messages), auto (by the provider and its address).
+    """
     effort: Effort = "auto"
-    """How hard the model thinks before it answers: auto (the server's default), none, minimal, low, medium, high,
-    xhigh, max."""
+    """Reasoning effort of the model: auto (the server's default), none, minimal, low, medium, high, xhigh, max."""
     cache_ttl: CacheLifetime = "5m"
-    """How long Anthropic keeps what it cached of a conversation: 5m, or 1h, which costs more to write and pays off
-    where pauses between messages are longer than five minutes."""
+    """How long Anthropic keeps its cache of a conversation: 5m, or 1h, which costs more to write and is worth it if
+    pauses between messages are longer than five minutes.
+    """
     transport: TransportKind = "auto"
-    """What speaks to the server: lean (clio's own client), openai (the openai package), auto (the first where it does
-    all that the second would)."""
+    """The HTTP client: lean (clio's own), openai (the openai package), auto (lean if it supports everything the
+    openai package would be used for).
+    """
     fetch_encodings: FetchEncodings = "auto"
-    """Whether the file that counts tokens exactly (4 MB) is downloaded once, in the background, where a model of OpenAI
-    answers: auto, off."""
+    """Whether the file for exact token counts (4 MB) is downloaded once, in the background, when a model of OpenAI
+    is used: auto, off.
+    """
     approve: ApprovalMode = "ask"
-    """Who decides about writes and commands: ask, edits, all, plan."""
+    """When clio asks before writes and commands: ask, edits, all, plan."""
     allow: tuple[str, ...] = ()
     """Commands that run without asking, such as "git log *"."""
     deny: tuple[str, ...] = ()
     """Commands that never run."""
     sandbox: Sandboxing = "off"
-    """What holds the model's commands to the project: auto (the best that works here), bwrap, landlock, seatbelt,
-    off."""
+    """What confines the model's commands to the project: auto (the best available), bwrap, landlock, seatbelt, off."""
     sandbox_write: tuple[str, ...] = ()
-    """Folders that commands in the sandbox may write besides the project and caches."""
+    """Directories that commands in the sandbox may write besides the project and caches."""
     sandbox_caches: bool = True
-    """Whether they may write the caches of package managers and compilers, such as ~/.cache."""
+    """Whether commands in the sandbox may write the caches of package managers and compilers, such as ~/.cache."""
     sandbox_network: bool = False
-    """Whether they reach the network."""
+    """Whether commands in the sandbox may use the network."""
     confine_unasked: ConfineUnasked = "auto"
-    """Whether commands that run without a question are confined where that works (files read-only, no network, no
-    secrets in the environment): auto, off."""
+    """Whether commands that run without a question are confined if the system supports it (files read-only, no network,
+    no secrets in the environment): auto, off.
+    """
     max_steps: PositiveInt = 100
     """Requests one turn may take before it stops."""
     max_cost: PositiveFloat | None = None
-    """US dollars one run of clio may spend on its model; a request that would exceed them is not sent."""
+    """US dollars one run of clio may spend on its model; a request that would exceed the limit is not sent."""
     context_window: PositiveInt | None = None
-    """The model's window in tokens, where server and profile are wrong."""
+    """The model's window in tokens, if server and profile are wrong."""
     max_output_tokens: PositiveInt | None = None
     """The longest answer to ask for, in tokens."""
     models: dict[str, ModelSettings] = {}
     """Settings of single models by name, and aliases."""
     fallback: tuple[str, ...] = ()
-    """Models or aliases that answer in this order while the chosen one's server does not."""
+    """Models or aliases that answer, in this order, while the server of the chosen one is unavailable."""
     fallback_cooldown_s: PositiveInt = 300
-    """Seconds after which a server that did not answer is tried again."""
+    """Seconds before a server that did not answer is tried again."""
     light_model: str | None = None
-    """The model or alias for questions beside the conversation, such as commit messages and duplicate memories; the
-    one that answers where it is not set."""
+    """The model or alias for requests outside the conversation, such as commit messages and duplicate memories; if not
+    set, the model of the conversation.
+    """
     ltm: bool = True
-    """Whether project knowledge is put before the conversation."""
+    """Whether project memory is included before the conversation."""
     instructions: bool = True
-    """Whether the model is told what .clio/instructions.md, AGENTS.md and their like ask of agents."""
+    """Whether the model is given the instructions in .clio/instructions.md, AGENTS.md and similar files."""
     hooks: bool = True
-    """Whether the commands of hooks.yaml run at their events."""
+    """Whether the commands in hooks.yaml run at their events."""
     checks: tuple[str, ...] = (CHECKS_AUTO,)
-    """What runs on changed files after a step that edited, so that the model is told what is newly wrong: auto (the
-    linters and type checkers found here, else a parser), off, or a list of commands; {files} stands for the files."""
+    """What runs on changed files after a step with edits, so that the model is told about new problems: auto (the
+    linters and type checkers found here, else a parser), off, or a list of commands; {files} stands for the files.
+    """
     scenario: str | None = None
-    """The kind of work at hand, such as coding or review, for the tastes that fit it; else told from each request."""
+    """The task type, such as coding or review, which selects preferences; if not set, it is detected in each request.
+    """
     preference_half_life_days: PositiveFloat = 30.0
-    """Days after which half of what can fade of a preference nobody confirmed has faded."""
+    """Days after which the part of a preference's weight that can decay has halved, if nothing confirmed it."""
     preference_floor: Share = 0.1
-    """What a preference's fading never falls below, as a share of 1."""
+    """The lowest share of its weight that a preference keeps, 0 to 1."""
     notice: bool = True
-    """Whether what you say plainly about how things are to be done is remembered, in a line you can undo."""
+    """Whether plain statements about how to work are remembered, with a line that says how to undo it."""
     sleep: bool = True
-    """Whether clio learns from earlier sessions by itself, when you are away and as you leave, at most once a day."""
+    """Whether clio learns from earlier sessions when it is idle and at exit, at most once a day."""
     sleep_idle_s: PositiveInt = 120
-    """Seconds without a key, and with nothing running, after which it does."""
+    """Seconds without a key, and with nothing running, before that begins."""
     sleep_use_model: bool = False
-    """Whether the model may be asked once a night what it finds in the best turns; else all is found by rule."""
+    """Whether a consolidation may ask the model once about the best turns; otherwise only rules are used."""
     embedder: Embedder = "hashed"
-    """What finds turns and documents by meaning: hashed (in clio itself), endpoint (a server's embeddings), minilm (a
-    small model's weights on this machine)."""
+    """How turns and documents are searched by meaning: hashed (in clio itself), endpoint (a server's embeddings),
+    minilm (the weights of a small model on this machine).
+    """
     embedding_model: str | None = None
-    """The model that makes embeddings, as its server knows it."""
+    """The embedding model, as its server knows it."""
     embedding_folder: str | None = None
-    """Where the weights of minilm lie, where they are not an installed package."""
+    """The directory with the weights of minilm, if they are not an installed package."""
     embedding_base_url: str | None = None
-    """The address of the server that makes them, where it is not the one of the model."""
+    """The address of the embedding server, if it differs from that of the model."""
     brain_across_sessions: bool = False
-    """Whether what left the windows of this project's other sessions may come back by itself."""
+    """Whether automatic recall may use archived turns of this project's other sessions."""
     incognito: bool = False
     """Write nothing anywhere and use no memory."""
     redact: bool = True
@@ -173,29 +181,31 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     private_network: bool = False
     """Whether web_fetch may reach addresses on this machine and the local network."""
     checkpoints: bool = True
-    """Whether what turns do to files is kept, so that /undo can take it back."""
+    """Whether clio saves copies of files before turns change them, so that /undo can restore them."""
     checkpoint_mb: PositiveInt = 500
-    """What those copies may take of the disk, of all projects together, in megabytes; the oldest go."""
+    """The disk space for those copies, of all projects together, in megabytes; the oldest are deleted first."""
     checkpoint_days: PositiveInt = 30
-    """Days after which they go in any case."""
+    """Days after which those copies are deleted in any case."""
     command_timeout_s: PositiveInt = 120
-    """Seconds a command may run when the model names no limit."""
+    """Seconds a command may run if the model specifies no limit."""
     editing: Editing = "emacs"
     """The keys of the prompt line: emacs, vi."""
     attribution: str | None = None
-    """A trailer for commits made through clio, such as "Assisted-by: clio"; none where it is not set."""
+    """A trailer for commits made through clio, such as "Assisted-by: clio"; none if not set."""
     color: bool = True
-    """Colour on the screen."""
+    """Whether to use colours."""
     theme: str = "auto"
-    """Which colours: auto (as the terminal's background is), dark, light, high-contrast, none, or one of your own."""
+    """The colour theme: auto (by the terminal's background), dark, light, high-contrast, none, or one of your own."""
     screen_reader: bool = False
-    """Everything as lines read aloud once and in order: nothing is redrawn, no boxes, no signs, words for colours."""
+    """Whether output is made for a screen reader: each line is printed once and in order, without boxes and symbols,
+    with words for colours.
+    """
     reasoning: ShowReasoning = "fold"
-    """What the model thinks aloud: fold (one line with the seconds), show, hide."""
+    """How the model's reasoning is shown: fold (one line with the seconds), show, hide."""
     notify: Notify = "off"
-    """How a long turn's end is told: off, bell, osc9 or osc777 (a notification of the terminal), auto."""
+    """How the end of a long turn is notified: off, bell, osc9 or osc777 (a notification of the terminal), auto."""
     notify_after_s: PositiveInt = 10
-    """Seconds a turn must have taken to be told."""
+    """Seconds a turn must have taken for a notification."""
     debug: bool = False
     """Show tracebacks."""
 
@@ -203,7 +213,7 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Setting(Struct, frozen=True, kw_only=True):
     """A value for a field: `("approve",)`, or `("models", "gpt-5", "context_window")`.
 
-    A list gives one Setting for each of its entries. origin: what `clio config show` prints.
+    A list results in one Setting for each of its entries. origin: what `clio config show` prints.
     """
 
     key: tuple[str, ...]
@@ -212,7 +222,7 @@ class Setting(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The key with dots."""
+        """The key, joined with dots."""
         return ".".join(self.key)
 
 
@@ -221,13 +231,13 @@ Value = str | int | float | bool | None
 _COUNT = LazyRegex(r"[0-9]{1,12}")
 _NUMBER = LazyRegex(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
 LIST_WORDS = {"checks": (CHECKS_AUTO, CHECKS_OFF)}
-"""The words that may stand in place of a list."""
+"""Words allowed in place of a list."""
 _TRUE_WORDS = TRUE | {"1"}
 _FALSE_WORDS = frozenset(("no", "off", "false", "0"))
 
 
 class Field(Struct, frozen=True, kw_only=True):
-    """One setting. `optional`: it may be None. `choices`: for the kind "choice". `limits`: for the kind "number"."""
+    """One setting. optional: it may be None. choices: for the kind "choice". limits: for the kind "number"."""
 
     name: str
     kind: FieldKind
@@ -237,7 +247,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
     @property
     def wanted(self) -> str:
-        """What a value must be, as a message puts it."""
+        """Describe the valid values, for an error message."""
         match self.kind:
             case "text":
                 return "text that is not empty"
@@ -257,7 +267,7 @@ class Field(Struct, frozen=True, kw_only=True):
 
 
 def limits_in_words(limits: Meta | None) -> str:
-    """Which numbers are allowed: "above 0", "from 0 to below 1"."""
+    """Describe which numbers are allowed: "above 0", "from 0 to below 1"."""
     low = f"from {limits.ge:g}" if limits and limits.ge is not None else ""
     low = f"above {limits.gt:g}" if limits and limits.gt is not None else low
     high = f"to below {limits.lt:g}" if limits and limits.lt is not None else ""
@@ -265,12 +275,12 @@ def limits_in_words(limits: Meta | None) -> str:
 
 
 def fields_of(struct: type[Struct]) -> dict[str, Field]:
-    """The fields of Config or ModelSettings by name."""
+    """Return the fields of Config or ModelSettings by name."""
     return {info.name: _field(info.name, info.type) for info in msgspec.structs.fields(struct)}
 
 
 def from_text(field: Field, text: str) -> Value:
-    """The value a flag or an environment variable gives. Raises ValueError with the end of a sentence."""
+    """Parse the value of a flag or an environment variable. Raises ValueError with the end of a sentence."""
     stripped = text.strip()
     match field.kind:
         case "count" if _COUNT.fullmatch(stripped) and int(stripped) >= 1:
@@ -288,7 +298,7 @@ def from_text(field: Field, text: str) -> Value:
 
 
 def from_node(field: Field, node: Node) -> Value:
-    """The value a YAML scalar gives. Raises ValueError with the end of a sentence."""
+    """Parse the value of a YAML scalar. Raises ValueError with the end of a sentence."""
     if not isinstance(node, Scalar):
         raise ValueError(_must_be(field, describe(node)))
     if node.kind == "null":
@@ -307,7 +317,7 @@ def from_node(field: Field, node: Node) -> Value:
 
 
 def _choice_meant(field: Field, word: str) -> str:
-    """The choice a word such as `off` stands for, which YAML takes for a truth value; "" where there is none."""
+    """Return the choice for a word such as `off`, which YAML reads as a boolean; "" if there is none."""
     if word in field.choices:
         return word
     words = _TRUE_WORDS if word in TRUE else _FALSE_WORDS
@@ -316,7 +326,7 @@ def _choice_meant(field: Field, word: str) -> str:
 
 
 def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
-    """The entries of a list of texts; nothing after the colon is an empty list. Raises ValueError as `from_node`."""
+    """Return the entries of a list of texts; an empty value is an empty list. Raises ValueError as `from_node`."""
     if isinstance(node, Scalar) and node.kind == "null":
         return ()
     if isinstance(node, Scalar) and (word := _list_word(field, node)):
@@ -332,7 +342,7 @@ def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
 
 
 def _list_word(field: Field, node: Scalar) -> str:
-    """The word in place of a list, also where YAML takes it for a truth value; "" where there is none."""
+    """Return the word used in place of a list, also if YAML reads it as a boolean; "" if there is none."""
     words = LIST_WORDS.get(field.name, ())
     if node.kind == "bool" and words:
         return CHECKS_AUTO if node.text.lower() in TRUE else CHECKS_OFF
@@ -382,10 +392,10 @@ MODEL_FIELDS = fields_of(ModelSettings)
 
 
 class Variable(Struct, frozen=True, kw_only=True):
-    """One variable and the setting it gives.
+    """An environment variable and its setting.
 
-    openai_only: read only while no other server is named, see `layers`; the provider reads it again for itself.
-    switches_off: any value at all turns the setting off.
+    openai_only: read only if no other server is named, see `layers`; the provider reads it again for itself.
+    switches_off: any value turns the setting off.
     """
 
     name: str
@@ -394,7 +404,7 @@ class Variable(Struct, frozen=True, kw_only=True):
     switches_off: bool = False
 
 
-# Lowest first: a CLIO_ variable beats the general one for the same setting.
+# Lowest precedence first: a CLIO_ variable overrides the general one for the same setting.
 VARIABLES: tuple[Variable, ...] = (
     Variable(name="OPENAI_BASE_URL", field="base_url", openai_only=True),
     Variable(name="OPENAI_API_KEY", field="api_key", openai_only=True),
@@ -442,15 +452,16 @@ SERVER_KEYS = (
     "LLAMA_API_KEY",
     "VLLM_API_KEY",
 )
-"""Variables with keys of single servers: their values are secrets, whatever their names look like."""
+"""Variables with keys of particular servers: their values are secrets, whatever their names look like."""
 
 OPENAI = tuple(variable.name for variable in VARIABLES if variable.openai_only)
 
 
 def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -> tuple[Setting, ...]:
-    """The settings the environment gives; empty variables count as not set. Raises ConfigError naming the variable.
+    """Return the settings from the environment; empty variables count as not set. Raises ConfigError naming the
+    variable.
 
-    without: variables that do not apply.
+    without: variables to ignore.
     """
     found: list[Setting] = []
     for variable in VARIABLES:
@@ -471,7 +482,7 @@ T = TypeVar("T")
 def read_settings(
     path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
 ) -> tuple[Setting, ...] | None:
-    """The settings of a file; None where there is no file.
+    """Return the settings of a file; None if it does not exist.
 
     shown: the file's name in messages and origins. root, trusted: see `read_bytes`.
     Raises ConfigError with file and line.
@@ -481,7 +492,7 @@ def read_settings(
 
 
 def settings_of(table: Table, shown: str) -> Iterator[Setting]:
-    """The settings a file's mapping holds. Raises ConfigError with file and line."""
+    """Yield the settings in a file's mapping. Raises ConfigError with file and line."""
     for name, entry in table.entries.items():
         field = _known(name, CONFIG_FIELDS, f"{shown}:{entry.line}")
         if field.kind == "models":

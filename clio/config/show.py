@@ -1,4 +1,4 @@
-"""What `clio config show`, `path` and `trust` print, and the sentence about values that wait for trust."""
+"""The output of `clio config show`, `path` and `trust`, and the notice about values that wait for trust."""
 
 from typing import cast
 
@@ -27,7 +27,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 def as_text(loaded: Loaded) -> str:
-    """Every setting with its value and origin, in columns; then what waits for trust."""
+    """Return every setting with its value and origin, in columns; then what waits for trust."""
     rows = [(name, _plain(name, shown.value), shown.origin) for name, shown in _settings(loaded).items()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     value_width = min(widths[1], 40)
@@ -40,7 +40,7 @@ def as_text(loaded: Loaded) -> str:
 
 
 def as_json(loaded: Loaded) -> str:
-    """The same as one JSON object."""
+    """Return the same as one JSON object."""
     report = Report(
         project=str(loaded.project),
         files=tuple(str(path) for path in loaded.files),
@@ -51,7 +51,7 @@ def as_json(loaded: Loaded) -> str:
 
 
 def files(loaded: Loaded) -> str:
-    """Where the files are or would be, one a line, with the layer first."""
+    """Return the paths of the configuration files, existing or not, one per line, with the layer first."""
     places = (
         ("user", home_config(loaded.home)),
         ("project", project_config(loaded.project)),
@@ -62,13 +62,13 @@ def files(loaded: Loaded) -> str:
 
 
 def withheld_note(loaded: Loaded) -> str:
-    """One sentence for a person about the values that wait for trust."""
+    """Return one sentence for the user about the values that wait for trust."""
     keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
     return f"this folder is not trusted, so its {keys} did not take effect; look with: clio config show; {_TRUST_HINT}"
 
 
 def foreign_memory_note(loaded: Loaded) -> str:
-    """One sentence about memory that came with the project, or of which that cannot be told."""
+    """Return one sentence about memory that came with the project, or whose author is unknown."""
     if loaded.memory_doubt:
         return (
             f"{loaded.memory_doubt}, so clio cannot tell whether it wrote the memory in {FOLDER_NAME} itself; "
@@ -81,7 +81,7 @@ def foreign_memory_note(loaded: Loaded) -> str:
 
 
 def start_notes(loaded: Loaded, *, names_withheld: bool = True) -> list[str]:
-    """What a user must know of the project's files before the first line: what waits for trust, what is passed over."""
+    """Return notices about the project's files before the first line: what waits for trust, what is ignored."""
     notes = [withheld_note(loaded)] if loaded.withheld and names_withheld else []
     if loaded.memory_doubt:
         notes.append(foreign_memory_note(loaded))
@@ -91,7 +91,7 @@ def start_notes(loaded: Loaded, *, names_withheld: bool = True) -> list[str]:
 
 
 def trust_text(loaded: Loaded) -> str:
-    """What `config trust` lets take effect."""
+    """Return what `config trust` puts into force."""
     if not loaded.withheld:
         return f"{loaded.project}: nothing waits for trust"
     return "\n".join((f"{loaded.project}: from now on in force", *withheld_rows(loaded.withheld)))
@@ -101,7 +101,7 @@ _TRUST_HINT = "trust it with: clio config trust"
 
 
 def withheld_rows(values: tuple[Widening, ...]) -> list[str]:
-    """One line for each value: key, value and where it stands; safe to print."""
+    """Return one line for each value: key, value and position; safe to print."""
     return [f"  {value.key}: {value.value}  ({value.where})" for value in values]
 
 

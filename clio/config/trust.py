@@ -1,4 +1,4 @@
-"""What a project's files may decide before the user trusts them, and whether its memory is this user's own."""
+"""What a project's files may decide before the user trusts them, and whether the project's memory is the user's own."""
 
 import hashlib
 import hmac
@@ -44,9 +44,13 @@ _GIT_TIMEOUT_S = 5
 
 
 class _Key(Struct, frozen=True, kw_only=True):
-    """key: in hexadecimal; "" before it is made. former: projects that were in use before there were seals.
+    """The key that seals the memory of this user's projects.
 
-    unbound: projects in use while seals named no folder, whose seals of that form count; None before they are noted.
+    Attributes:
+        key: in hexadecimal; "" before it is created.
+        former: projects that were in use before seals existed.
+        unbound: projects in use while seals named no directory, whose seals of that form are valid; None before they
+            are recorded.
     """
 
     key: str = ""
@@ -63,7 +67,10 @@ _spent: JsonDecoder[_Spent] = JsonDecoder(_Spent)
 
 
 def memory_widening(damage: str | None = None) -> Widening:
-    """What is asked before the memory of a project counts as the user's own. damage: see `describe_seal_damage`."""
+    """Return the question to ask before a project's memory is treated as the user's own.
+
+    damage: see `describe_seal_damage`.
+    """
     return Widening(
         key=KEY,
         value="whose memory this is cannot be told" if damage else "what was remembered came with this folder",
@@ -73,7 +80,7 @@ def memory_widening(damage: str | None = None) -> Widening:
 
 
 def came_with_project(project: Path, home: Path) -> bool:
-    """Whether there is memory in the project that this user's clio did not write. Writes nothing."""
+    """Whether the project contains memory that this user's clio did not write. Writes nothing."""
     names = list(_memory_files(project / FOLDER_NAME))
     if not names or project / FOLDER_NAME == home.resolve():
         return False
@@ -85,7 +92,7 @@ def came_with_project(project: Path, home: Path) -> bool:
 
 
 def seal_memory(project: Path, home: Path) -> None:
-    """Note that this user's clio writes this project's memory. What cannot be written is asked about the next time."""
+    """Record that this user's clio writes this project's memory. If that fails, the user is asked the next time."""
     folder = project / FOLDER_NAME
     with suppress(OSError, ClioError):
         known = make_key(home)
@@ -98,7 +105,7 @@ def seal_memory(project: Path, home: Path) -> None:
 
 
 def earlier_sessions(project: Path, home: Path) -> frozenset[str]:
-    """The sessions of a project that was this user's before clio recorded ids; none where that was done already."""
+    """Return the sessions of a project used before clio recorded ids; empty if they have been returned before."""
     known = _read_key(home)
     if _is_sealed(project, known, home, with_sessions=True):
         return frozenset()
@@ -113,21 +120,21 @@ def earlier_sessions(project: Path, home: Path) -> frozenset[str]:
 
 
 def accept_sessions(project: Path, home: Path) -> None:
-    """Count the sessions that are in a project as the user's own, for a user who trusts its memory. Raises OSError."""
+    """Treat the sessions in a project as the user's own, after the user has trusted its memory. Raises OSError."""
     with suppress(FileNotFoundError):
         found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS))
         record_sessions(home, frozenset(filter(_ID.fullmatch, found)) - tracked_sessions(project))
 
 
 def recorded_sessions(home: Path) -> frozenset[str]:
-    """The ids of all sessions that this user's clio wrote."""
+    """Return the ids of all sessions that this user's clio wrote."""
     with suppress(OSError):
         return frozenset(read_regular(home / _SESSIONS_NAME).decode("ascii", "replace").split())
     return frozenset()
 
 
 def record_sessions(home: Path, ids: Collection[str]) -> None:
-    """Note that this user's clio wrote these sessions. Raises OSError."""
+    """Record that this user's clio wrote these sessions. Raises OSError."""
     if not ids:
         return
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -137,7 +144,7 @@ def record_sessions(home: Path, ids: Collection[str]) -> None:
 
 
 def tracked_sessions(project: Path) -> frozenset[str]:
-    """The ids of the sessions of which git tracks any file: a pull changes those."""
+    """Return the ids of sessions with files tracked by git, which a pull can change."""
     if not _may_track(project):
         return frozenset()
     listed = answer(project, "ls-files", "-z", "--", f"{FOLDER_NAME}/{_SESSIONS}", timeout_s=_GIT_TIMEOUT_S) or ""
@@ -146,7 +153,10 @@ def tracked_sessions(project: Path) -> frozenset[str]:
 
 
 def make_key(home: Path) -> _Key:
-    """The key of this home, made where there is none, with the projects in use until now. Raises OSError, ClioError."""
+    """Return the key of this home; create it with the projects in use until now if missing.
+
+    Raises OSError, ClioError.
+    """
     known = _read_key(home)
     if known.key and known.unbound is not None:
         return known
@@ -161,9 +171,9 @@ def make_key(home: Path) -> _Key:
 
 
 def describe_seal_damage(project: Path, home: Path) -> str | None:
-    """Why clio cannot tell whether it wrote the project's memory itself; None where it can.
+    """Describe why clio cannot tell whether it wrote the project's memory itself; None if it can.
 
-    A clause that names the damaged file: the key in clio's home, or the project's seal.
+    The result is a clause that names the damaged file: the key in clio's home, or the project's seal.
     """
     if damage := describe_key_damage(home):
         return damage
@@ -186,7 +196,7 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
 
 
 def describe_key_damage(home: Path) -> str | None:
-    """What is wrong with the file of the key; None where nothing is."""
+    """Describe what is wrong with the key's file; None if it is valid."""
     path = home / _KEY_NAME
     try:
         known = decode(read_regular(path), _KEY_FORMAT, path).value
@@ -214,13 +224,13 @@ def _read_key(home: Path) -> _Key:
 
 
 def _code(known: _Key, nonce: str, project: Path | None) -> str:
-    """The code of a seal for a project; None: of the earlier form, which named none."""
+    """Return the code of a seal for a project; None is for the earlier form, which named no project."""
     sealed = nonce if project is None else f"{nonce}\0{project}"
     return hmac.new(known.key.encode(), os.fsencode(sealed), "sha256").hexdigest() if known.key else ""
 
 
 def _read_seal(project: Path) -> tuple[str, str]:
-    """The nonce and the code of the project's seal; both "" where there is none to read."""
+    """Return the nonce and the code of the project's seal; both "" if there is none."""
     try:
         text = read_regular(project / FOLDER_NAME / SEAL_NAME, _MAX_SEAL_BYTES).decode("ascii")
     except (OSError, UnicodeDecodeError):
@@ -230,7 +240,7 @@ def _read_seal(project: Path) -> tuple[str, str]:
 
 
 def _is_sealed(project: Path, known: _Key, home: Path, *, with_sessions: bool = False) -> bool:
-    """with_sessions: by a clio that records the ids of sessions too."""
+    """Whether the project has a valid seal. with_sessions: written by a clio that also records the ids of sessions."""
     nonce, code = _read_seal(project)
     if not known.key or (with_sessions and not nonce.startswith(_WITH_SESSIONS)):
         return False
@@ -242,7 +252,7 @@ def _is_sealed(project: Path, known: _Key, home: Path, *, with_sessions: bool = 
 
 
 def _memory_files(folder: Path) -> Iterator[str]:
-    """The names in `.clio` that hold something remembered; locks and what was set aside hold nothing."""
+    """Yield the names in `.clio` that contain memory; lock files and files moved aside contain none."""
     yield from (name for name in _FILES if os.path.lexists(folder / name))
     with suppress(OSError):
         names = [entry.name for entry in os.scandir(folder / _FOLDER)]
@@ -273,7 +283,7 @@ def _may_track(project: Path) -> bool:
 
 
 def _index_lacks_folder(index: Path) -> bool:
-    """Whether git's index, in a form that has every path as it is, names no file in `.clio`; spares asking git."""
+    """Whether git's index, if it is in a format with full paths, contains no file of `.clio`; saves calling git."""
     try:
         data = read_regular(index)
     except FileNotFoundError:
@@ -289,7 +299,7 @@ _MAX_CHARS = 200
 
 
 def masked(name: str, value: str) -> str:
-    """The text of a setting without its secret: of a key at most the last four characters stay."""
+    """Return the text of a setting with secrets masked: of a key at most the last four characters remain."""
     if name == "api_key":
         return "…" + value[-4:] if len(value) >= 16 else "…"
     if name.rpartition(".")[2] == "api_key_command":
@@ -300,7 +310,7 @@ def masked(name: str, value: str) -> str:
 
 
 def shown_value(name: str, value: object) -> str:
-    """One value on one line, in the way YAML writes it; text is quoted only where it must be."""
+    """Format a value on one line as YAML does; text is quoted only if necessary."""
     if value is None:
         return "none"
     if isinstance(value, bool):
@@ -325,7 +335,7 @@ OWN_FILES: Mapping[str, str] = {
     "mcp.yml": _STARTS,
     "hooks.yaml": _STARTS,
 }
-"""Files directly in `.clio`, and in clio's home, where they need no trust."""
+"""Files directly in `.clio` and in clio's home that need no trust there."""
 PLACES: Mapping[str, str] = {
     **{f"{FOLDER_NAME}/{name}": why for name, why in OWN_FILES.items()},
     ".mcp.json": _STARTS,
@@ -337,15 +347,17 @@ PLACES: Mapping[str, str] = {
     ".claude/skills": _SKILL,
     ".agents/skills": _SKILL,
 }
-"""Each file, and each folder with all in it, below a project; with why it counts, as the end of a sentence."""
+"""Each file, or directory with all its contents, below a project that affects permissions, and why, as the end of a
+sentence.
+"""
 _PLACES = {tuple(place.split("/")): why for place, why in PLACES.items()}
 _HOLDERS = {parts[:1] for parts in _PLACES if len(parts) > 1}
 
 
 def why_deciding(parts: Sequence[str]) -> str:
-    """Why a path counts, as the end of a sentence; "" where it does not. Folders that hold such files count as well.
+    """Return why a path affects permissions, as the end of a sentence; "" if it does not. Parent directories count too.
 
-    parts: of a path below a project, in small letters. A project may lie in any folder of another one.
+    parts: of a path below a project, in lower case. A project may be in any directory of another one.
     """
     for start in range(len(parts)):
         for length in (1, 2):
@@ -354,17 +366,18 @@ def why_deciding(parts: Sequence[str]) -> str:
     return "holds what decides what clio does" if tuple(parts[-1:]) in _HOLDERS else ""
 
 
-_MODES = ("plan", "ask", "edits", "all")  # from the narrowest to the widest
+_MODES = ("plan", "ask", "edits", "all")  # from most to least restrictive
 
 Standing = Literal["waits", "narrows", "user"]
-"""Waits for trust; takes effect at once where it narrows, else waits; counts only in the user's own file."""
+"""Waits for trust; takes effect at once if it restricts, else waits; allowed only in the user's own file."""
 
 
 class ProjectRule(Struct, frozen=True, kw_only=True):
     """What an untrusted project may do with one setting.
 
-    narrower: whether this value gives the project less than the configuration below does; for "narrows" only.
-    why: the reason of the decision.
+    Args:
+        narrower: whether this value permits less than the configuration below; for "narrows" only.
+        why: the reason of the decision.
     """
 
     standing: Standing
@@ -454,7 +467,7 @@ PROJECT_RULES: Mapping[str, ProjectRule] = {
     "notify_after_s": _waits(_SCREEN),
     "debug": _waits("prints tracebacks, which show the user's files and values"),
 }
-"""Every setting of the schema. A new setting needs a decision here; a test names those that have none."""
+"""A rule for every setting of the schema. A new setting needs a rule here; a test reports missing ones."""
 
 
 def needs_trust(setting: Setting, lower: Config) -> bool:
@@ -471,7 +484,7 @@ def needs_trust(setting: Setting, lower: Config) -> bool:
 
 
 def is_users_alone(setting: Setting) -> bool:
-    """Whether a project's value for this setting never counts, trusted or not."""
+    """Whether a project's value for this setting is always ignored, trusted or not."""
     if setting.key[0] == "models":
         setting = Setting(key=(setting.key[2],), value=setting.value, origin=setting.origin)
     rule = PROJECT_RULES.get(setting.key[0])
@@ -491,15 +504,15 @@ def _rank(mode: object) -> int:
 
 
 _SKILLS = "skills:"
-"""Begins the keys of `noted` that say of which waiting skills the user was told; kept until these change."""
+"""Prefix of the keys of `noted` that record which waiting skills the user was told about; kept until these change."""
 _SERVER = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
 
 
 class Trusted(Struct, frozen=True, kw_only=True):
-    """For each project's path, the fingerprints of the values it is trusted with, and of those it is not.
+    """For each project's path, the fingerprints of trusted and of declined values.
 
-    noted: the day on which a one-shot run said what waits for trust, and a fingerprint of all that; of today only,
-        but for skills, of which the user is told again when they change.
+    noted: the day on which a one-shot run reported what waits for trust, and a fingerprint of it; of today only,
+    except for skills, which are reported again when they change.
     """
 
     projects: dict[str, tuple[str, ...]] = {}
@@ -511,7 +524,7 @@ TRUSTED = Format(schema="clio.trusted", version=1, type=Trusted)
 
 
 class Trust:
-    """The user's decisions, in `trusted.json` of clio's home folder."""
+    """The user's decisions, stored in `trusted.json` in clio's home directory."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "trusted.json"
@@ -521,15 +534,15 @@ class Trust:
         return {value.fingerprint for value in values} <= self.fingerprints(project)
 
     def fingerprints(self, project: Path) -> frozenset[str]:
-        """What the project is trusted with: nothing, where the file is missing, damaged or from a newer clio."""
+        """Return the fingerprints of trusted values; empty if the file is missing, damaged or from a newer clio."""
         return frozenset(self._read().projects.get(str(project), ()))
 
     def declined(self, project: Path, values: Iterable[Widening]) -> bool:
-        """Whether the person has said no to all of these values before, so that asking again would be a nuisance."""
+        """Whether the user has declined all of these values before, so that they are not asked about again."""
         return {value.fingerprint for value in values} <= set(self._read().declined.get(str(project), ()))
 
     def damage(self) -> str | None:
-        """What is wrong with the file, so that no project is trusted with anything; None where nothing is."""
+        """Describe what is wrong with the file, in which case no project is trusted; None if it is valid."""
         try:
             decode(read_regular(self.path), TRUSTED, self.path)
         except FileNotFoundError:
@@ -543,10 +556,10 @@ class Trust:
         return None
 
     def grant(self, project: Path, values: Iterable[Widening]) -> None:
-        """Trust the project with these values and no others: what was granted before and is not among them ends.
+        """Trust the project with exactly these values: earlier ones that are not among them are revoked.
 
-        A fingerprint with a kind before a colon stays in any case: it is of no value of the configuration.
-        Raises ConfigError where the decision cannot be stored, CorruptDocument or NewerDocument.
+        A fingerprint with a kind before a colon always stays, because it does not belong to a configuration value.
+        Raises ConfigError if the decision cannot be stored, CorruptDocument or NewerDocument.
         """
         self._store(project, frozenset(value.fingerprint for value in values), keep=False)
 
@@ -555,18 +568,18 @@ class Trust:
         self._store(project, frozenset((value.fingerprint,)), keep=True)
 
     def add_all(self, project: Path, values: Iterable[Widening]) -> None:
-        """Trust the project with these too. Raises as `grant`."""
+        """Trust the project with these values as well. Raises as `grant`."""
         self._store(project, frozenset(value.fingerprint for value in values), keep=True)
 
     def decline(self, project: Path, values: Iterable[Widening]) -> None:
-        """Remember a no to these values. Raises as `grant`."""
+        """Remember that the user declined these values. Raises as `grant`."""
         marks = tuple(sorted(value.fingerprint for value in values))
         self._update(lambda old: replace(old, declined=old.declined | {str(project): marks}))
 
     def note_once_a_day(self, project: Path, values: Iterable[Widening], today: str) -> bool:
-        """Whether to say now that these values wait: not where exactly that was said today. It counts as said then.
+        """Whether to report now that these values wait: not if the same was reported today. Records the report.
 
-        Where that cannot be stored it is said every time.
+        If that cannot be recorded, it is reported every time.
         """
         mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
         said = f"{today} {mark}"
@@ -585,9 +598,9 @@ class Trust:
         return True
 
     def note_skills_once(self, project: Path, values: Iterable[Widening]) -> bool:
-        """Whether to say that these skills wait for trust: not where exactly that was said before. It counts as said.
+        """Whether to report that these skills wait for trust: not if the same was reported before. Records the report.
 
-        Where that cannot be stored it is said every time.
+        If that cannot be recorded, it is reported every time.
         """
         key = f"{_SKILLS}{project}"
         mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
@@ -622,9 +635,9 @@ class Trust:
 
 
 def widening(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting, Widening], ...]:
-    """Those settings of a project's file that need trust, given the configuration of the layers below.
+    """Return those settings of a project's file that need trust, given the configuration of the layers below.
 
-    A server, a key and a model belong together: where one of them waits, all of the file's wait with it.
+    A server, its key and its model belong together: if one of them waits, all of the file's wait.
     """
     listed = tuple(settings)
     waiting = [setting for setting in listed if needs_trust(setting, lower)]
@@ -634,7 +647,7 @@ def widening(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting,
 
 
 def as_widening(setting: Setting) -> Widening:
-    """The setting as it is shown before trust is asked for."""
+    """Return the setting in the form in which the user is asked to trust it."""
     return Widening(
         key=setting.name,
         value=shown_value(setting.name, setting.value),
@@ -644,33 +657,35 @@ def as_widening(setting: Setting) -> Widening:
 
 
 def grant_all(loaded: Loaded) -> None:
-    """Trust the project with everything its file asks for now. Takes effect with the next `load`. Raises as `grant`."""
+    """Trust the project with everything its file requests now. Takes effect with the next `load`. Raises as `grant`."""
     Trust(loaded.home).grant(loaded.owner, (*loaded.trusted, *loaded.withheld))
     if any(value.key == KEY for value in loaded.withheld):
         accept_sessions(loaded.owner, loaded.home)
 
 
 def should_ask(loaded: Loaded) -> bool:
-    """Whether a person at the keyboard should be asked to trust the project: something waits and no was not said."""
+    """Whether an interactive user should be asked to trust the project: something waits that was not declined."""
     return bool(loaded.withheld) and not Trust(loaded.home).declined(loaded.owner, loaded.withheld)
 
 
 def is_note_due(loaded: Loaded) -> bool:
-    """Whether a run that cannot ask says what waits for trust: once a day, and whenever something else waits."""
+    """Whether a run that cannot ask reports what waits for trust: once a day, and whenever something else waits."""
     if loaded.config.incognito:
         return True
     return Trust(loaded.home).note_once_a_day(loaded.owner, loaded.withheld, time.strftime("%Y-%m-%d"))
 
 
 def decline_all(loaded: Loaded) -> None:
-    """Remember that the person said no, and ask again only when the file wants something else. Raises as `grant`."""
+    """Remember that the user declined; the question returns only if the file requests something else. Raises as
+    `grant`.
+    """
     Trust(loaded.home).decline(loaded.owner, loaded.withheld)
 
 
 def remember_rule(loaded: Loaded, rule: str) -> None:
-    """Store an "always" answer in the project's file, trusted from now on; other untrusted values stay untrusted.
+    """Store an "always" answer in the project's file and trust it; other untrusted values stay untrusted.
 
-    Raises ConfigError where the file cannot be changed.
+    Raises ConfigError if the file cannot be changed.
     """
     from clio.config.yaml_edit import add_rule
 

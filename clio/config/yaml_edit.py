@@ -1,4 +1,4 @@
-"""Changes one value or rule in a configuration file, and leaves every other character as it was."""
+"""Changes one value or rule in a configuration file without touching any other character."""
 
 import json
 from collections.abc import Callable
@@ -14,11 +14,11 @@ BOM = b"\xef\xbb\xbf"
 
 
 def rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
-    """Give the file's bytes to `change` and write what it returns; a file that is missing is made.
+    """Pass the file's bytes to `change` and write its result; a missing file is created.
 
-    Raises what `change` raises, ConfigError where the file cannot be read, and OSError.
+    Raises what `change` raises, ConfigError if the file cannot be read, and OSError.
     """
-    target = path.resolve()  # a link stays a link
+    target = path.resolve()  # write to the target, so that a link stays a link
     make_ignored_folder(path.parent, path.parent)
     with FileLock(target.with_name(target.name + ".lock")):
         before = read_bytes(target, str(path)) or b""
@@ -28,13 +28,13 @@ def rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
 
 
 def split_bom(data: bytes) -> tuple[bytes, str]:
-    """The mark some editors put before the text, and the text."""
+    """Split off the byte order mark that some editors put before the text."""
     bom = BOM if data.startswith(BOM) else b""
     return bom, data[len(bom) :].decode("utf-8")
 
 
 def lines_of(text: str) -> tuple[list[str], str]:
-    """The lines with their ends, the last one ended too, and how a line ends here."""
+    """Return the lines with their ends, also for the last one, and the line ending used."""
     lines = text.splitlines(keepends=True)
     newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     if lines and not lines[-1].endswith(("\n", "\r")):
@@ -43,7 +43,7 @@ def lines_of(text: str) -> tuple[list[str], str]:
 
 
 def insert(lines: list[str], place: Place, text: str, drop: int = 0) -> str:
-    """The whole text with `text` at a place, where `drop` characters go."""
+    """Return the whole text with `text` inserted at a place, replacing `drop` characters."""
     row, column = place
     head, tail = "".join(lines[:row]), "".join(lines[row + 1 :])
     line = lines[row] if row < len(lines) else ""
@@ -51,10 +51,10 @@ def insert(lines: list[str], place: Place, text: str, drop: int = 0) -> str:
 
 
 def set_value(path: Path, name: str, text: str) -> None:
-    """Set the field `name`, which is no list or mapping, to what `text` says; a missing file is made.
+    """Set the field `name`, which is not a list or mapping, to the value in `text`; a missing file is created.
 
-    Raises UserError for a value the field does not take; ConfigError where the file is wrong already, cannot be changed
-    without touching more, or cannot be written.
+    Raises UserError for an invalid value; ConfigError if the file is already wrong, cannot be changed without
+    touching other lines, or cannot be written.
     """
     try:
         from_text(CONFIG_FIELDS[name], text)
@@ -67,19 +67,19 @@ def set_value(path: Path, name: str, text: str) -> None:
 
 
 def with_value(data: bytes, name: str, text: str, shown: str) -> bytes:
-    """The file's bytes with the value in it. Raises ConfigError as `set_value`."""
+    """Return the file's bytes with the value set. Raises ConfigError as `set_value`."""
     table = parse(data, shown)
     before = _meaning(table, shown)
     bom, whole = split_bom(data)
     changed = bom + _edit(whole, table, name, text).encode("utf-8")
     expected = before | {name: from_text(CONFIG_FIELDS[name], text)}
-    # Whatever the file looks like: what it says now is what it said before, and the value.
-    if _said(changed, shown) == expected:
+    # Whatever the file's layout: parsed again, it must contain the same as before, and the value.
+    if _parse_values(changed, shown) == expected:
         return changed
     raise ConfigError(f"{name} could not be set in {shown}; write it there by hand: {name}: {text}")
 
 
-def _said(data: bytes, shown: str) -> dict[str, object] | None:
+def _parse_values(data: bytes, shown: str) -> dict[str, object] | None:
     try:
         return _meaning(parse(data, shown), shown)
     except ConfigError:
@@ -99,12 +99,12 @@ def _edit(text: str, table: Table, name: str, value: str) -> str:
     start, end = entry.node.start, entry.node.end
     if start[0] != end[0]:
         return text
-    gap = " " if start == end else ""  # nothing stands behind the colon yet
+    gap = " " if start == end else ""  # there is no blank after the colon yet
     return insert(lines, start, gap + value, drop=end[1] - start[1])
 
 
 def _meaning(table: Table, shown: str) -> dict[str, object]:
-    """The value of each setting; of a list, each entry by itself."""
+    """Return the value of each setting; each entry of a list separately."""
     lists = {name for name, field in CONFIG_FIELDS.items() if field.kind == "texts"}
     return {
         f"{setting.name}={setting.value}" if setting.name in lists else setting.name: setting.value
@@ -113,9 +113,10 @@ def _meaning(table: Table, shown: str) -> dict[str, object]:
 
 
 def add_rule(path: Path, rule: str) -> None:
-    """Append `rule` to the file's `allow:` list; a file or list that is missing is made, a rule that is there stays.
+    """Append `rule` to the file's `allow:` list unless it is in it; a missing file or list is created.
 
-    Raises ConfigError where the file is wrong already, cannot be changed without touching more, or cannot be written.
+    Raises ConfigError if the file is already wrong, cannot be changed without touching other lines, or cannot be
+    written.
     """
     try:
         rewrite(path, lambda before: with_rule(before, rule, str(path)))
@@ -126,14 +127,14 @@ def add_rule(path: Path, rule: str) -> None:
 
 
 def with_rule(data: bytes, rule: str, shown: str) -> bytes:
-    """The file's bytes with the rule in its list. Raises ConfigError as `add_rule`."""
+    """Return the file's bytes with the rule in its list. Raises ConfigError as `add_rule`."""
     table = parse(data, shown)
     before = _rules_meaning(table, shown)
     if ("allow", rule) in before:
         return data
     bom, text = split_bom(data)
     changed = bom + _edit_rules(text, table, json.dumps(rule, ensure_ascii=False)).encode("utf-8")
-    # Whatever the file looks like: what it says now is what it said before, and the rule.
+    # Whatever the file's layout: parsed again, it must contain the same as before, and the rule.
     if _same(changed, [*before, ("allow", rule)], shown):
         return changed
     raise ConfigError(f"the rule could not be added to {shown}; add it by hand under 'allow:' as - {json.dumps(rule)}")
@@ -185,7 +186,7 @@ def _below_last(lines: list[str], node: Items, quoted: str, newline: str) -> str
 
 
 def _below_key(lines: list[str], entry: Entry, quoted: str, newline: str) -> str:
-    """The list is empty: nothing, or a null, stands behind the key."""
+    """Return the text for an empty list, which has no value or a null after the key."""
     node, row = entry.node, entry.line - 1
     if isinstance(node, Scalar) and node.text and node.start[0] == row:
         return insert(lines, node.start, f"[{quoted}]", drop=len(node.text))

@@ -1,7 +1,7 @@
-"""Reads a YAML file into values that know their line. The only importer of yaml, and only where a file exists.
+"""Reads a YAML file into values with line numbers. The only module that imports yaml, and only if a file exists.
 
 The tree is built from the parser's events instead of its composer: a hostile file then costs neither deep recursion
-nor the memory that aliases multiply, and every value keeps its text and place.
+nor the memory that aliases multiply, and every value keeps its text and position.
 """
 
 import errno
@@ -30,14 +30,14 @@ _NUMBER = LazyRegex(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]
 
 
 class Mark(Protocol):
-    """The parser's place of an error, from 0."""
+    """The parser's position of an error, from 0."""
 
     line: int
     column: int
 
 
 class Scalar(Struct, frozen=True, kw_only=True):
-    """One value. `text` is as written, without quotes; `kind` is what YAML 1.1 takes an unquoted one for."""
+    """One value. `text` is as written, without quotes; `kind` is the YAML 1.1 type of an unquoted one."""
 
     text: str
     kind: Kind
@@ -46,7 +46,7 @@ class Scalar(Struct, frozen=True, kw_only=True):
 
 
 class Items(Struct, frozen=True, kw_only=True):
-    """A list. `flow`: written in brackets; then `end` is behind the closing one."""
+    """A list. flow: written in brackets; `end` is then after the closing one."""
 
     items: tuple["Node", ...]
     flow: bool
@@ -74,14 +74,14 @@ Node = Scalar | Items | Table
 
 
 class PassedOver(ConfigError):
-    """What has the name cannot be a configuration: a folder, a pipe, too large, a link to itself or one out of it."""
+    """Not a configuration file: a directory, a pipe, too large, a link to itself or one out of the project."""
 
 
 def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> bytes | None:
-    """The file's bytes; None where there is none. Raises PassedOver, or ConfigError if it cannot be read.
+    """Return the file's bytes; None if it does not exist. Raises PassedOver, or ConfigError if it cannot be read.
 
     shown: the file's name in messages.
-    root: the folder its real place must lie in, unless that is one of the trusted places; None: any.
+    root: the directory that must contain its real path, unless that is one of the trusted targets; None for any.
     """
     try:
         if root is None:
@@ -103,7 +103,7 @@ def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Ite
 
 
 def parse(data: bytes, shown: str) -> Table:
-    """The file's mapping; an empty one where the file holds only comments. Raises ConfigError with file and line."""
+    """Parse the file's mapping; an empty one if it contains only comments. Raises ConfigError with file and line."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -120,13 +120,13 @@ def parse(data: bytes, shown: str) -> Table:
 
 
 def _example(shown: str) -> str:
-    """A line that the file of that name may begin with."""
+    """Return an example line for the file of that name."""
     examples = {"mcp.yaml": "mcpServers:", "hooks.yaml": "hooks:", "prices.yaml": "openai:"}
     return examples.get(shown.rpartition("/")[2], "approve: ask")
 
 
 def describe(node: Node) -> str:
-    """The value as a message names it, short and with control characters escaped."""
+    """Return the value for an error message, truncated and with control characters escaped."""
     if isinstance(node, Items):
         return "a list"
     if isinstance(node, Table):
@@ -140,7 +140,7 @@ def _events(text: str, shown: str) -> Iterator[Any]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    read = cast(Any, yaml).parse  # the package has no types of its own
+    read = cast(Any, yaml).parse  # the package has no type annotations
     try:
         yield from read(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
@@ -154,7 +154,7 @@ def _events(text: str, shown: str) -> Iterator[Any]:
 
 
 def _cause(text: str, mark: Mark | None, problem: str) -> str:
-    """The parser's words, with the usual reason where they are hard to read."""
+    """Return the parser's message, with the usual cause if it is hard to understand."""
     if mark and "cannot start any token" in problem:
         character = text.splitlines()[mark.line][mark.column :][:1]
         if character == "\t":
@@ -176,7 +176,7 @@ def _cause(text: str, mark: Mark | None, problem: str) -> str:
 
 
 class _Open:
-    """A list or mapping whose end has not come yet."""
+    """A list or mapping that has not ended yet."""
 
     def __init__(self, event: Any, is_table: bool) -> None:
         self.start = _place(event.start_mark)
@@ -188,7 +188,7 @@ class _Open:
 
 
 class _Builder:
-    """Turns the parser's events into nodes."""
+    """Builds nodes from the parser's events."""
 
     def __init__(self, shown: str) -> None:
         self._shown = shown

@@ -1,4 +1,4 @@
-"""Work between the turns: what runs while the prompt waits, and commands that may take long."""
+"""Background work in the REPL (consolidation while idle and at exit), and long-running commands."""
 
 import asyncio
 import signal
@@ -57,7 +57,7 @@ def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:
 
         before = signal.signal(signal.SIGINT, stop)
         try:
-            # Not in this thread, which the signal could interrupt while it writes the progress line.
+            # In another thread, because the signal could interrupt this one while it writes the progress line.
             with ThreadPoolExecutor(1) as worker:
                 return worker.submit(step.work, Track(stop=stopped.is_set, tell=drawn.at)).result()
         finally:
@@ -88,7 +88,8 @@ class _NoBar:
 def bar(
     label: str, stream: TextIO | None, hint: str, after_s: float | None = None, *, aloud: bool = False
 ) -> Generator[Bar]:
-    """Draw a progress line once the work has taken `after_s`, and erase it at the end; nothing without a terminal.
+    """Draw a progress line once the work has taken `after_s`, and erase it at the end; draws nothing without a
+    terminal.
 
     aloud: for a screen reader: the progress is printed in lines that stay.
     """
@@ -119,7 +120,7 @@ LABEL = "sleeping"
 
 
 def work_of(shell: Shell, step: SleepNow | LongWork) -> LongWork:
-    """The work of a follow-up; a requested consolidation becomes `LongWork` like any other."""
+    """Return the work of a follow-up; a requested consolidation becomes `LongWork`."""
     if isinstance(step, LongWork):
         return step
     return LongWork(label=LABEL, work=lambda track: sleep_now(shell, step, track))
@@ -129,8 +130,8 @@ def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
     """Run one requested consolidation, or a dry run; for a thread.
 
     Raises:
-        UserError: where another process consolidates.
-        ClioError: where not everything found could be written; what was written is kept.
+        UserError: if another process consolidates.
+        ClioError: if some results could not be written; what was written is kept.
     """
     from clio.memory.sleep.sleep import dry_run, sleep
 
@@ -145,22 +146,22 @@ def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
 
 
 EXIT_BUDGET_S = 1.5
-"""Time limit of the consolidation at exit: with closing everything the user waits two seconds at most."""
+"""Seconds. Limit of the consolidation at exit: with closing everything the user waits two seconds at most."""
 
 
 EXIT_QUIET_S = 0.3
-"""A consolidation at exit that takes longer shows its progress."""
+"""Seconds after which a consolidation at exit shows its progress."""
 
 
 class Idle:
     """Consolidates memory in a thread once no key was pressed for a while at the prompt, until the next key.
 
-    It costs one timer; keys are only noticed, not read.
+    It uses one timer; keys are only observed, not read.
 
     Args:
         after_s: seconds without a key before it starts; None: never.
         is_busy: whether something else runs.
-        night: consolidates until its argument returns True; returns None where nothing was due.
+        night: consolidates until its argument returns True; returns None if nothing was due.
         tell: prints a line above the one being typed.
     """
 
@@ -185,7 +186,7 @@ class Idle:
 
     @contextmanager
     def waiting(self) -> Generator[None]:
-        """Active while a line is read; the consolidation stops when the line has come."""
+        """Active while a line is read; the consolidation stops when the line is entered."""
         self._arm()
         try:
             yield
@@ -254,7 +255,7 @@ class Idle:
         await self._say(line)
 
     async def _say(self, line: str) -> None:
-        """Print the line now if the prompt is up; else at the next prompt, because a turn has the screen."""
+        """Print the line now if the prompt is displayed; else at the next prompt, because a turn has the screen."""
         if self._waiting:
             await self._tell(line)
         else:
@@ -283,8 +284,8 @@ def sleep_by_itself(
 ) -> "Report | None":
     """Consolidate memory if it is due and both memory and the `sleep` setting are on; for a thread.
 
-    Returns None where it did not run, also where another process consolidates or the disk refuses; only the command
-    reports such errors.
+    Returns None if it did not run, also if another process consolidates or a file cannot be written; only the
+    command reports such errors.
     """
     if not app.config.sleep or app.memory.is_silent:
         return None

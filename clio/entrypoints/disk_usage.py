@@ -1,4 +1,4 @@
-"""`clio gc`: how much each kind of data takes in `.clio` and `~/.clio`, and deleting what may go."""
+"""`clio gc`: the disk usage of `.clio` and `~/.clio` by kind of data, and deleting unneeded files."""
 
 import os
 import re
@@ -24,9 +24,9 @@ from clio.storage.locks import NAME, FileLock, holder, is_abandoned
 from clio.text.formatting import format_bytes
 
 YOUNG_S = 3_600.0
-"""A file written more recently may be in use."""
+"""Seconds. A file written more recently may be in use."""
 DAMAGED_S = 7 * 86_400.0
-"""Damaged copies are kept this long, so that the user can recover something from them."""
+"""Seconds for which damaged copies are kept, so that the user can recover data from them."""
 CACHES = ("recall.sqlite", "vectors", "documents")
 """Prefixes of files in `cache/` that are rebuilt when needed."""
 _HANDLE_CHARS = 16
@@ -34,7 +34,7 @@ _HANDLE = re.compile(rb"[0-9a-f]{16,}")
 
 
 class Waste(Struct, frozen=True, kw_only=True):
-    """Something that may be deleted. free: deletes it; raises OSError or ClioError where it is needed after all."""
+    """Something that may be deleted. free: deletes it; raises OSError or ClioError if it is needed after all."""
 
     path: Path
     bytes: int
@@ -42,7 +42,7 @@ class Waste(Struct, frozen=True, kw_only=True):
 
 
 class Heap(Struct, kw_only=True):
-    """The files of one kind in one folder. waste: those that may be deleted."""
+    """The files of one kind in one directory. waste: those that may be deleted."""
 
     what: str
     where: Path
@@ -78,7 +78,7 @@ class _Named:
 
 
 def heaps_of(folder: Path, limits: Limits, now: float) -> list[Heap]:
-    """List the files in one `.clio` folder by kind, largest first. Changes nothing; links are not followed."""
+    """List the files in one `.clio` directory by kind, largest first. Changes nothing; links are not followed."""
     found: dict[str, Heap] = {}
     referenced: dict[str, _Named | None] = {}
     for path, status in _files(folder):
@@ -147,7 +147,9 @@ def _is_waste(
 
 
 def _is_orphan(path: Path, sessions: Path, referenced: dict[str, _Named | None]) -> bool:
-    """Whether no session mentions the output: it was deleted, or clio was killed before it recorded the output."""
+    """Whether no session mentions the output: the session was deleted, or clio was killed before it recorded the
+    output.
+    """
     inside = path.relative_to(sessions)
     if len(inside.parts) != 3 or inside.parts[1] != "blobs" or not is_session_id(inside.parts[0]):
         return not _is_known(SessionFiles(sessions, inside.parts[0]))
@@ -164,7 +166,7 @@ def _is_known(files: SessionFiles) -> bool:
 
 
 def _texts(files: SessionFiles) -> bytes | None:
-    """The bytes of a session's files, damaged copies included; None where one cannot be read."""
+    """Return the bytes of a session's files, including damaged copies; None if one cannot be read."""
     parts = sorted((*files.folder.glob(f"{files.id}{SNAPSHOT}*"), *files.folder.glob(f"{files.id}{JOURNAL}*")))
     try:
         return b"\n".join(read_regular(path) for path in parts)
@@ -174,7 +176,7 @@ def _texts(files: SessionFiles) -> bytes | None:
 
 def _unlock(path: Path) -> Callable[[], None]:
     def free() -> None:
-        lock = FileLock(path)  # another process may take it meanwhile; only its holder deletes it
+        lock = FileLock(path)  # another process may take the lock meanwhile; only its holder deletes the file
         if lock.acquire():
             lock.release()
 
@@ -207,7 +209,7 @@ _DAY_S = 86_400.0
 def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     """Run `clio gc` with its arguments. Returns 0.
 
-    json: print one JSON document, and never ask. Raises UserError for what cannot be meant, ClioError where it failed.
+    json: print one JSON document, and never ask. Raises UserError for invalid arguments, ClioError if it failed.
     """
     wanted = parse_gc(join(words))
     if loaded.config.incognito and wanted.yes:
@@ -224,7 +226,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     if json:
         print_json(CommandResult(text="", data=_data(heaps, freed, problems)))
     else:
-        print_result(CommandResult(text=""), without_marks(_said(waste, freed, problems, asked=frees)))
+        print_result(CommandResult(text=""), without_marks(_summarize(waste, freed, problems, asked=frees)))
     if problems:
         raise ClioError(
             f"{len(problems)} could not be deleted, such as {problems[0]}; look at the rights of the folder"
@@ -233,7 +235,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
 
 
 def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
-    """The files in both of clio's folders, and which of them may be deleted; changes nothing."""
+    """List the files in both of clio's directories, and which of them may be deleted; changes nothing."""
     config = loaded.config
     limits = Limits(
         checkpoint_bytes=config.checkpoint_mb * 1_000_000,
@@ -247,7 +249,7 @@ def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
 
 
 def _free(heaps: Sequence[Heap]) -> tuple[int, list[str]]:
-    """Delete what may go; return the bytes freed, and what could not be deleted."""
+    """Delete unneeded files; return the bytes freed, and what could not be deleted."""
     freed = 0
     problems: list[str] = []
     for heap in heaps:
@@ -303,7 +305,7 @@ def _data(heaps: Sequence[Heap], freed: int, problems: Sequence[str]) -> dict[st
             "problems": list(problems)}  # fmt: skip
 
 
-def _said(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
+def _summarize(waste: int, freed: int, problems: Sequence[str], *, asked: bool) -> str:
     if asked and (waste or freed or problems):
         return (
             f"Freed {format_bytes(freed)}."

@@ -1,4 +1,4 @@
-"""Carries out an export: the session as text, to a file or to standard output."""
+"""Runs an export: the session as text, to a file or to standard output."""
 
 import os
 import time
@@ -16,7 +16,8 @@ STANDARD_OUTPUT = "-"
 def export(shell: Shell, step: ExportSession) -> CommandResult:
     """Write the session to a file, or to standard output; takes seconds for many megabytes.
 
-    A folder as path gets a file named after the session. An existing file is replaced only with `step.force`.
+    If the path is a directory, the file is named after the session. An existing file is replaced only with
+    `step.force`.
     Raises UserError for a path that cannot be written, what `export_session` raises, and OSError.
     """
     from clio.export.export_session import SUFFIXES, export_session
@@ -42,7 +43,7 @@ def export(shell: Shell, step: ExportSession) -> CommandResult:
 
 
 def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tuple[Path | None, ExportForm]:
-    """The file, None for standard output; and the form."""
+    """Return the file, None for standard output; and the format."""
     if step.path == STANDARD_OUTPUT:
         return None, step.form or "md"
     try:
@@ -74,6 +75,6 @@ def _place(step: ExportSession, title: str, forms: dict[str, ExportForm]) -> tup
 
 
 def _shown(path: Path) -> str:
-    """The path relative to the current folder where it is inside, else absolute."""
+    """Return the path relative to the current directory if it is inside, else absolute."""
     here = Path.cwd()
     return str(path.relative_to(here) if path.is_relative_to(here) else path)

@@ -1,26 +1,26 @@
-"""Draws the prompt before anything heavy is imported, and keeps what is typed until it can be read.
+"""Draws the prompt before anything heavy is imported, and keeps typed text until it can be read.
 
-Only the standard library's smallest modules are used here: this runs while the interpreter is still warming up.
+Imports only the smallest modules of the standard library, because it runs before all other imports.
 """
 
 import atexit
 import os
 import sys
 
-TYPE_CHECKING = False  # as typing's, without the import
+TYPE_CHECKING = False  # same effect as typing's, without the import
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TextIO
 
 _undo: "Callable[[], None] | None" = None
-"""Restores the terminal's settings; None where they were not changed."""
+"""Restores the terminal's settings; None if they were not changed."""
 _drawn = False
 _DUMB = ("", "dumb", "unknown")
 _NARROW_FONTS = ("linux", "vt100", "vt220", "ansi")  # consoles whose fonts lack the arrow
 
 
 def is_terminal() -> bool:
-    """Whether standard input and output are a terminal that can move its cursor."""
+    """Whether standard input and output are a terminal with cursor control."""
     try:
         return os.isatty(0) and os.isatty(1) and os.environ.get("TERM", "") not in _DUMB
     except OSError:
@@ -30,14 +30,14 @@ def is_terminal() -> bool:
 def can_draw(stream: "TextIO") -> bool:
     """Whether the stream is a terminal that can return to the start of a line."""
     try:
-        # Windows names no terminal; each of its consoles can.
+        # Windows sets no TERM; all of its consoles can.
         return stream.isatty() and (os.name == "nt" or os.environ.get("TERM", "") not in _DUMB)
-    except ValueError:  # closed
+    except ValueError:  # the stream is closed
         return False
 
 
 def prompt_text() -> str:
-    """The prompt: an arrow where the terminal and its encoding can show one, else "> "."""
+    """Return the prompt: an arrow if the terminal and its encoding can show one, else "> "."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     if os.environ.get("TERM") in _NARROW_FONTS or encoding.lower().replace("-", "") != "utf8":
         return "> "
@@ -45,9 +45,9 @@ def prompt_text() -> str:
 
 
 def may_use_screen_reader(flag: bool) -> bool:
-    """Whether a flag, variable or settings file might turn the screen reader mode on; none of them is parsed yet.
+    """Whether a flag, variable or settings file might enable the screen reader mode; none of them is parsed yet.
 
-    Then nothing is drawn: the prompt follows when the settings are known.
+    If so, nothing is drawn before the settings are known.
     """
     if flag or os.environ.get("CLIO_SCREEN_READER"):
         return True
@@ -57,7 +57,8 @@ def may_use_screen_reader(flag: bool) -> bool:
 
 def _mentions_screen_reader(folder: str) -> bool:
     try:
-        file = os.open(f"{folder}/config.yaml", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # it may be a pipe
+        # non-blocking, because it may be a pipe
+        file = os.open(f"{folder}/config.yaml", os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         try:
             return b"screen_reader" in os.read(file, 100_000)
         finally:
@@ -67,9 +68,9 @@ def _mentions_screen_reader(folder: str) -> bool:
 
 
 def paint_prompt(*, color: bool = True, aloud: bool = False) -> None:
-    """Draw the prompt and turn echo off; do nothing where there is no capable terminal.
+    """Draw the prompt and turn echo off; does nothing without a capable terminal.
 
-    What is typed from now on waits in the terminal's own buffer (4 KB on Linux). Ctrl-C still ends the process.
+    Text typed from now on waits in the terminal's own buffer (4 KB on Linux). Ctrl-C still ends the process.
 
     Args:
         color: bold prompt, unless NO_COLOR is set.
@@ -80,14 +81,14 @@ def paint_prompt(*, color: bool = True, aloud: bool = False) -> None:
         return
     _drawn = True
     text = prompt_text()
-    # No theme is known yet.
+    # The theme is not known yet.
     _write_to_terminal(f"\x1b[1m{text}\x1b[0m" if color and not os.environ.get("NO_COLOR") else text)
 
 
 def release_line() -> None:
-    """Leave the line to an editor that at once draws its own prompt over the painted one.
+    """Hand the line over to an editor that immediately draws its own prompt over the painted one.
 
-    Echo stays off between prompts too, until `restore_terminal` or the end of the process: what is typed while a
+    Echo stays off between prompts too, until `restore_terminal` or the end of the process: text typed while a
     command runs is not echoed into its output but waits for the next prompt.
     """
     global _drawn
@@ -105,7 +106,7 @@ def erase_prompt() -> None:
 
 
 def restore_terminal() -> None:
-    """Erase the painted prompt and restore the terminal's settings; does nothing where neither was changed."""
+    """Erase the painted prompt and restore the terminal's settings; does nothing if neither was changed."""
     global _undo
     erase_prompt()
     if _undo is not None:
@@ -115,7 +116,7 @@ def restore_terminal() -> None:
 
 
 def silence_terminal() -> bool:
-    """Turn echo and line buffering off until `restore_terminal`; False where there is no such terminal."""
+    """Turn echo and line buffering off until `restore_terminal`; False if there is no such terminal."""
     global _undo
     if _undo is not None:
         return True
@@ -135,7 +136,7 @@ def silence_terminal() -> bool:
     def undo() -> None:
         try:
             termios.tcsetattr(0, termios.TCSANOW, before)
-        except termios.error:  # the terminal is gone, and its settings with it
+        except termios.error:  # the terminal was closed
             return
 
     _undo = undo
@@ -147,5 +148,5 @@ def _write_to_terminal(text: str) -> None:
     sys.stdout.flush()
     try:
         os.write(1, text.encode("utf-8"))
-    except OSError:  # the terminal is gone; the next write reports it
+    except OSError:  # the terminal was closed; the next write reports it
         return

@@ -1,4 +1,4 @@
-"""`clio import`: other agents' sessions become the project's; facts they noted are offered one by one."""
+"""`clio import`: import other agents' sessions into the project; the user decides about each of their facts."""
 
 import os
 import signal
@@ -54,7 +54,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int], home: Path) -> CommandResult:
-    """The table of agents, with what each has of this project; nothing was imported."""
+    """Return a table of agents, with what each has about this project; nothing is imported."""
     rows: list[tuple[str, ...]] = []
     data: list[dict[str, object]] = []
     for found in founds:
@@ -87,9 +87,9 @@ def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int]
 
 
 def outcome_result(outcome: Outcome) -> CommandResult:
-    """What was imported, and what was left out."""
+    """Describe what was imported, and what was left out."""
     report, wanted = outcome.report, outcome.wanted
-    lines = [_taken(outcome), *_left_out(outcome)]
+    lines = [_summarize_import(outcome), *_left_out(outcome)]
     if said := report.tally.sentence():
         lines.append(said)
     unreadable = [*outcome.found.unusable, *report.tally.unreadable]
@@ -104,13 +104,13 @@ def outcome_result(outcome: Outcome) -> CommandResult:
 
 
 def facts_result(outcome: Outcome) -> CommandResult:
-    """How many facts were added, and those that wait for a decision."""
+    """Report how many facts were added, and which wait for a decision."""
     listed = outcome.facts if len(outcome.kept) < len(outcome.facts) else ()
     shown = "\n".join(f"- {' '.join(fact.text.split())}" for fact in listed)
     return CommandResult(text=_facts(outcome), verbatim=shown)
 
 
-def _taken(outcome: Outcome) -> str:
+def _summarize_import(outcome: Outcome) -> str:
     report, agent = outcome.report, outcome.found.agent
     parts = [f"{report.fates[fate]:,} {words}" for fate, words in _FATES if report.fates[fate]]
     if report.unchanged:
@@ -174,7 +174,7 @@ def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, 
 
 
 def question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
-    """One fact as it is shown to the user before the question whether to keep it."""
+    """Return the question whether to keep a fact."""
     return f"{number} of {total} · {display(fact.source, project=project, user_home=home)}\n{fact.text}"
 
 
@@ -187,7 +187,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     """Run `clio import` with its arguments. Returns 0.
 
     json: print what was done as one JSON document, and never ask.
-    Raises UserError for what cannot be meant, ClioError where it failed, KeyboardInterrupt once it has stopped cleanly.
+    Raises UserError for invalid arguments, ClioError if it failed, KeyboardInterrupt after it has stopped cleanly.
     """
     wanted = parse_import(join(words))
     if loaded.config.incognito:
@@ -276,7 +276,7 @@ def _with_facts(shell: LightShell, looker: Looker, outcome: Outcome, *, may_ask:
 def _decide(
     shell: LightShell, ledger: Ledger, wanted: ImportRequest, facts: Sequence[Fact], *, may_ask: bool
 ) -> tuple[list[Fact], bool]:
-    """The facts kept, and whether the user was asked about them; in a pipe, the user is not asked."""
+    """Return the facts to keep, and whether the user was asked about them; in a pipe, the user is not asked."""
     if wanted.dry_run:
         return [], False
     kept: list[Fact] = []
@@ -312,7 +312,7 @@ def _answer(fact: Fact, number: int, total: int, project: Path) -> str | None:
 def _offered(
     shell: LightShell, looker: Looker, wanted: ImportRequest, known: Imports
 ) -> tuple[list[Fact], int, list[tuple[str, str]]]:
-    """The facts that are neither known nor declined; how many are known; files that cannot be read."""
+    """Return the facts neither known nor declined, the number of known ones, and the files that cannot be read."""
     agent = wanted.agent
     assert agent is not None
     facts, unreadable = facts_of(
@@ -324,7 +324,7 @@ def _offered(
 
 
 def _without(found: Found, folder: Path) -> Found:
-    """What was found, without the files in this project's own session folder."""
+    """Return what was found, without the files in this project's own session directory."""
     files = tuple(file for file in found.files if file.path.resolve().parent != folder)
     return Found(agent=found.agent, where=found.where, files=files, unusable=found.unusable)
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def cleaner(argv: Sequence[str]) -> Callable[[str], str]:
-    """Return a function that removes secrets and control characters, by the settings these arguments lead to."""
+    """Return a function that removes secrets and control characters according to the settings of these arguments."""
     redactor = _redactor(tuple(argv))
     return lambda text: safe_text.clean(redactor.redact(text).text)
 
@@ -60,7 +60,7 @@ def _say(argv: Sequence[str], where: str, told: Any) -> None:
 
 @cache
 def _redactor(argv: tuple[str, ...]) -> "Redactor":
-    """The redactor of the settings; of the environment alone where the settings cannot be loaded."""
+    """Return the redactor of the settings; of the environment alone if the settings cannot be loaded."""
     from clio.config.command_line import parse
     from clio.config.layers import load
     from clio.config.options import make_options
@@ -71,5 +71,5 @@ def _redactor(argv: tuple[str, ...]) -> "Redactor":
         redactor = build_redactor(load(make_options(parse(list(argv))), os.environ).config, os.environ)
     except Exception:
         return Redactor(env_secrets=list_env_secrets(os.environ))
-    redactor.enabled = True  # a report of a bug is sent to others
+    redactor.enabled = True  # always on, because bug reports are sent to others
     return redactor

@@ -1,4 +1,4 @@
-"""`clio -p`: one turn, its answer on standard output, and an exit code a script can trust."""
+"""`clio -p`: run one turn, print its answer on standard output, and return an exit code for scripts."""
 
 import asyncio
 import contextlib
@@ -35,7 +35,7 @@ class NobodyThere:
     never_asks = True
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """Raises ApprovalNeeded, which names what would have allowed the action."""
+        """Refuse the request. Raises ApprovalNeeded, which names what would have allowed the action."""
         outside = isinstance(request.action, RunCommand) and request.action.outside
         verdict = request.verdict
         way = (
@@ -56,19 +56,19 @@ class NobodyThere:
 
 
 class NoAnswer:
-    """The asker of a one-shot run."""
+    """Declines questions: no user can be asked in a one-shot run."""
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """Raises ToolFailed: the model must decide for itself."""
+        """Refuse the question. Raises ToolFailed: the model must decide for itself."""
         raise ToolFailed("nobody is there to answer in a one-shot run; decide yourself and say what you assumed")
 
 
 def run(options: Options, loaded: Loaded) -> int:
-    """Run the one turn `options.prompt` asks for and return the exit code."""
+    """Run one turn with `options.prompt` and return the exit code."""
     if loaded.config.transport == "openai" and loaded.config.provider != OFFLINE:
         from clio.providers.openai_transport import start_import
 
-        start_import()  # the slowest import of such a start; it runs in parallel to the rest
+        start_import()  # the slowest import of a one-shot start; it runs in parallel with the rest
     return asyncio.run(_run(options, loaded))
 
 
@@ -84,9 +84,9 @@ async def _run(options: Options, loaded: Loaded) -> int:
         schema = AnswerSchema(options.json_schema)
     reporter = Reporter()
     listen = _listener(options, reporter, stop=lambda: _cancel(task), holds=schema is not None)
-    desk, approver, asker = _somebody() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
+    desk, approver, asker = _make_stream_desk() if options.input == "stream-json" else (None, NobodyThere(), NoAnswer())
     app = build_app(loaded, ComposedInterface(approver, asker, listen), env=os.environ)
-    if isinstance(app.provider, HttpProvider):  # reads certificates while the prompt is being built
+    if isinstance(app.provider, HttpProvider):  # loads certificates while the prompt is being built
         asyncio.get_running_loop().run_in_executor(None, app.provider.warm_up)
     if desk is not None:
         desk.clean, desk.display = lambda text: app.redactor.redact(text).text, app.workspace.display
@@ -116,8 +116,8 @@ async def _run(options: Options, loaded: Loaded) -> int:
     return report.exit_code
 
 
-def _somebody() -> "tuple[StreamDesk, Approver, Asker]":
-    """Approver and asker that put questions to the program at the other end of the pipes."""
+def _make_stream_desk() -> "tuple[StreamDesk, Approver, Asker]":
+    """Return approver and asker that put questions to the program at the other end of the pipes."""
     from clio.entrypoints.stream_json import StreamApprover, StreamAsker, StreamDesk
 
     desk = StreamDesk(print_line)
@@ -161,7 +161,7 @@ def _print_rest(app: App, reporter: Reporter, more: Mapping[str, Any]) -> None:
 async def _run_turn(app: App, text: str) -> TurnFinished:
     """Run a turn with this text, or with the prompt of the custom command it calls.
 
-    Statements that may hold for this task only are stored; the next interactive start asks about them.
+    Statements that may apply to this task only are stored as pending; the next interactive start asks about them.
 
     Raises:
         UsageError: for a custom command with wrong arguments, or a misspelt one.
@@ -173,7 +173,7 @@ async def _run_turn(app: App, text: str) -> TurnFinished:
 
 
 async def _run_words(app: App, text: str) -> TurnFinished:
-    if not text.lstrip().startswith("/"):  # spares the import of the command table, a tenth of all modules
+    if not text.lstrip().startswith("/"):  # avoids importing the command table, a tenth of all modules
         return await app.run_turn(text)
     from clio.commands.command import MakePrompt, RunPrompt
     from clio.commands.registry import added_prompt
@@ -197,7 +197,7 @@ def _cancel(task: "asyncio.Task[int]") -> None:
 
 
 def _choose_session(app: App, options: Options) -> None:
-    """Open the session asked for with -r or -c; else keep the new one."""
+    """Open the session requested with -r or -c; else keep the new one."""
     if options.resume:
         app.open_session(app.store.find(options.resume))
     elif options.resume is not None or options.continue_latest:
@@ -231,4 +231,4 @@ def _listener(options: Options, reporter: Reporter, stop: Callable[[], None], *,
 
 
 def _ignore(event: Event) -> None:
-    """`--output json` prints only the report at the end."""
+    """Do nothing: `--output json` prints only the report at the end."""

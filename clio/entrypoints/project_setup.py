@@ -37,11 +37,11 @@ WHAT: dict[str, str] = {
     _INSTRUCTIONS: "what every conversation here should know",
     ".gitignore": "keeps it all out of git; git add -f shares a file",
 }
-"""Each file `clio init` may write, and one phrase about it."""
+"""Each file that `clio init` may write, with a short description."""
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """One file of `.clio/`. fate: "new" is to be written, "kept" is there already, "needless" has no use here."""
+    """One file of `.clio/`. fate: "new" will be written, "kept" exists already, "needless" is not needed here."""
 
     name: str
     fate: Literal["new", "kept", "needless"]
@@ -49,7 +49,7 @@ class Piece(Struct, frozen=True, kw_only=True):
 
 
 def plan(project: Path) -> tuple[Piece, ...]:
-    """What beginning a `.clio/` in this project would do. Raises UserError where a file stands in the way."""
+    """Return what creating `.clio/` in this project would do. Raises UserError if a file is in the way."""
     folder = project / FOLDER_NAME
     if folder.exists() and not folder.is_dir():
         raise UserError(f"{str(folder)!r} is a file and a folder is needed there; move it away")
@@ -57,7 +57,7 @@ def plan(project: Path) -> tuple[Piece, ...]:
 
 
 def carry_out(project: Path, pieces: tuple[Piece, ...]) -> None:
-    """Write the new ones. What has come there meanwhile stays as it is. Raises OSError."""
+    """Write the new files. A file created meanwhile stays as it is. Raises OSError."""
     folder = project / FOLDER_NAME
     make_ignored_folder(folder, folder)
     for piece in pieces:
@@ -66,7 +66,7 @@ def carry_out(project: Path, pieces: tuple[Piece, ...]) -> None:
 
 
 def example(name: str) -> bytes:
-    """A file of the example. Raises FileNotFoundError where the installation is incomplete."""
+    """Return a file of the packaged example. Raises FileNotFoundError if the installation is incomplete."""
     for root in (_PACKAGE / "_example", _PACKAGE.parent / ".clio.example"):
         if (root / name).is_file():
             return (root / name).read_bytes()
@@ -74,13 +74,13 @@ def example(name: str) -> bytes:
 
 
 def names_folder(project: Path) -> bool:
-    """Whether the project's own `.gitignore` leaves `.clio/` out already."""
+    """Whether the project's own `.gitignore` already ignores `.clio/`."""
     return any(line.strip() in _COVERING for line in _lines(project / ".gitignore"))
 
 
 def add_line(project: Path) -> None:
-    """Add `.clio/` to the project's `.gitignore`, whatever ends its lines. Raises OSError."""
-    path = (project / ".gitignore").resolve()  # a link stays one
+    """Add `.clio/` to the project's `.gitignore`, keeping its line endings. Raises OSError."""
+    path = (project / ".gitignore").resolve()  # write to the target, so that a link stays a link
     old = path.read_bytes() if path.exists() else b""
     end = b"\r\n" if b"\r\n" in old else b"\n"
     before = old if not old or old.endswith(b"\n") else old + end
@@ -97,14 +97,14 @@ def _piece(project: Path, name: str) -> Piece:
 
 
 def _write_new(path: Path, data: bytes) -> None:
-    """Write a file that is not there, whole or not at all."""
+    """Write a new file, whole or not at all."""
     temp = path.with_name(f"{path.name}.{secrets.token_hex(6)}.tmp")
     try:
         write_atomic(temp, data, 0o644 if path.name == ".gitignore" else 0o600)
         if not os.path.lexists(path):
             temp.rename(path)
     except OSError as error:
-        error.filename = str(path)  # nobody knows the temporary one
+        error.filename = str(path)  # the message must not name the temporary file
         raise
     finally:
         temp.unlink(missing_ok=True)
@@ -121,10 +121,10 @@ _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
 
 
 def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> int:
-    """Write the missing files of `.clio/`; return 0, also where nothing was missing.
+    """Write the missing files of `.clio/`; return 0, also if none was missing.
 
-    yes: add the line to `.gitignore` without asking. dry_run: only say what would be done.
-    Raises UserError where there must be none, StorageError where it cannot be written.
+    yes: add the line to `.gitignore` without asking. dry_run: only print what would be done.
+    Raises UserError if no `.clio/` may be created here, StorageError if it cannot be written.
     """
     project, person = loaded.project, user_home(env)
     if loaded.config.incognito:
@@ -146,7 +146,7 @@ def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> 
 
 
 def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
-    """Offer to add clio's folder to `.gitignore`, which is changed only after a yes."""
+    """Offer to add `.clio/` to `.gitignore`, which is changed only after a yes."""
     project = loaded.project
     if not read_branch(project):
         return
@@ -164,7 +164,7 @@ def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
 
 
 def enter(options: Options, name: str) -> Options:
-    """Return the options with the worktree's folder as `cwd`; print which folder. Raises UserError."""
+    """Return the options with the worktree's directory as `cwd`; print the directory. Raises UserError."""
 
     def allow(root: Path) -> None:
         loaded = load(options, os.environ)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SCHEMA_VERSION = 1
-"""Of the events; it grows where a reader that passes over what it does not know would still be wrong."""
+"""Version of the events; increased only if a reader that ignores unknown fields would still misread them."""
 
 
 class ToolCallReport(Struct, frozen=True, kw_only=True):
@@ -38,10 +38,10 @@ class ToolCallReport(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """What `--output json` prints, one object on one line. style: the answer's, "" while styles are off.
+    """The object that `--output json` prints on one line. style: the answer's, "" while styles are off.
 
-    plan: what was proposed in plan mode, as the list of work would be. cost: None where no server billed anything.
-    structured: the answer as JSON where `--json-schema` asked for it and it fits.
+    plan: the task list proposed in plan mode. cost: None if no server billed anything.
+    structured: the answer as JSON if `--json-schema` requested it and it fits.
     """
 
     session_id: str
@@ -61,7 +61,7 @@ class Report(Struct, frozen=True, kw_only=True):
 
 
 class SessionStarted(Struct, frozen=True, kw_only=True, tag="session"):
-    """The first line: who answers, where. `version` is that of this format."""
+    """The first line: model, session and directory. `version` is that of this format."""
 
     session_id: str
     model: str
@@ -75,7 +75,7 @@ class SessionStarted(Struct, frozen=True, kw_only=True, tag="session"):
 class ApprovalRequested(Struct, frozen=True, kw_only=True, tag="approval_requested"):
     """With `--input stream-json`: a call waits for `{"type": "answer", "id": …, "answer": "yes"}`, or "no" or "always".
 
-    rule: what "always" would add, "" where it adds nothing. command, diff: what would be done.
+    rule: the rule that "always" would add, "" if none. command, diff: what would be done.
     """
 
     id: str
@@ -96,18 +96,18 @@ class QuestionAsked(Struct, frozen=True, kw_only=True, tag="question_asked"):
 
 
 class InputRefused(Struct, frozen=True, kw_only=True, tag="input_refused"):
-    """A line of the input was not understood and is passed over. line: from 1."""
+    """An invalid input line that was skipped. line: from 1."""
 
     line: int
     error: str
 
 
 class Result(Report, frozen=True, kw_only=True, tag="result"):
-    """The last line: the last turn's report, with what all turns of the run changed and cost. See `Report`."""
+    """The last line: the last turn's report, with changed files and costs of all turns. See `Report`."""
 
 
 StreamEvent = Event | SessionStarted | ApprovalRequested | QuestionAsked | InputRefused | Result
-"""Every line of `--output stream-json`."""
+"""The type of every line of `--output stream-json`."""
 
 
 class Reporter:
@@ -115,11 +115,11 @@ class Reporter:
 
     def __init__(self) -> None:
         self._calls: list[ToolCallReport] = []
-        self._changed: dict[str, None] = {}  # a dict keeps the order in which the files changed
+        self._changed: dict[str, None] = {}  # used as an ordered set of the changed files
         self._finished: list[TurnFinished] = []
 
     def handle(self, event: Event) -> None:
-        """Listen to the loop."""
+        """Record an event of the loop."""
         if isinstance(event, ToolFinished):
             call = ToolCallReport(name=event.name, ok=event.ok, summary=event.summary, seconds=event.seconds)
             self._calls.append(call)
@@ -133,7 +133,10 @@ class Reporter:
         return self._finished[-1].text if self._finished else ""
 
     def report(self, session_id: str, **more: Any) -> Report:
-        """The whole run in one object, with status and text of its last turn. more: further fields, or other values."""
+        """Return the whole run in one object, with status and text of its last turn.
+
+        more: further or replaced fields.
+        """
         none = TurnFinished(status="interrupted", text="", steps=0, usage=Usage(), seconds=0.0, exit_code=130)
         turns = self._finished or [none]
         end = turns[-1]
@@ -155,12 +158,12 @@ class Reporter:
 
 
 def as_result(report: Report) -> Result:
-    """The report as the last line of a stream."""
+    """Return the report as the last line of a stream."""
     return Result(**{name: getattr(report, name) for name in Report.__struct_fields__})
 
 
 def print_line(value: StreamEvent | Report) -> None:
-    """One JSON object on a line of standard output, at once."""
+    """Print one JSON object on a line of standard output, and flush."""
     data = msgspec.json.encode(value)
     if not data.isascii() or b"\x7f" in data:
         data = inert_json(data.decode("utf-8")).encode("utf-8")
@@ -169,7 +172,7 @@ def print_line(value: StreamEvent | Report) -> None:
 
 
 RETRIES = 2
-"""How often the model is told what is wrong and asked again."""
+"""How often the model is asked again with a description of the error."""
 MAX_BYTES = 1_000_000
 _MAX_ERRORS = 10
 _FENCE = LazyRegex(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
@@ -177,22 +180,22 @@ _CAP_TOKENS = 8_000
 
 
 class Fitted(Struct, frozen=True, kw_only=True):
-    """An answer checked against the schema. `value` is valid only where `problems`, one sentence each, is empty."""
+    """An answer checked against the schema. `value` is valid only if `problems`, one sentence each, is empty."""
 
     value: Any = None
     problems: tuple[str, ...] = ()
 
 
 class AnswerSchema:
-    """One schema. `$ref` reaches only into the schema itself: nothing is fetched."""
+    """A JSON schema for the answer. `$ref` is resolved only inside the schema itself: nothing is fetched."""
 
     def __init__(self, path: Path) -> None:
-        """Raises UsageError where the file is missing, no JSON, or no JSON Schema."""
+        """Load the schema. Raises UsageError if the file is missing, not JSON, or not a JSON Schema."""
         self._text, schema = _load(path)
         self._validator = _validator(schema, path)
 
     def fragment(self) -> Fragment:
-        """The schema as context for the model, placed before the text of the turn."""
+        """Return the schema as context for the model, placed before the text of the turn."""
         return Fragment(
             name="answer_schema",
             text=f"{load_prompt('context/answer_schema')}\n{self._text}",
@@ -211,13 +214,13 @@ class AnswerSchema:
             return Fitted(problems=(f"the answer is not JSON alone: {error}",))
         try:
             errors = sorted(self._validator.iter_errors(value), key=lambda error: [str(key) for key in error.path])
-        except Exception as error:  # a dangling $ref is found only when it is resolved
+        except Exception as error:  # a dangling $ref is detected only when it is resolved
             return Fitted(problems=(f"the schema cannot be applied: {error}",))
         return Fitted(value=value, problems=tuple(_problem(error) for error in errors[:_MAX_ERRORS]))
 
     @staticmethod
     def complaint(problems: tuple[str, ...]) -> str:
-        """The message to the model where its answer does not fit the schema."""
+        """Return the message to the model if its answer does not fit the schema."""
         return "\n".join([load_prompt("context/answer_again"), *(f"- {problem}" for problem in problems)])
 
 
@@ -249,7 +252,8 @@ def _validator(schema: Any, path: Path) -> "Validator":
     except SchemaError as error:
         place = "/".join(map(str, error.path)) or "its top"
         raise UsageError(f"--json-schema {str(path)!r} is not a JSON Schema: at {place}: {error.message}") from None
-    return kind(schema, registry=Registry())  # empty: the default registry would fetch missing schemas from the network
+    # an empty registry, because the default one would fetch missing schemas from the network
+    return kind(schema, registry=Registry())
 
 
 def _problem(error: Any) -> str:
@@ -262,7 +266,7 @@ def _no_constant(name: str) -> Any:
 
 
 MISFIT = 7
-"""The exit code of an answer that does not fit."""
+"""The exit code for an answer that does not fit the schema."""
 
 
 async def run_to_schema(
@@ -271,7 +275,7 @@ async def run_to_schema(
     """Run a turn whose answer must fit the schema; ask again at most RETRIES times.
 
     Returns:
-        Fields for the report: `structured` where the answer fits, else status, error and exit code.
+        Fields for the report: `structured` if the answer fits, else status, error and exit code.
     """
     app.shelf.lay(schema.fragment())
     finished = await run_turn(text)

@@ -1,4 +1,4 @@
-"""A run whose turns, answers and questions are JSON lines: `--input stream-json --output stream-json`."""
+"""A run with turns, answers and questions as JSON lines: `--input stream-json --output stream-json`."""
 
 import asyncio
 import base64
@@ -25,32 +25,32 @@ MAX_LINE_BYTES = 32_000_000
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """A picture that goes with the words. data: base64."""
+    """A picture that belongs to a message. data: base64."""
 
     data: str
 
 
 class Prompt(Struct, frozen=True, kw_only=True, tag="user"):
-    """Words for a turn of their own; while one runs they wait for its end."""
+    """A message for a turn of its own; during a turn it waits for the end of that turn."""
 
     text: str
     images: Annotated[tuple[Image, ...], Meta(max_length=20)] = ()
 
 
 class Steer(Struct, frozen=True, kw_only=True, tag="steer"):
-    """Words for the running turn, sent with its next request; where none runs they are a turn of their own."""
+    """A message for the running turn, sent with its next request; without one, a turn of its own."""
 
     text: str
 
 
 class Interrupt(Struct, frozen=True, kw_only=True, tag="interrupt"):
-    """Stop the running turn and what it started; where none runs it means nothing."""
+    """Stop the running turn and what it started; ignored if none runs."""
 
 
 class Reply(Struct, frozen=True, kw_only=True, tag="answer"):
-    """The answer to `approval_requested` or `question_asked`. answer: "yes", "no", "always", or words.
+    """The answer to `approval_requested` or `question_asked`. answer: "yes", "no", "always", or text.
 
-    reason: for a no, told to the model.
+    reason: for a no, sent to the model.
     """
 
     id: str
@@ -59,11 +59,11 @@ class Reply(Struct, frozen=True, kw_only=True, tag="answer"):
 
 
 Said = Prompt | Steer | Interrupt | Reply
-"""Every line of the input."""
+"""The type of every input line."""
 
 
 async def read_said(stream: BinaryIO, refuse: Callable[[InputRefused], None]) -> AsyncIterator[Said]:
-    """The lines as they come, until the input ends; those nobody understands are refused and passed over."""
+    """Yield the input lines as they arrive, until the input ends; invalid ones are reported and skipped."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes] = asyncio.Queue()
 
@@ -77,7 +77,7 @@ async def read_said(stream: BinaryIO, refuse: Callable[[InputRefused], None]) ->
             try:
                 loop.call_soon_threadsafe(lines.put_nowait, line)
             except RuntimeError:
-                return  # clio has ended first
+                return  # clio has exited first
 
     # A daemon thread: reading cannot be interrupted, and clio must exit without waiting for another line.
     start_daemon_thread(read, "input")
@@ -93,7 +93,7 @@ async def read_said(stream: BinaryIO, refuse: Callable[[InputRefused], None]) ->
 
 
 def image_bytes(image: Image) -> bytes:
-    """The picture. Raises ValueError where it is no base64."""
+    """Decode the picture. Raises ValueError if it is not base64."""
     try:
         return base64.b64decode(image.data, validate=True)
     except (binascii.Error, ValueError):
@@ -101,7 +101,7 @@ def image_bytes(image: Image) -> bytes:
 
 
 def _understood(line: bytes) -> Said:
-    """Raises ValueError with a sentence."""
+    """Parse a line. Raises ValueError with a sentence."""
     if len(line) > MAX_LINE_BYTES:
         raise ValueError(f"a line is longer than {MAX_LINE_BYTES:,} bytes; name a file with @ instead")
     try:
@@ -130,7 +130,7 @@ class StreamDesk:
         self._ended = False
 
     def answer(self, reply: Reply) -> bool:
-        """Deliver an answer to the question with its id; False where no such question is open."""
+        """Deliver an answer to the question with its id; False if no such question is open."""
         waiting = self._open.get(reply.id)
         if waiting is None or waiting.done():
             return False
@@ -145,7 +145,7 @@ class StreamDesk:
                 waiting.cancel()
 
     async def wait(self, question: ApprovalRequested | QuestionAsked) -> Reply | None:
-        """Ask, and return the answer; None where the input has ended. Cancelling withdraws the question."""
+        """Ask, and return the answer; None if the input has ended. Cancelling withdraws the question."""
         if self._ended:
             return None
         waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
@@ -168,7 +168,9 @@ class StreamApprover:
         self._desk = desk
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """Raises ApprovalNeeded where the input has ended. Any answer but yes, no and always counts as no."""
+        """Ask about a call. Any answer but yes, no and always counts as no. Raises ApprovalNeeded if the input has
+        ended.
+        """
         verdict, action, clean, display = request.verdict, request.action, self._desk.clean, self._desk.display
         changes = action.changes if isinstance(action, ChangeFiles) else ()
         reply = await self._desk.wait(
@@ -205,7 +207,7 @@ class StreamAsker:
         self._desk = desk
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """Raises ToolFailed where the input has ended."""
+        """Ask the question. Raises ToolFailed if the input has ended."""
         reply = await self._desk.wait(QuestionAsked(id=new_id(), question=question, options=options))
         if reply is None:
             raise ToolFailed("nobody is there to answer any more; decide yourself and say what you assumed")
@@ -218,7 +220,7 @@ WRONG_INPUT = 2
 class StreamRun:
     """Runs the turns of the input one after the other, and passes every other line to the running one.
 
-    run_turn: runs one turn. refuse: reports a line to the program that was not understood.
+    run_turn: runs one turn. refuse: reports an invalid line to the program.
     """
 
     def __init__(
@@ -255,7 +257,7 @@ class StreamRun:
         return code or (WRONG_INPUT if self._refused else 0)
 
     def refuse(self, refused: InputRefused) -> None:
-        """Report a line that was not understood, and note it for the exit code."""
+        """Report an invalid line, and record it for the exit code."""
         self._refused += 1
         self._tell(refused)
 

@@ -95,7 +95,7 @@ def print_result(result: CommandResult, text: str, *, aloud: bool = False) -> No
 
 
 def print_json(result: CommandResult) -> None:
-    """Print a result's data as one JSON document; its text where it has no data."""
+    """Print a result's data as one JSON document; its text if it has no data."""
     data = result.data if result.data is not None else {"text": result.verbatim or without_marks(result.text)}
     text = msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8")
     sys.stdout.buffer.write(inert_json(text).encode("utf-8") + b"\n")
@@ -103,9 +103,9 @@ def print_json(result: CommandResult) -> None:
 
 
 def ask(question: str) -> str | None:
-    """Ask the user; None where no user can answer, "q" at the end of the input.
+    """Ask the user; None if no user can answer, "q" at the end of the input.
 
-    Text typed before the question is dropped: it is no answer, and no prompt follows that could use it.
+    Text typed before the question is discarded: it is not an answer, and no prompt follows that could use it.
     """
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout.isatty()):
         return None
@@ -113,7 +113,7 @@ def ask(question: str) -> str | None:
         if sys.platform != "win32":
             import termios
 
-            with suppress(termios.error):  # the terminal is gone; `input` reports it
+            with suppress(termios.error):  # the terminal was closed; `input` reports it
                 termios.tcflush(sys.stdin, termios.TCIFLUSH)
         return input(question)
     except EOFError:
@@ -127,7 +127,7 @@ def say(sentence: str) -> None:
 
 
 def without_marks(text: str) -> str:
-    """Markdown without the marks around code, which plain output would show."""
+    """Remove the marks around code from Markdown, which plain output would show."""
     return _CODE.sub(r"\2", text)
 
 
@@ -142,7 +142,7 @@ def _faint(heading: str) -> str:
 
 
 def _width() -> int:
-    """The terminal's columns, a very large number for a pipe; the variable COLUMNS is ignored."""
+    """Return the terminal's columns, a very large number for a pipe; the variable COLUMNS is ignored."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).columns or 80
     except (OSError, ValueError):
@@ -158,13 +158,13 @@ _SLASH = LazyRegex(
 
 
 def in_cli_words(text: str) -> str:
-    """A handler's text with slash commands replaced by their `clio` forms, and without marks around code."""
+    """Replace slash commands in a handler's text by their `clio` forms, and remove the marks around code."""
     text = without_marks(text).replace(SWITCH.strip(), "clio -r")
     return _SLASH.sub(lambda found: f"clio {_CALLED_OTHERWISE.get(found[1], found[1])}", text)
 
 
 class LightShell:
-    """What handlers can use where no conversation runs. Its session has no id, no messages and no file."""
+    """The `Shell` for handlers without a conversation. Its session has no id, no messages and no file."""
 
     def __init__(self, loaded: Loaded) -> None:
         self.loaded = loaded
@@ -181,7 +181,7 @@ class LightShell:
 
     @property
     def redactor(self) -> "Redactor":
-        """As a conversation has it."""
+        """The same as in a conversation."""
         from clio.security.redaction.redactor import build_redactor
 
         if self._redactor is None:
@@ -190,7 +190,7 @@ class LightShell:
 
     @property
     def memory(self) -> "MemorySystem":
-        """As a conversation has it."""
+        """The same as in a conversation."""
         from clio.memory.opening import open_memory
 
         if self._memory is None:
@@ -201,7 +201,7 @@ class LightShell:
 
     @property
     def spending(self) -> "Spending":
-        """As a conversation has it; no model is asked here."""
+        """The same as in a conversation; no model is called here."""
         from clio.agent.spending import open_spending
 
         if self._spending is None:
@@ -210,14 +210,14 @@ class LightShell:
 
     @property
     def efforts(self) -> "EffortChoices":
-        """As a conversation has them; no model is asked here."""
+        """The same as in a conversation; no model is called here."""
         from clio.agent.model_choice import EffortChoices
 
         return EffortChoices(self.config)
 
     @property
     def servers(self) -> "Servers":
-        """As a conversation has them; none is started."""
+        """The same as in a conversation; no server is started."""
         from clio.mcp.servers import open_servers
 
         if self._servers is None:
@@ -225,7 +225,7 @@ class LightShell:
         return self._servers
 
     async def reload_servers(self) -> None:
-        """Raises UserError: there is no conversation that has their tools."""
+        """Raises UserError: no conversation could use the tools."""
         raise needs_a_conversation()
 
     def close(self) -> None:
@@ -239,7 +239,7 @@ class LightShell:
 
     @property
     def skills(self) -> "SkillShelf":
-        """As a conversation has them."""
+        """The same as in a conversation."""
         from clio.skills.skills import SkillShelf
 
         if self._skills is None:
@@ -248,42 +248,42 @@ class LightShell:
 
     @property
     def policy(self) -> "Policy":
-        """Raises UserError: there is none."""
+        """Raises UserError: there is no policy without a conversation."""
         raise needs_a_conversation()
 
     @property
     def sandbox(self) -> "Sandbox":
-        """Raises UserError: there is none."""
+        """Raises UserError: there is no sandbox without a conversation."""
         raise needs_a_conversation()
 
     @property
     def turn_files(self) -> "TurnFiles":
-        """Raises UserError: there are none."""
+        """Raises UserError: there are no turns without a conversation."""
         raise needs_a_conversation()
 
     @property
     def planning(self) -> "Planning":
-        """Raises UserError: there is none."""
+        """Raises UserError: there is no plan mode without a conversation."""
         raise needs_a_conversation()
 
     @property
     def provider(self) -> "Provider":
-        """Raises UserError: there is none."""
+        """Raises UserError: there is no model without a conversation."""
         raise needs_a_conversation()
 
     @property
     def answering(self) -> "Provider":
-        """Raises UserError: there is none."""
+        """Raises UserError: there is no model without a conversation."""
         raise needs_a_conversation()
 
     @property
     def light_provider(self) -> "Provider":
-        """Raises UserError: there is none."""
+        """Raises UserError: there is no model without a conversation."""
         raise needs_a_conversation()
 
 
 def needs_a_conversation() -> UserError:
-    """The error for what no sub-command can do."""
+    """Return the error for what requires a conversation."""
     return UserError("this needs a conversation; start clio and give the command there, with a slash")
 
 
@@ -365,7 +365,7 @@ async def _awaited(work: Callable[[], Awaitable[CommandResult]]) -> CommandResul
 
 
 def help_text(word: str, columns: int = 0) -> str:
-    """What `clio NAME --help` prints: every form of the sub-command. columns: 0 for the terminal's width."""
+    """Return the text of `clio NAME --help`: every form of the sub-command. columns: 0 for the terminal's width."""
     from shutil import get_terminal_size
     from textwrap import wrap
 
@@ -387,7 +387,7 @@ def help_text(word: str, columns: int = 0) -> str:
 
 
 def _table(word: str) -> tuple[Command, str]:
-    """The command behind an existing sub-command, and how its usage lines begin."""
+    """Return the command of a sub-command, and the beginning of its usage lines."""
     door = find_door(word)
     assert door is not None
     if door.name == SESSIONS.name:
@@ -419,7 +419,10 @@ def _show(result: CommandResult, *, aloud: bool) -> None:
 
 
 def _agreed(question: str, word: str, *, may_ask: bool) -> None:
-    """Raises UsageError where the user declines or cannot be asked. word: the only answer that means yes, if any."""
+    """Ask the user to confirm. word: the only answer that means yes, if any.
+
+    Raises UsageError if the user declines or cannot be asked.
+    """
     answer = ask(f"{question} [{f'type {word}' if word else 'y/N'}] ") if may_ask else None
     if answer is None:
         raise UsageError(f"{question} Nobody can be asked here; add --yes")

@@ -1,4 +1,4 @@
-"""The user decides about a call, a plan or a commit: it is displayed, may be edited, or taken hunk by hunk."""
+"""Dialogs in which the user approves a call, a plan or a commit, edits it, or accepts single hunks of a change."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -26,9 +26,9 @@ from clio.ui.terminal_handoff import edit_text, lent
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """What can be wanted or not by itself: a hunk of a file, or the whole of one that comes, goes or moves.
+    """A part of a change that can be accepted on its own: a hunk, or a whole file that is created, deleted or moved.
 
-    number and of: which hunk of how many; 0 for the whole.
+    number and of: which hunk of how many; 0 for a whole file.
     """
 
     change: FileChange
@@ -38,14 +38,14 @@ class Piece(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Its diff; empty for a move."""
+        """The diff of this piece; empty for a move."""
         if self.hunk is not None:
             return self.hunk.text
         return diff_change(self.change).text if self.change.kind != "move" else ""
 
 
 class Proposal:
-    """The changes as they stand now. Pure: nothing is written."""
+    """The proposed changes with the user's edits. Writes nothing."""
 
     def __init__(self, proposed: ChangeFiles) -> None:
         self._proposed = proposed
@@ -54,26 +54,26 @@ class Proposal:
 
     @property
     def is_edited(self) -> bool:
-        """Whether the person has put a text of their own in."""
+        """Whether the user has replaced a proposed text."""
         return bool(self._edited)
 
     @property
     def editable(self) -> tuple[FileChange, ...]:
-        """The changes that leave a text."""
+        """The changes that result in a text, which can be edited."""
         return tuple(change for change in self.changes if change.after is not None)
 
     @property
     def has_pieces(self) -> bool:
-        """Whether there is more than one thing to say yes or no to."""
+        """Whether there is more than one piece to accept or decline."""
         return len(list(islice((piece for change in self.changes for piece in _pieces(change)), 2))) > 1
 
     @property
     def changes_anything(self) -> bool:
-        """False where the person's texts leave every file as it is."""
+        """False if the user's texts leave every file unchanged."""
         return any(not _idle(change) for change in self.changes)
 
     def put(self, path: Path, text: str) -> None:
-        """This is to be the file's text. An editor that wrote newlines where the file has CRLF is corrected."""
+        """Set the user's text for a file. Restores CRLF line endings that an editor replaced with newlines."""
         change = next(change for change in self.changes if change.path == path)
         if "\r\n" not in text and main_ending(change.after or "") == "\r\n":
             text = text.replace("\n", "\r\n")
@@ -83,11 +83,11 @@ class Proposal:
         (self._edited.add if text != original.after else self._edited.discard)(path)
 
     def pieces(self) -> list[Piece]:
-        """What can be decided on one by one, in order; a move stands before the hunks of its file."""
+        """Return the pieces to decide on, in order; a move comes before the hunks of its file."""
         return [piece for change in self.changes for piece in _pieces(change)]
 
     def answer(self, pieces: Collection[Piece], wanted: Collection[int]) -> Answer | None:
-        """Yes to the pieces with these places and no to the rest; None where nothing would be done."""
+        """Accept the pieces at these positions and decline the others; None if nothing would be changed."""
         changes: list[FileChange] = []
         declined: list[Declined] = []
         for change in self.changes:
@@ -116,12 +116,12 @@ class Proposal:
         )
 
     def whole(self) -> Answer | None:
-        """Yes to all of it as it stands; None where it leaves every file as it is."""
+        """Accept everything as it is; None if that leaves every file unchanged."""
         pieces = self.pieces()
         return self.answer(pieces, range(len(pieces)))
 
     def said(self, answer: Answer) -> str:
-        """A changed answer in words: "allowed: your version, 2 hunks left out"."""
+        """Describe a partial answer: "allowed: your version, 2 hunks left out"."""
         left = sum(one.hunks for one in answer.declined)
         files = len(self._proposed.changes) - len(answer.changes)
         parts = ["your version"] if answer.edited else []
@@ -147,7 +147,7 @@ _KEYS = "123456789"
 
 
 async def edit_proposal(desk: Desk, proposal: Proposal, display: Display) -> bool:
-    """Let the person change a proposed text; whether they did. What goes wrong is said and changes nothing."""
+    """Let the user edit a proposed text; return whether it was changed. Errors are printed and change nothing."""
     change = await _which(desk, proposal, display)
     if change is None or change.after is None:
         return False
@@ -166,7 +166,9 @@ async def edit_proposal(desk: Desk, proposal: Proposal, display: Display) -> boo
 
 
 async def _in_editor(text: str, suffix: str) -> str | None:
-    """The editor has the terminal until it ends, whoever gives up waiting for it."""
+    """Edit the text in the user's editor. The editor keeps the terminal until it exits, even if the caller is
+    cancelled.
+    """
     async with lent():
         running = asyncio.ensure_future(asyncio.to_thread(edit_text, text, suffix))
         try:
@@ -194,16 +196,16 @@ _MAX_ROWS = 30
 
 
 async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer | None:
-    """The answer that comes of a yes or no to each hunk; None where nothing was wanted.
+    """Ask yes or no for each hunk and return the resulting answer; None if no hunk was accepted.
 
-    Each decision leaves one line in the scrollback. Esc and Ctrl-C are no to everything.
+    Each decision leaves one line in the scrollback. Esc and Ctrl-C decline everything.
     """
     pieces = proposal.pieces()
     wanted: set[int] = set()
     unmoved: set[int] = set()
     rest: bool | None = None
     for place, piece in enumerate(pieces):
-        if id(piece.change) in unmoved:  # a file that does not move is left as it is
+        if id(piece.change) in unmoved:  # the move was declined, so the file stays where it is
             continue
         if rest is None:
             key = await _ask(desk, piece, _named(piece, display))
@@ -242,14 +244,14 @@ def _named(piece: Piece, display: Display) -> str:
 
 
 MAX_ROWS = 30
-"""Rows that are printed without asking; more are scrolled over."""
+"""Up to this many rows are printed directly; longer texts are displayed in a page to scroll."""
 KEPT_ROWS = 20
-"""Rows of what was scrolled over that stay in the scrollback."""
+"""Rows of a scrolled text that stay in the scrollback."""
 _BELOW = 4
 
 
 class Decision:
-    """On a call that is done as it is or not at all."""
+    """A question about a call that is carried out as it is or not at all."""
 
     def __init__(self, desk: Desk, request: ApprovalRequest, display: Display) -> None:
         self._desk = desk
@@ -262,7 +264,7 @@ class Decision:
         self._desk.say(head)
         body = self._desk.action(self._request.action, self._display)
         answer = await self._decide(body, self._desk.rows_of(head), guarded)
-        self._desk.remark(self._said(answer))
+        self._desk.remark(self._describe_answer(answer))
         return answer
 
     async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
@@ -288,8 +290,8 @@ class Decision:
             choices["a"] = f"always {spell_out_line(self._request.verdict.rule)}"
         return choices | {"n": "no"}
 
-    def _said(self, answer: Answer) -> str:
-        """The answer as it stays in the scrollback."""
+    def _describe_answer(self, answer: Answer) -> str:
+        """Return the answer as it is printed in the scrollback."""
         match answer.kind:
             case "once":
                 return "allowed once"
@@ -305,10 +307,11 @@ class Decision:
     async def _key(
         self, choices: Mapping[str, str], body: Sequence[Text], above: int, *, guarded: bool = False
     ) -> str | None:
-        """Show the body and ask. What is too long is scrolled over, and only its beginning is kept.
+        """Display the body and ask. A body that is too long is scrolled, and only its beginning stays in the
+        scrollback.
 
-        What will run can be approved only after its last row has been on the screen; a change, which can be undone,
-        before as well.
+        A command can be approved only after its last row has been on the screen; a change of files, which can be
+        undone, at any time.
         """
         desk, questions = self._desk, self._desk.questions
         room = max(desk.size()[1] - above - _BELOW, 1) if questions.live else MAX_ROWS
@@ -332,7 +335,7 @@ class Decision:
 
 
 class ChangeDecision(Decision):
-    """On changes of files, which may be allowed in part or in the person's own version."""
+    """A question about changes of files, which may be approved in part or in the user's own version."""
 
     def __init__(self, desk: Desk, request: ApprovalRequest, display: Display, action: ChangeFiles) -> None:
         super().__init__(desk, request, display)
@@ -354,12 +357,12 @@ class ChangeDecision(Decision):
             answer = proposal.whole()
         elif key == "h":
             answer = await walk_hunks(desk, proposal, self._display)
-            key = "n"  # nothing was wanted: the model may be told why
+            key = "n"  # no hunk was accepted: the user may tell the model why
         return answer or await self._settle(key)
 
     def _choices(self) -> dict[str, str]:
         choices = super()._choices()
-        if self._proposal.is_edited:  # a yes is to this version only
+        if self._proposal.is_edited:  # the approval covers this version only, not future calls
             choices = {"y": "this version", "n": "no"} if self._proposal.changes_anything else {"n": "no"}
         if self._proposal.editable:
             choices["e"] = "edit"
@@ -367,14 +370,14 @@ class ChangeDecision(Decision):
             choices["h"] = "by hunks"
         return choices
 
-    def _said(self, answer: Answer) -> str:
-        return self._proposal.said(answer) if answer.kind == "changed" else super()._said(answer)
+    def _describe_answer(self, answer: Answer) -> str:
+        return self._proposal.said(answer) if answer.kind == "changed" else super()._describe_answer(answer)
 
 
 def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
     verdict, theme = request.verdict, desk.theme
     risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
-    whole = not isinstance(request.action, RunCommand)  # a command stands below, every line of it
+    whole = not isinstance(request.action, RunCommand)  # a command is shown below with every line of it
     yield desk.title(spell_out_line(request.title), f"{verdict.risk} risk", risk, whole=whole)
     if verdict.reason:
         reason = Text(spell_out_line(verdict.reason), theme.faint)
@@ -389,7 +392,7 @@ class TerminalApprover:
         self._display = display
 
     async def ask(self, request: ApprovalRequest) -> Answer:
-        """The person's answer. Esc and Ctrl-C call `on_interrupt` and mean no."""
+        """Return the user's answer. Esc and Ctrl-C call `on_interrupt` and mean no."""
         guarded = self._desk.is_typing()
         async with self._desk.suspended():
             if isinstance(request.action, ChangeFiles):
@@ -403,13 +406,13 @@ class TerminalApprover:
 
 
 class TerminalAsker:
-    """Puts the model's question to the person: a number chooses an option, anything else is an answer in words."""
+    """Asks the user the model's question: a number chooses an option, any other text is the answer itself."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """The chosen option or the person's own words; empty for a bare Enter.
+        """Return the chosen option or the user's own text; "" for a bare Enter.
 
         Raises ToolFailed after Esc or Ctrl-C, which call `on_interrupt`.
         """
@@ -433,7 +436,7 @@ _MOST_FILES = 12
 
 
 class FileRow(Struct, frozen=True):
-    """One file of a commit. letter: as git has it. lines: such as "+12 −3"."""
+    """One file of a commit. letter: git's status letter. lines: such as "+12 −3"."""
 
     letter: str
     path: str
@@ -441,7 +444,7 @@ class FileRow(Struct, frozen=True):
 
 
 class Proposed(Struct, frozen=True, kw_only=True):
-    """A commit as it would be. where: such as "on main". trailer: the line git adds below; "" for none."""
+    """A proposed commit. where: such as "on main". trailer: the line that git adds at the end; "" for none."""
 
     message: str
     files: tuple[FileRow, ...]
@@ -451,7 +454,7 @@ class Proposed(Struct, frozen=True, kw_only=True):
 
 
 class CommitAnswer(Struct, frozen=True, kw_only=True):
-    """What the person said. words: for "again", what the message is to say."""
+    """The user's answer. words: for "again", instructions for the next message."""
 
     kind: Literal["go", "edit", "again", "no"]
     words: str = ""
@@ -464,7 +467,7 @@ class CommitReviewer:
         self._desk = desk
 
     async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None:
-        """Whose files: those this session changed, or all that git knows. Esc is None."""
+        """Ask which files to commit: those this session changed, or all tracked ones. None for Esc."""
         desk = self._desk
         async with desk.suspended():
             desk.say([desk.title("commit", "nothing is staged; what is to go in?")])
@@ -475,7 +478,7 @@ class CommitReviewer:
         return {ENTER: "own", "a": "tracked"}.get(key or "")  # type: ignore[return-value]
 
     async def accept_leaks(self, lines: Sequence[str]) -> bool:
-        """Whether the commit goes on although these lines hold what looks like secrets."""
+        """Ask whether to commit although these lines contain what looks like secrets."""
         desk = self._desk
         async with desk.suspended():
             desk.say([desk.title("commit", "what looks like a secret would go in:", desk.theme.bad)])
@@ -485,7 +488,7 @@ class CommitReviewer:
         return key == "y"
 
     async def accept_programs(self, lines: Sequence[str]) -> bool:
-        """Whether git may start these with commits, now and later."""
+        """Ask whether git may start these programs with this commit and later ones."""
         desk = self._desk
         async with desk.suspended():
             desk.say([desk.title("commit", "git would start programs that this repository itself names:")])
@@ -499,7 +502,7 @@ class CommitReviewer:
         return key == "y"
 
     async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer:
-        """The person's answer; Esc and Ctrl-C are "no". diff: what would be committed, to look at."""
+        """Return the user's answer; Esc and Ctrl-C are "no". diff: returns what would be committed, for display."""
         desk = self._desk
         async with desk.suspended():
             self._show(proposed)
@@ -516,11 +519,11 @@ class CommitReviewer:
                 return CommitAnswer(kind="go" if key == ENTER else "no")
 
     def tell(self, words: str, *, bad: bool = False) -> None:
-        """Print a sentence for good."""
+        """Print a sentence permanently."""
         self._desk.remark(clean_line(words), self._desk.theme.bad if bad else "")
 
     def output(self, text: str) -> None:
-        """Print what git and the hooks said, as far as a screen holds it."""
+        """Print the output of git and its hooks, at most one screen."""
         lines = [Text(f"  {line}") for line in clean(text).splitlines()]
         self._desk.say(self._desk.excerpt(lines, MAX_ROWS))
 
@@ -549,10 +552,10 @@ _STAYS = "/plan shows it again, /plan off leaves plan mode"
 
 
 class PlanAnswer(Struct, frozen=True, kw_only=True):
-    """What a person said of a plan.
+    """The user's answer to a plan.
 
-    "go": it is carried out in `mode`. "no": not like this; `reason` goes to the model, unless it is empty. "later": the
-    plan and plan mode stay as they are.
+    "go": carry it out in `mode`. "no": decline it; `reason` goes to the model unless it is empty. "later": the plan
+    and plan mode stay as they are.
     """
 
     kind: Literal["go", "edit", "no", "later"]
@@ -567,7 +570,12 @@ class PlanReviewer:
         self._desk = desk
 
     async def ask(self, todos: tuple[Todo, ...], before: ApprovalMode, width: int) -> PlanAnswer:
-        """The person's answer; Esc and Ctrl-C mean "later". before: the mode "y" goes back to. width: in columns."""
+        """Return the user's answer; Esc and Ctrl-C mean "later".
+
+        Args:
+            before: the approval mode that "y" returns to.
+            width: available columns.
+        """
         async with self._desk.suspended():
             rows = self._desk.todos(todos, width)
             hidden = len(rows) > MAX_ROWS
@@ -580,7 +588,7 @@ class PlanReviewer:
                 hidden = False
                 self._desk.say(rows)
             answer = await self._answer(key, before)
-            self._desk.remark(_said(answer))
+            self._desk.remark(_describe_plan_answer(answer))
         return answer
 
     async def _answer(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
@@ -608,8 +616,8 @@ def _choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
     return choices
 
 
-def _said(answer: PlanAnswer) -> str:
-    """The answer as it stays in the scrollback."""
+def _describe_plan_answer(answer: PlanAnswer) -> str:
+    """Return the answer as it is printed in the scrollback."""
     match answer.kind:
         case "go":
             return f"approved, mode {answer.mode}"

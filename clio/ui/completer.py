@@ -1,4 +1,4 @@
-"""Completion of the line: slash commands, files, sessions and notes after `@`, and labels for what is named."""
+"""Completion of the prompt line: slash commands; files, sessions and notes after `@`; labels of mentioned files."""
 
 import os
 import stat
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 _MAX_COUNTED_BYTES = 1_000_000
-"""Of larger files the size is shown, not the lines: this is called at every key."""
-_MAX_CACHED = 200
+"""Bytes. For larger files the size is displayed instead of the line count: this runs at every key."""
+_MAX_CACHED = 200  # files whose line count is cached
 _RESOURCE = LazyRegex(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
-"""`server:scheme:…`, a resource of an MCP server; whether it is there is known only when it is asked."""
+"""`server:scheme:…`, a resource of an MCP server; whether it exists is known only by asking the server."""
 
 
 class Chips:
-    """Labels for the mentions of a line. A file is read again only when it has changed; none outside the project is."""
+    """Labels of the mentions on a line. A file is read again only if it has changed, and only inside the project."""
 
     def __init__(self, project: Path) -> None:
         self._workspace = Workspace(project)
         self._lines: dict[tuple[Path, int, int], int] = {}
 
     def of(self, text: str) -> list[str]:
-        """The labels, in order; what names nothing has none."""
+        """Return the labels in order; text that names nothing has none."""
         if "@" not in text:
             return []
         labels = (self._label(mention) for mention in find_mentions(text)[:MAX_MENTIONS])
@@ -57,7 +57,7 @@ class Chips:
             try:
                 path = self._workspace.resolve(reading.name)
                 status = path.stat()
-            except (OSError, ValueError, RuntimeError):  # no such file, or nothing that could be one
+            except (OSError, ValueError, RuntimeError):  # no such file, or not a valid path
                 continue
             if stat.S_ISDIR(status.st_mode):
                 return f"+ {reading.name.rstrip('/')}/"
@@ -78,7 +78,7 @@ class Chips:
                 self._lines.clear()
             try:
                 data = path.read_bytes()
-            except OSError:  # not ours to read; sending the line says so
+            except OSError:  # not readable; sending the line reports that
                 return None
             if b"\0" in data:
                 return None
@@ -87,16 +87,18 @@ class Chips:
 
 
 FRESH_S = 5.0
-"""A listing serves this long before a newer one is looked for; new files appear soon enough."""
+"""Seconds before a listing is refreshed, so that new files appear soon."""
 _BETWEEN = "\0"
-"""What no name holds."""
+"""Separator that no file name can contain."""
 
 
 class FileNames:
-    """The files of one project and their index. Asked by one thread, renewed by another.
+    """The files of a project and their search index. Queried by one thread, refreshed by another.
 
-    list_files: relative posix paths, however long it takes. list_ahead: the same where it is soon done, else None.
-    changed: told, in another thread, that the files are others than those that were given a moment ago.
+    Args:
+        list_files: returns relative POSIX paths, however long that takes.
+        list_ahead: the same if it can be done quickly, else None.
+        changed: called in another thread if a refresh has found other files than those returned before.
     """
 
     def __init__(
@@ -116,10 +118,10 @@ class FileNames:
         self.changed: Callable[[], None] = lambda: None
 
     def now(self) -> tuple[Sequence[str], FuzzyNames]:
-        """The files, their names and those of their folders.
+        """Return the files, and an index of their names and those of their directories.
 
-        The first time it takes as long as it takes, unless `prepare` has listed them; later no time. What is older
-        than `FRESH_S` is given as it is, and renewed meanwhile.
+        The first call lists the files unless `prepare` has; later calls return at once. A listing older than
+        `FRESH_S` is still returned, and refreshed in the background.
         """
         if self._listed_at is None:
             with self._listing:
@@ -130,17 +132,17 @@ class FileNames:
         return self._held
 
     def prepare(self) -> None:
-        """List them before anybody asks, unless there are too many; for a thread, while nobody waits.
+        """List the files in advance unless there are too many; for a thread.
 
-        They are kept as one text: with an index 20,000 names are 5 MiB, which take 0.03 s when somebody asks, and many
-        never do.
+        They are kept as one text: an index of 20,000 names takes 5 MiB but only 0.03 s to build, and many users
+        never need it.
         """
         with self._listing:
             if self._listed_at is None and (files := self._list_ahead()) is not None:
                 self._ahead = _BETWEEN.join(files), self._clock()
 
     def _unpack(self) -> None:
-        """Take what was listed ahead."""
+        """Build the index from the files listed in advance."""
         assert self._ahead is not None
         names, at = self._ahead
         self._ahead = None
@@ -150,7 +152,7 @@ class FileNames:
     def _renew(self) -> None:
         before = self._held
         try:
-            with suppress(OSError):  # the project is gone, or cannot be read: what was there is offered on
+            with suppress(OSError):  # the project was removed or is not readable: keep offering the last listing
                 self._take(self._list_files())
         finally:
             self._listing.release()
@@ -164,7 +166,7 @@ class FileNames:
 
 
 def _folders(files: Sequence[str]) -> list[str]:
-    """Every folder of the files, with its slash."""
+    """Return every directory that contains files, each with a final slash."""
     folders: dict[str, None] = {}
     for path in files:
         end = path.rfind("/")
@@ -176,14 +178,14 @@ def _folders(files: Sequence[str]) -> list[str]:
 
 MAX_SHOWN = 60
 RECENT_BOOST = 12.0
-"""Points of the file used last; earlier ones get less, down to a quarter."""
+"""Points of the file used last; earlier ones get fewer, at least a quarter of this."""
 _MAX_RECENT = 40
-_MAX_LOOKED_AT = 300  # messages, from the newest
+_MAX_LOOKED_AT = 300  # number of messages searched, newest first
 _WORDS = {"session": "an earlier session", "note": "a note"}
 
 
 class Offer(Struct, frozen=True, kw_only=True):
-    """One thing to name. text: as it is written, "@" included. shown: in the menu. note: what it is."""
+    """One completion. text: inserted, including "@". shown: displayed in the menu. note: its description."""
 
     text: str
     shown: str
@@ -191,9 +193,9 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 class MentionMenu:
-    """Offers for a mention that is being typed; called in a thread, one call at a time.
+    """Completions for a mention that is being typed; called in a thread, one call at a time.
 
-    shell: gives the running App, None while it is being built.
+    shell: returns the running App, None while it is being built.
     """
 
     def __init__(self, shell: "Callable[[], Shell | None]", files: FileNames) -> None:
@@ -201,7 +203,7 @@ class MentionMenu:
         self._files = files
 
     def offers(self, typed: str) -> Iterator[Offer]:
-        """What may stand for `typed`, the text behind the "@", quotes included."""
+        """Yield completions of `typed`, the text after the "@", including quotes."""
         kind, colon, rest = typed.partition(":")
         bare = typed.removeprefix('"')
         resources = self._resources() if typed else {}
@@ -224,7 +226,7 @@ class MentionMenu:
                     yield Offer(text=f"@{server}:", shown=f"{server}:", note="resources of an MCP server")
 
     def _resources(self) -> dict[str, list[Offer]]:
-        """By server what it offers, as far as it has been asked."""
+        """Return the known resources of each server that has been asked."""
         shell, found = self._shell(), dict[str, list[Offer]]()
         for server, one in shell.servers.resources() if shell else ():
             note = clean_line(" - ".join(filter(None, (one.name, one.description))))[:60]
@@ -271,7 +273,7 @@ class MentionMenu:
 
 
 def recent_boosts(messages: Sequence[Message]) -> dict[str, float]:
-    """Points for the files a session's tools have read or changed, and those its messages named; the newest most."""
+    """Return points for files that the session's tools read or changed or its messages named; the newest get most."""
     used: dict[str, None] = {}
     for message in reversed(messages[-_MAX_LOOKED_AT:]):
         if isinstance(message, ToolMessage) and message.deeds is not None:
@@ -287,7 +289,9 @@ def recent_boosts(messages: Sequence[Message]) -> dict[str, float]:
 
 
 def next_steps(files: Sequence[str], start: str) -> list[str]:
-    """The files and folders directly below `start`, a folder with its slash or "" for the top; folders end in one."""
+    """Return the files and directories directly below `start`, which ends in a slash or is ""; directories end in one
+    too.
+    """
     steps: dict[str, None] = {}
     for path in files:
         if path.startswith(start):
@@ -297,7 +301,7 @@ def next_steps(files: Sequence[str], start: str) -> list[str]:
 
 
 def folder_entries(typed: str) -> list[str]:
-    """What lies on disk under an absolute path that is being typed; "~" is the home folder."""
+    """Return the entries on disk that match an absolute path being typed; "~" is the home directory."""
     folder, slash, start = typed.rpartition("/")
     if not slash:
         return ["~/"]
@@ -307,13 +311,13 @@ def folder_entries(typed: str) -> list[str]:
             for entry in entries:
                 if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
                     found.append(f"{folder}/{entry.name}{'/' if entry.is_dir() else ''}")
-    except (OSError, RuntimeError):  # nothing can be listed there, so there is nothing to offer
+    except (OSError, RuntimeError):  # cannot be listed, so there is nothing to offer
         return []
     return sorted(found)
 
 
 def _matching(offers: Sequence[Offer], typed: str) -> Iterator[Offer]:
-    """Those of a server's resources that match, best first."""
+    """Yield the matching resources of a server, best first."""
     rows = [(points, one) for one in offers if (points := score(typed, f"{one.shown} {one.note}")) is not None]
     if typed:
         rows.sort(key=lambda row: -row[0])
@@ -331,8 +335,8 @@ _MENTION = LazyRegex(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|
 class LineCompleter(Completer):
     """Completes commands while they are typed, mentions after "@", paths on Tab.
 
-    shell: gives the running App, None while it is being built. list_files, list_ahead: see `FileNames`.
-    Called in a thread: nothing of it blocks the line.
+    shell: returns the running App, None while it is being built. list_files, list_ahead: see `FileNames`. Runs in a
+    thread, so that it never blocks the line.
     """
 
     def __init__(
@@ -346,7 +350,7 @@ class LineCompleter(Completer):
         self._mentions = MentionMenu(shell, self.files)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """Everything that fits what stands before the cursor."""
+        """Yield all completions for the text before the cursor."""
         text = document.text_before_cursor
         if is_command(text) and "\n" not in text:
             from clio.commands.registry import complete
@@ -369,20 +373,22 @@ class LineCompleter(Completer):
 
 
 def _offered(text: str, typed: int, shown: str, note: str = "") -> Completion:
-    """An offer in place of the last `typed` characters; what the menu shows of it cannot steer the terminal."""
+    """Return a completion that replaces the last `typed` characters; control characters in its menu text are
+    removed.
+    """
     return Completion(text, start_position=-typed, display=clean_line(shown), display_meta=clean_line(note))
 
 
 def open_mention(before: str) -> str | None:
-    """What was typed of a mention behind its "@", where the cursor stands in one; else None."""
+    """Return what was typed of a mention after its "@" if the cursor is in one; else None."""
     match = _MENTION.search(before)
     return match[1] if match else None
 
 
 def takes_offer(buffer: Buffer) -> bool:
-    """Let Enter take what the menu offers for a path or a mention: what was chosen, else the first offer.
+    """On Enter, accept the selected or first completion of a path or mention.
 
-    False where there is nothing to take: no menu, a command, or the offer is what stands there already.
+    False if there is nothing to accept: no menu, a command, or the completion equals the text on the line.
     """
     state = buffer.complete_state
     if state is None or not state.completions or buffer.text.startswith("/"):
@@ -393,19 +399,21 @@ def takes_offer(buffer: Buffer) -> bool:
         if open_mention(before) in (None, "") or before.endswith(first.text):
             return False
         if any(before.endswith(offer.text) for offer in state.completions):
-            return False  # what was typed is itself one of them
+            return False  # the typed text is itself one of the completions
         buffer.apply_completion(first)
     buffer.complete_state = None
     return True
 
 
 def last_word(text: str) -> str:
-    """What stands between the last blank and the cursor."""
+    """Return the text between the last blank and the cursor."""
     return "" if not text or text[-1].isspace() else text.split()[-1]
 
 
 def matching_paths(files: Sequence[str], typed: str) -> list[str]:
-    """The next steps down from `typed`, folders with a final slash, then files whose own name begins like it."""
+    """Return the entries directly below `typed`, directories with a final slash, then files whose name begins with
+    it.
+    """
     start = typed.removeprefix("./")
     named: list[str] = []
     if start and "/" not in start:

@@ -1,4 +1,4 @@
-"""Diffs and proposed actions as rows: line numbers, changed words marked, the command and its parts."""
+"""Renders diffs and proposed actions: line numbers, changed words, the command and its parts."""
 
 import re
 from collections import Counter
@@ -25,16 +25,16 @@ RowKind = Literal["file", "hunk", "context", "added", "removed", "note"]
 
 _HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _KINDS = ("+", "-", " ", "")
-"""How a line of a hunk begins; one that lost its blank at the end is an empty line of context."""
+"""Prefixes of a hunk's lines; an empty context line may have lost its blank."""
 
 _NOTHING = "/dev/null"
-# Some readers take these for the end of a line, which would let one line of a diff look like two.
+# Some programs treat these as line ends, which would make one line of a diff look like two.
 _BREAKS = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 
 
 class DiffRow(Struct, frozen=True, gc=False):
-    """One row. text: without its mark; of a file its names. number: its line in the file, the old one where removed,
-    0 where it has none. block: which run of removed and added rows it belongs to, -1 for none.
+    """One row. text: without its prefix; for a file, its names. number: its line in the file, the old one if removed,
+    0 for none. block: which run of removed and added rows it belongs to, -1 for none.
     """
 
     kind: RowKind
@@ -44,7 +44,7 @@ class DiffRow(Struct, frozen=True, gc=False):
 
 
 class DiffBlock(Struct, kw_only=True):
-    """A run of removed rows and the added ones behind it, by their places."""
+    """A run of removed rows and the added ones after it, by their indexes."""
 
     removed: list[int]
     added: list[int]
@@ -59,9 +59,9 @@ class ParsedDiff(Struct, kw_only=True):
 
 
 def parse_diff(text: str) -> ParsedDiff:
-    """Read a diff of one or several files. What is no diff becomes notes; control characters are spelled out.
+    """Parse a diff of one or several files. Text that is not a diff becomes notes; control characters are spelled out.
 
-    A hunk says how many lines it has: within them "--- x" is a removed line and not a name.
+    A hunk declares how many lines it has: within them "--- x" is a removed line and not a file name.
     """
     text = visible(text)
     for char, name in _BREAKS:
@@ -108,7 +108,7 @@ class _Reader:
             self._add("note", line)
 
     def _names_follow(self, following: list[str]) -> bool:
-        """Whether names of files begin here. Secrets taken out may have made a hunk shorter than it says."""
+        """Whether file names begin here. Redacted secrets may have made a hunk shorter than it declares."""
         named = bool(following) and following[0].startswith("+++ ")
         if self._old_left <= 0 and self._new_left <= 0:
             return named
@@ -135,7 +135,7 @@ class _Reader:
         self._added = self._removed = 0
 
     def _change(self, line: str) -> None:
-        """A line of a hunk."""
+        """Handle a line of a hunk."""
         rows = self._rows
         if line[:1] == "+":
             self._touch(begins=not self._in_block).added.append(len(rows))
@@ -168,7 +168,7 @@ class _Reader:
 
 
 def _named(old: str, new: str) -> str:
-    """What happens to the file, in short; git's "a/" and "b/" are left out."""
+    """Describe what happens to the file, in short; git's "a/" and "b/" are removed."""
     if old.startswith("a/") and new.startswith("b/") and old[2:] == new[2:]:
         return new[2:]
     if old == _NOTHING or new == _NOTHING:
@@ -177,19 +177,19 @@ def _named(old: str, new: str) -> str:
 
 
 Span = tuple[int, int]
-"""From this character to before that one."""
+"""Start and end (exclusive) of a range of characters."""
 
 _WORD = LazyRegex(r"[\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]|[^\W\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff]+|\s+|.")
-_MAX_COMPARED_CHARS = 2_000
+_MAX_COMPARED_CHARS = 2_000  # longer lines are only compared by their common beginning and end
 _MAX_CELLS = 10_000
-"""Old × new words, or lines, that are compared with each other."""
-_MAX_PAIRS = 400
+"""Limit of old × new words, or lines, that are compared with each other."""
+_MAX_PAIRS = 400  # removed × added lines; a larger block is paired by position, because comparing is quadratic
 _ALIKE = 0.35
-"""The share of a line that must be the same for the rest to be worth pointing at."""
+"""The share of a line that must be equal for its differences to be worth marking."""
 
 
 def changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
-    """Where two versions of a line differ, on either side; nothing where they have too little in common."""
+    """Return the changed ranges of two versions of a line; empty if they have too little in common."""
     if len(old) > _MAX_COMPARED_CHARS or len(new) > _MAX_COMPARED_CHARS:
         return _middle(old, new)
     ours, theirs = _WORD.findall(old), _WORD.findall(new)
@@ -211,7 +211,7 @@ def changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
 
 
 def pair_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Which removed line became which added one, in order: those most alike, or simply one after the other."""
+    """Pair each removed line with the added line that replaced it, in order: by similarity, or else by position."""
     if len(old) * len(new) > _MAX_PAIRS:
         return list(zip(range(len(old)), range(len(new)), strict=True)) if len(old) == len(new) else []
     words = [[Counter(_WORD.findall(line[:_MAX_COMPARED_CHARS])) for line in side] for side in (old, new)]
@@ -234,7 +234,7 @@ def pair_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
 
 
 class _Spans:
-    """The changed stretches of one side, those with nothing but a blank between them as one."""
+    """Collects the changed ranges of one side; ranges separated only by blanks are merged."""
 
     def __init__(self, head: str) -> None:
         self._at = len(head)
@@ -252,13 +252,13 @@ class _Spans:
 
 
 def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """How many members both begin with."""
+    """Count the items that both begin with."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
 
 
 def _shared_text(ours: str, theirs: str) -> int:
-    """The same for characters, quickly."""
+    """Count the characters that both begin with, faster than `_shared`."""
     low, high = 0, min(len(ours), len(theirs))
     while low < high:
         middle = (low + high + 1) // 2
@@ -270,7 +270,7 @@ def _shared_text(ours: str, theirs: str) -> int:
 
 
 def _middle(old: str, new: str) -> tuple[list[Span], list[Span]]:
-    """All between the beginning and the end that are the same."""
+    """Return everything between the common beginning and the common end."""
     head = _shared_text(old, new)
     room = min(len(old), len(new)) - head
     tail = min(_shared_text(old[::-1], new[::-1]), room)
@@ -286,7 +286,7 @@ def _weight(words: Sequence[str]) -> int:
 
 
 def _likeness(ours: Counter[str], theirs: Counter[str]) -> float:
-    """0, or how much two lines share: at least _ALIKE, at most 1."""
+    """Return the similarity of two lines: 0, or from _ALIKE to 1."""
     total = max(sum(len(word) * count for word, count in side.items() if not word.isspace()) for side in (ours, theirs))
     shared = sum(len(word) * count for word, count in (ours & theirs).items() if not word.isspace())
     if not total:
@@ -295,20 +295,22 @@ def _likeness(ours: Counter[str], theirs: Counter[str]) -> float:
 
 
 NUMBERS_FROM = 60
-"""Columns from which on lines are numbered."""
+"""Number of columns from which on lines are numbered."""
 
 _TAB = 4
 _MAX_LINE_CHARS = 20_000
-"""Tabs of a longer line are spread out without regard to wide characters."""
+"""Tabs of longer lines are expanded without regard to wide characters."""
 
 _MARKS = {"added": "+", "removed": "-", "context": " "}
 
 
 class DiffRows(Sequence[Text]):
-    """The rows of a diff. Each is made when it is asked for, so a diff of any length is there at once.
+    """The rows of a diff. Each is rendered when it is accessed, so that a diff of any length opens at once.
 
-    width: columns there are. names: whether files are named; None names them where there are several.
-    max_chars: of a row no more is shown, and how much is missing.
+    Args:
+        width: available columns.
+        names: whether files are named; None names them if there are several.
+        max_chars: limit of a row; the row then ends with how much is missing.
     """
 
     def __init__(
@@ -325,7 +327,7 @@ class DiffRows(Sequence[Text]):
         self._gutter = len(str(last)) + 1 if last and width >= NUMBERS_FROM else 0
 
     def bounded(self, max_chars: int) -> "DiffRows":
-        """The same rows, of each no more than so many characters."""
+        """Return the same rows, each limited to `max_chars` characters."""
         other = copy(self)
         other._max_chars = max_chars
         return other
@@ -372,7 +374,7 @@ class DiffRows(Sequence[Text]):
         return head.append_text(body)
 
     def _changed(self, place: int, row: DiffRow) -> list[Span]:
-        """The words of a row that its other version does not have."""
+        """Return the ranges of a row that differ from its other version."""
         if row.block < 0 or not self._theme.escapes:
             return []
         if row.block not in self._versions:
@@ -386,7 +388,7 @@ class DiffRows(Sequence[Text]):
         return changed_words(rows[other].text, row.text)[1]
 
     def _pair(self, number: int) -> dict[int, int]:
-        """Which row of a block is the other version of which, both ways."""
+        """Map each row of a block to its other version, in both directions."""
         block, rows = self._parsed.blocks[number], self._parsed.rows
         if not block.removed or not block.added:
             return {}
@@ -399,7 +401,9 @@ class DiffRows(Sequence[Text]):
 
 
 def diff_lines(diff_text: str, theme: Theme, width: int, max_rows: int, hint: str = "") -> Iterator[Text]:
-    """A unified diff in at most so many rows; the last then says how many are missing. hint: how to see them."""
+    """Yield at most `max_rows` rows of a unified diff; the last one reports how many are missing. hint: how to see
+    them.
+    """
     rows = DiffRows(diff_text, theme, width, max_chars=max(width, 20) * 5 if max_rows < len(diff_text) else None)
     shown = len(rows) if len(rows) <= max_rows else max(max_rows - 1, 0)
     for place in range(shown):
@@ -410,7 +414,7 @@ def diff_lines(diff_text: str, theme: Theme, width: int, max_rows: int, hint: st
 
 
 def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:
-    """The text with its tabs spread out and, where `marked`, blanks at its end made visible; the spans moved along."""
+    """Expand tabs and, if `marked`, make trailing blanks visible; return the text and the adjusted spans."""
     kept = len(text.rstrip(" \t")) if marked else len(text)
     if "\t" not in text:
         return text[:kept] + "·" * (len(text) - kept), spans
@@ -436,11 +440,11 @@ def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[
 
 CommandFact = Literal["line", "in", "runs", "writes", "reads", "looks like another name", "not understood"]
 Display = Callable[[Path], str]
-"""Names a path for people, relative to the workspace."""
+"""Returns a path for display, relative to the workspace."""
 
 
 def describe_action(action: Action, theme: Theme, width: int, display: Display) -> Sequence[Text]:
-    """The rows, in full; those of a diff are made when they are asked for."""
+    """Return all rows; those of a diff are rendered when they are accessed."""
     match action:
         case ChangeFiles(changes=changes):
             return describe_changes(changes, theme, width, display)
@@ -459,18 +463,20 @@ def describe_action(action: Action, theme: Theme, width: int, display: Display) 
 
 
 def describe_changes(changes: Iterable[FileChange], theme: Theme, width: int, display: Display) -> Sequence[Text]:
-    """The diff of all of them; the file is named where that is not plain from the title."""
+    """Return the diff of all changes; the file is named unless the title shows it."""
     changes = tuple(changes)
     named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
 
     def name(path: Path) -> str:
-        return display(path).replace("\n", "\\n")  # a name of two lines could pass for a line of the diff
+        return display(path).replace("\n", "\\n")  # a name with a line break could pass for a line of the diff
 
     return DiffRows("".join(diff_change(change, name).text for change in changes), theme, width, names=named)
 
 
 def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
-    """What a user must know of a command, nothing in it hidden: its lines, where it runs, what it does."""
+    """Yield the facts about a command that matter for approval, with nothing hidden: its lines, its directory, its
+    effect.
+    """
     for line in spell_out_lines(command):
         yield "line", line
     if cwd not in ("", "."):

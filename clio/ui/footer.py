@@ -1,4 +1,4 @@
-"""The status line: facts of the session, the git branch, what a running turn does."""
+"""The status line: values of the session, the git branch, the activity of a running turn."""
 
 import time
 from collections.abc import Callable
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from clio.sessions.session import Session
 
 
-_KEPT_S = 2.0
+_KEPT_S = 2.0  # seconds for which the branch is cached; the status line asks at every frame
 _HASH = 7
 
 
 class GitBranch:
-    """Asks again at most every two seconds; may be asked at every frame."""
+    """The current git branch, read again at most every two seconds; may be called for every frame."""
 
     def __init__(self, folder: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder = folder
@@ -46,7 +46,7 @@ class GitBranch:
 
     @property
     def name(self) -> str:
-        """The branch, the beginning of a detached commit's hash, or "" outside of git."""
+        """Return the branch, the start of a detached commit's hash, or "" outside of git."""
         now = self._clock()
         if now - self._asked >= _KEPT_S:
             self._asked, self._name = now, read_branch(self._folder)
@@ -54,13 +54,14 @@ class GitBranch:
 
 
 def read_branch(folder: Path) -> str:
-    """What HEAD says in this folder or the nearest one above it that is a repository or a worktree."""
+    """Return the branch in HEAD of this directory or the nearest parent that is a repository or a worktree."""
     for place in (folder, *folder.parents):
         git = place / ".git"
         try:
-            if git.is_file():  # a worktree or a submodule: the file names the real folder
+            if git.is_file():  # a worktree or a submodule: the file contains the path of the real directory
                 git = place / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-            head = clean_line((git / "HEAD").read_text(encoding="utf-8"))  # git allows no such name; a file may hold it
+            # git forbids control characters in names, but the file may contain them
+            head = clean_line((git / "HEAD").read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
         return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:_HASH]
@@ -72,11 +73,16 @@ _FULL, _EMPTY = "▰", "▱"
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What is true of the session; "" and None are left out.
+    """Values of the session; "" and None are not displayed.
 
-    sandbox: such as "sandbox bwrap". silent: such as "incognito". context: the share of the window the last request
-    took, 0 to 1. todo: the item in work. work: what goes on in the background. cost: of the session, in money.
-    tokens: of the session, in and out.
+    Attributes:
+        sandbox: such as "sandbox bwrap".
+        silent: such as "incognito".
+        context: share of the window that the last request took, 0 to 1.
+        todo: the task in progress.
+        work: background work.
+        cost: of the session, in money.
+        tokens: of the session, in and out.
     """
 
     model: str = ""
@@ -95,7 +101,9 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """For the line, most important first. Names of branches, sessions and models are other people's words."""
+        """Return the parts of the line, most important first, without control sequences: names may come from a
+        repository.
+        """
         parts = (
             f"{self.model} {self.effort}".strip(),
             self.mode,
@@ -114,7 +122,7 @@ class Facts(Struct, frozen=True, kw_only=True):
 
     @property
     def spoken(self) -> tuple[str, ...]:
-        """The same for a reader aloud, each with what it is."""
+        """Return the values for a screen reader, each with its label."""
         named = (
             ("model", self.model),
             ("effort", self.effort),
@@ -134,17 +142,19 @@ class Facts(Struct, frozen=True, kw_only=True):
 
 
 def context_bar(share: float) -> str:
-    """A share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
+    """Return a share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
     full = min(max(round(share * _BAR_CELLS), int(share > 0)), _BAR_CELLS)
     return f"{_FULL * full}{_EMPTY * (_BAR_CELLS - full)} {round(share * 100)} %"
 
 
 class SessionFacts:
-    """shell_of: None until it is loaded; `config` is shown meanwhile."""
+    """Collects the values of the status line. shell_of: returns None until the app is loaded; `config` is used
+    meanwhile.
+    """
 
     def __init__(self, config: Config, project: Path, shell_of: "Callable[[], Shell | None]") -> None:
         self.work = ""
-        """What goes on in the background, such as "indexing 40 %"."""
+        """Background work, such as "indexing 40 %"."""
         self._config = config
         self._shell_of = shell_of
         self._branch = GitBranch(project)
@@ -154,7 +164,7 @@ class SessionFacts:
         self._bills = 0
 
     def hear(self, event: Event) -> None:
-        """Follow the loop's events: they tell how full the window is."""
+        """Update the values from the loop's events, such as the fill level of the window."""
         if (shell := self._shell_of()) is not None:
             self._follow(shell.session)  # first: a turn may be over before the line is drawn once
         if isinstance(event, StepStarted):
@@ -163,7 +173,7 @@ class SessionFacts:
             self._asked_tokens = event.usage.prompt_tokens + event.usage.completion_tokens
 
     def facts(self) -> Facts:
-        """How things are now."""
+        """Return the current values."""
         shell = self._shell_of()
         if shell is None:
             silent = "incognito" if self._config.incognito else ""
@@ -192,15 +202,15 @@ class SessionFacts:
         )
 
     def parts(self) -> tuple[str, ...]:
-        """The facts for the line, most important first."""
+        """Return the values for the line, most important first."""
         return self.facts().parts
 
     def spoken(self) -> tuple[str, ...]:
-        """The same in words."""
+        """Return the values for a screen reader."""
         return self.facts().spoken
 
     def _follow(self, session: "Session") -> None:
-        """Count the bills that came since; another session begins anew."""
+        """Add new bills of the session; another session starts again from zero."""
         if session.id != self._session_id:
             self._session_id = session.id
             self._asked_tokens = self._billed_tokens = self._bills = 0
@@ -211,38 +221,38 @@ class SessionFacts:
 
 
 def _effort(shell: "Shell") -> str:
-    """The effort the model is asked with; "" where that is left to its server, or there is no model."""
+    """Return the reasoning effort sent to the model; "" if it is left to the server, or there is no model."""
     effort = shell.efforts.effort_of(shell.provider.model)
     return "" if effort == AUTO or shell.provider.name == OFFLINE else effort
 
 
 def _money(shell: "Shell") -> str:
-    """What the session cost; "" where it cost nothing, or nobody knows."""
+    """Return the cost of the session; "" if it is zero or unknown."""
     cost = shell.spending.of_session(shell.session)
     return cost.text if cost is not None and cost.micro_dollars else ""
 
 
 _JOINT = " · "
-_SAME_S = 1.0  # a turn hardly longer than its step is not told apart from it
+_SAME_S = 1.0  # the turn's time is shown only if it is this much longer than its step's
 
 
 class Activity(Struct):
-    """What is being done, and since when, in seconds of any clock."""
+    """The current activity and its start, in seconds of any clock."""
 
     what: str = "starting"
     since: float = 0.0
 
     def hear(self, event: Event, now: float) -> None:
-        """Follow the loop's events."""
+        """Update the activity from the loop's events."""
         what = _doing(event)
         if what and what != self.what:
             self.what, self.since = what, now
 
 
 def status_row(what: str, seconds: float, turn_seconds: float, more: tuple[str, ...], width: int, theme: Theme) -> Text:
-    """The row of a running turn, at most `width` columns: `⠋ writing 12 s · esc stops · test-model · ask`.
+    """Return the row of a running turn, at most `width` columns: `⠋ writing 12 s · esc stops · test-model · ask`.
 
-    seconds: how long `what` goes on; turn_seconds: how long the turn does. more: hints and facts.
+    seconds: duration of `what`; turn_seconds: duration of the turn. more: hints and values.
     """
     in_all = f"{format_seconds(turn_seconds)} in all" if turn_seconds - seconds >= _SAME_S else ""
     line = fit((f"{what} {format_seconds(seconds)}", "esc stops", *more[:1], in_all, *more[1:]), max(width - 2, 1))

@@ -1,4 +1,4 @@
-"""What was typed before, across sessions, and searching it with Ctrl-R."""
+"""The history of entered lines across sessions, and searching it with Ctrl-R."""
 
 import os
 import time
@@ -13,12 +13,14 @@ from prompt_toolkit.history import History
 
 from clio.text.fuzzy import score
 
-_READ_BYTES = 512 * 1024  # the newest lines; a history of years stays quick to open
+_READ_BYTES = 512 * 1024  # only the end of the file is read, so that a history of years opens quickly
 _MAX_ENTRY_CHARS = 20_000
 
 
 class Entry(Struct, frozen=True, kw_only=True):
-    """One earlier line. project: the folder it was typed in, "" where unknown; here: whether that is this one."""
+    """One earlier line. project: the directory it was typed in, "" if unknown; here: whether that is the current
+    one.
+    """
 
     text: str
     project: str = ""
@@ -28,9 +30,9 @@ class Entry(Struct, frozen=True, kw_only=True):
 class LineHistory(History):
     """Earlier lines, newest first, in prompt_toolkit's own file format: "+" before each line of an entry.
 
-    The time and the project of each stand before it. Nothing is written before `redact` is known: a key someone pasted
-    must not outlive the session on disk.
-    problem: why the newest entries are not on disk, None when they are.
+    The time and the project precede each entry. Nothing is written before `redact` is known: a key that the user
+    pasted must not stay on disk after the session.
+    problem: why the newest entries are not on disk, None if they are.
     """
 
     def __init__(self, path: Path, project: Path | None = None) -> None:
@@ -42,18 +44,18 @@ class LineHistory(History):
         self._waiting: list[str] = []
 
     def use_redaction(self, redact: Callable[[str], str]) -> None:
-        """From now on entries are stored, without secrets; those that waited for it are stored now."""
+        """Redact secrets in entries from now on, and write the entries that waited for this function."""
         self._redact = redact
         waiting, self._waiting = self._waiting, []
         for text in waiting:
             self.store_string(text)
 
     def load_history_strings(self) -> Iterable[str]:
-        """Entries of all sessions, newest first; none where there is no readable file."""
+        """Yield the entries of all sessions, newest first; none if there is no readable file."""
         return [entry.text for entry in reversed(self.entries())]
 
     def entries(self) -> list[Entry]:
-        """The same with the project of each, oldest first, as they are on disk now."""
+        """Return the entries with their projects, oldest first, as they are on disk now."""
         try:
             with self.path.open("rb") as file:
                 size = file.seek(0, os.SEEK_END)
@@ -71,7 +73,7 @@ class LineHistory(History):
         ]
 
     def store_string(self, string: str) -> None:
-        """Append one entry in a single write, so that two clios never mix their lines."""
+        """Append one entry in a single write, so that concurrent processes never mix their lines."""
         if len(string) > _MAX_ENTRY_CHARS:
             return
         if self._redact is None:
@@ -90,13 +92,13 @@ class LineHistory(History):
 
 
 def format_entry(text: str, when: str) -> str:
-    """One entry as it stands in the file."""
+    """Format one entry as it is stored in the file."""
     lines = "".join(f"+{line}\n" for line in text.split("\n"))
     return f"\n# {when}\n{lines}"
 
 
 def parse_projects(data: str, *, cut: bool = False) -> list[tuple[str, str]]:
-    """The same with the project that stands before each, "" where none does."""
+    """Parse the entries with the project of each, "" if it has none."""
     if cut:
         data = data[data.find("\n# ") + 1 :]
     entries: list[tuple[str, str]] = []
@@ -115,22 +117,22 @@ def parse_projects(data: str, *, cut: bool = False) -> list[tuple[str, str]]:
 
 
 MAX_SHOWN = 40
-_MAX_SEARCHED = 5_000  # entries, the newest
+_MAX_SEARCHED = 5_000  # entries, newest first
 _HERE = 12.0  # points for a line typed in this project
 _AGE = 6.0  # points the newest line has over the oldest
-_WHOLE = 20.0  # points for words that stand there just so
+_WHOLE = 20.0  # points if the line contains the query exactly as typed
 _SCORED_CHARS = 300
 
 
 class HistorySearch(Completer):
-    """Offers earlier lines for what stands on the line; called in a thread."""
+    """Completes the line from earlier lines; called in a thread."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._entries: Sequence[Entry] = ()
 
     def begin(self) -> None:
-        """Look at what was typed up to now, here and in other clios."""
+        """Load all lines entered so far, in this process and in others."""
         if isinstance(self._history, LineHistory):
             found = self._history.entries()
         else:
@@ -139,7 +141,7 @@ class HistorySearch(Completer):
         self._entries = list({entry.text: entry for entry in reversed(list(newest))}.values())[::-1]
 
     def matches(self, query: str) -> list[Entry]:
-        """The best entries for a query, best first; without one the newest, this project's first."""
+        """Return the best entries for a query, best first; for "" the newest ones, this project's first."""
         wanted = query.strip()
         if not wanted:
             here = [entry for entry in self._entries if entry.here]
@@ -155,7 +157,7 @@ class HistorySearch(Completer):
         return [entry for _, _, entry in ranked[:MAX_SHOWN]]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """The matches, each in place of the whole line."""
+        """Yield the matches, each replacing the whole line."""
         for entry in self.matches(document.text):
             shown = " ⏎ ".join(line.strip() for line in entry.text.splitlines() if line.strip())
             where = "" if entry.here else entry.project.rstrip("/").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""The keyboard while a turn runs: text typed ahead, keys that steer the turn, and input kept for later."""
+"""Keyboard input while a turn runs: text typed ahead, keys that steer the turn, and input saved for later."""
 
 import asyncio
 import os
@@ -30,9 +30,9 @@ NEWLINE_MARK = "↵"
 
 
 class TypedLine:
-    """The text and where the cursor stands in it, 0 to its length. A character with its accents counts as one.
+    """The edited text and the cursor position in it, 0 to its length. A character and its accents count as one.
 
-    No control character but the newline gets into it.
+    It never contains control characters except newlines.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -40,74 +40,74 @@ class TypedLine:
         self.cursor = len(self.text)
 
     def replace(self, text: str) -> None:
-        """Put another text in its place, the cursor at its end."""
+        """Replace the text and put the cursor at its end."""
         self.text = _without_controls(text)
         self.cursor = len(self.text)
 
     def take(self) -> str:
-        """The text, which is no longer here then."""
+        """Return the text and clear the line."""
         text = self.text
         self.replace("")
         return text
 
     def insert(self, text: str) -> None:
-        """Put text at the cursor."""
+        """Insert text at the cursor."""
         text = _without_controls(text)
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
 
     def left(self) -> None:
-        """One character to the left."""
+        """Move one character to the left."""
         self.cursor = self._before()
 
     def right(self) -> None:
-        """One character to the right."""
+        """Move one character to the right."""
         self.cursor = self._after()
 
     def home(self) -> None:
-        """To the beginning of the line the cursor is in."""
+        """Move to the beginning of the cursor's line."""
         self.cursor = self.text.rfind("\n", 0, self.cursor) + 1
 
     def end(self) -> None:
-        """To the end of the line the cursor is in."""
+        """Move to the end of the cursor's line."""
         found = self.text.find("\n", self.cursor)
         self.cursor = len(self.text) if found < 0 else found
 
     def word_left(self) -> None:
-        """To the beginning of the word before the cursor."""
+        """Move to the beginning of the word before the cursor."""
         self.cursor = self._word_start()
 
     def word_right(self) -> None:
-        """Behind the word at the cursor or after it."""
+        """Move behind the word at or after the cursor."""
         found = _WORD_AFTER.match(self.text, self.cursor)
         self.cursor = found.end() if found else len(self.text)
 
     def backspace(self) -> None:
-        """Take the character before the cursor away."""
+        """Delete the character before the cursor."""
         self._cut(self._before(), self.cursor)
 
     def delete(self) -> None:
-        """Take the character at the cursor away."""
+        """Delete the character at the cursor."""
         self._cut(self.cursor, self._after())
 
     def cut_word(self) -> None:
-        """Take the word before the cursor away."""
+        """Delete the word before the cursor."""
         self._cut(self._word_start(), self.cursor)
 
     def cut_to_start(self) -> None:
-        """Take everything before the cursor away."""
+        """Delete everything before the cursor."""
         self._cut(0, self.cursor)
 
     def cut_to_end(self) -> None:
-        """Take everything from the cursor to the end of its line away."""
+        """Delete from the cursor to the end of its line."""
         start = self.cursor
         self.end()
         self._cut(start, self.cursor)
 
     def shown(self, cells: int) -> tuple[str, int]:
-        """The line on one row of at most so many columns, and the column the cursor stands at.
+        """Return the text as one row of at most `cells` columns, and the cursor's column in it.
 
-        Line breaks are marked. What does not fit is left out at both ends, and an ellipsis stands there.
+        Line breaks are shown as marks. Text that does not fit is replaced by an ellipsis at either end.
         """
         cells = max(cells, 4)
         before, behind = (_on_one_row(part) for part in (self.text[: self.cursor], self.text[self.cursor :]))
@@ -120,7 +120,7 @@ class TypedLine:
             while start and (used := used + cells_of(before[start - 1])) < max(2 * cells // 3, 2):
                 start -= 1
             while start < len(before) and not cells_of(before[start]):
-                start += 1  # an accent without its letter
+                start += 1  # do not begin with an accent whose letter was cut off
             kept = "…" + before[start:]
         room = cells - cells_of(kept) - 1
         end = used = 0
@@ -150,7 +150,7 @@ class TypedLine:
 
 
 def _joins(character: str, before: str) -> bool:
-    """Whether a character and the one before it are seen as one: accents, and emoji made of several."""
+    """Whether a character is displayed together with the one before it: accents, and emoji sequences."""
     return before != "\n" and character != "\n" and (not cells_of(character) or before == "\u200d")
 
 
@@ -190,10 +190,13 @@ _ALT_MOVES: Mapping[str, Move] = {
 
 
 class TypedKeys:
-    """A line, and the keys for it. Without callbacks everything typed stays on the line, Enter as a new line.
+    """A line and its editing keys. Without callbacks all text stays on the line and Enter inserts a newline.
 
-    on_enter: gets the whole line, which is empty then. on_up: Up was pressed on an empty line. on_key: any key was
-    pressed but these. paste: what to put on the line for pasted text.
+    Args:
+        on_enter: called with the whole line, which is cleared first.
+        on_up: called when Up is pressed on an empty line.
+        on_key: called for every key but these two.
+        paste: returns the text to insert for pasted text.
     """
 
     def __init__(
@@ -212,7 +215,7 @@ class TypedKeys:
         self._paste = paste
 
     def press(self, press: KeyPress, *, alt: bool = False) -> None:
-        """Do what a key means. alt: Alt was held, or Esc came with it."""
+        """Carry out a key press. alt: Alt was held, or Esc was pressed just before it."""
         if alt:
             self._move(_ALT_MOVES.get(press.key))
         elif press.key in (Keys.ControlM, Keys.ControlJ):
@@ -235,7 +238,7 @@ class TypedKeys:
         elif not isinstance(press.key, Keys) and press.key.isprintable():
             self._move(lambda line: line.insert(press.key))
         else:
-            self._move(_MOVES.get(press.key))  # other keys and reports of the terminal mean nothing here
+            self._move(_MOVES.get(press.key))  # other keys and terminal reports do nothing
 
     def _move(self, move: Move | None) -> None:
         if move is None:
@@ -253,9 +256,9 @@ class Waiting(Struct, frozen=True):
 
 
 class Typing(Struct, frozen=True, kw_only=True):
-    """What a person is doing at the keyboard: the line, and what they have entered before.
+    """What the user is typing, and the texts entered before that still wait.
 
-    hint: what keys can do now, shown where the line is empty. chips: what the line names with "@".
+    hint: what keys can do now, shown while the line is empty. chips: labels for what the line mentions with "@".
     """
 
     line: "TypedLine"
@@ -265,32 +268,34 @@ class Typing(Struct, frozen=True, kw_only=True):
 
 
 class Held(Protocol):
-    """What was typed during a turn and goes nowhere without the person."""
+    """Texts entered during a stopped turn, which are sent only when the user asks for it."""
 
     def waiting(self) -> Sequence[Waiting]:
         """The texts, oldest first."""
         ...
 
     def take_back(self) -> str:
-        """The newest one, to be edited; "" where none waits."""
+        """Remove and return the newest text, for editing; "" if there is none."""
         ...
 
     def just_stopped(self) -> bool:
-        """Whether a turn was stopped a moment ago, so that another Esc was meant for it too."""
+        """Whether a turn was stopped a moment ago, so that another Esc was probably meant for it too."""
         ...
 
     def release(self) -> bool:
-        """Let all of it go on; False where nothing waits."""
+        """Release all texts; False if there are none."""
         ...
 
 
-_SHOWN = 4
-_SHOWN_WHERE_LOW = 2
+_SHOWN = 4  # waiting texts displayed
+_SHOWN_WHERE_LOW = 2  # the same on a screen of at most _LOW_LINES lines
 _LOW_LINES = 16
 
 
 def waiting_lines(waiting: Sequence[Waiting], width: int, lines: int) -> list[str]:
-    """One line for each text that waits, none wider than `width`; on a screen of few `lines` the last ones only."""
+    """Return one line of at most `width` columns for each waiting text; on a screen with few `lines` only the last
+    ones.
+    """
     most = _SHOWN if lines > _LOW_LINES else _SHOWN_WHERE_LOW
     shown = waiting if len(waiting) <= most else waiting[1 - most :]
     more = len(waiting) - len(shown)
@@ -302,7 +307,9 @@ _MARK = "› "
 
 
 def typed_row(typing: Typing, width: int) -> tuple[str, int | None]:
-    """The line on one row of at most `width` columns, and the cursor's column; "" where there is nothing to show."""
+    """Return the line as one row of at most `width` columns, and the cursor's column; "" if there is nothing to
+    show.
+    """
     if not typing.line.text:
         hint = crop(typing.hint, width - len(_MARK))
         return (_MARK + hint, len(_MARK)) if hint else ("", None)
@@ -311,28 +318,28 @@ def typed_row(typing: Typing, width: int) -> tuple[str, int | None]:
 
 
 def said_parts(text: str, theme: Theme) -> Iterator[Part]:
-    """A person's words as they stand in the scrollback."""
+    """Yield the user's message as it is shown in the scrollback."""
     for number, line in enumerate(clean(text).strip().split("\n")):
         yield Part(body=Text.assemble((_MARK if number == 0 else "  ", theme.accent), line))
 
 
-_kept = TypedLine()  # a process has one terminal
+_saved_line = TypedLine()  # module level: a process has one terminal
 
 
 def take_kept_text() -> str:
-    """The text kept so far, without Enter at its end: the user must see it before it is sent. Forgets it."""
-    return _kept.take().rstrip("\n")
+    """Return and forget the saved text, without a final Enter: the user must see it before it is sent."""
+    return _saved_line.take().rstrip("\n")
 
 
 def keep_early_keys(keyboard: Input) -> None:
-    """Let a question, about to be shown, be answered only by keys that are still to come."""
+    """Save keys typed before a question appears, so that they do not answer it."""
     if os.isatty(keyboard.fileno()):
         with keyboard.raw_mode():
             keep_presses([*get_typeahead(keyboard), *keyboard.read_keys(), *keyboard.flush_keys()])
 
 
 def keep_early_lines(file: int = 0) -> None:
-    """The same for a question to be answered by a line the terminal itself edits."""
+    """Do the same as `keep_early_keys` for a question answered by a line that the terminal itself edits."""
     if sys.platform == "win32" or not os.isatty(file):
         return
     import termios
@@ -343,13 +350,13 @@ def keep_early_lines(file: int = 0) -> None:
         at_once[3] &= ~(termios.ICANON | termios.ECHO)
         at_once[6][termios.VMIN] = at_once[6][termios.VTIME] = 0
         termios.tcsetattr(file, termios.TCSANOW, at_once)
-    except termios.error:  # the terminal is gone: reading the answer will say so
+    except termios.error:  # the terminal was closed: reading the answer will report it
         return
     pieces: list[bytes] = []
     try:
         while piece := os.read(file, 4096):
             pieces.append(piece)
-    except OSError:  # the same
+    except OSError:  # the terminal was closed, as above
         return
     finally:
         termios.tcsetattr(file, termios.TCSANOW, before)
@@ -357,7 +364,7 @@ def keep_early_lines(file: int = 0) -> None:
 
 
 def keep_bytes(typed: bytes) -> None:
-    """Keep what a terminal sent, as the text it would have become on a line."""
+    """Save bytes read from a terminal, as the text they would have become on a line."""
     if not typed:
         return
     presses: list[KeyPress] = []
@@ -368,8 +375,8 @@ def keep_bytes(typed: bytes) -> None:
 
 
 def keep_presses(presses: Iterable[KeyPress]) -> None:
-    """Keep what these keys would have typed on a line; a key after Esc is Alt and that key."""
-    typed = TypedKeys(_kept)
+    """Save what these key presses would have typed on a line; a key after Esc counts as Alt and that key."""
+    typed = TypedKeys(_saved_line)
     after_escape = False
     for press in presses:
         if press.key != Keys.Escape:
@@ -377,13 +384,14 @@ def keep_presses(presses: Iterable[KeyPress]) -> None:
         after_escape = press.key == Keys.Escape
 
 
-READ_BYTES = 65_536
+READ_BYTES = 65_536  # prompt_toolkit reads 1,024 bytes at a time, which makes large pastes slow
 _END = "\x1b[201~"
-_QUICK: WeakSet[object] = WeakSet()  # others may stand between the input and the parser too
+# inputs already patched; another wrapper may be between the input and the parser, so the parser cannot tell
+_QUICK: WeakSet[object] = WeakSet()
 
 
 def quicken(keyboard: Input) -> None:
-    """Let an input read more at once, and its parser look at each piece of a paste once. Harmless for other inputs."""
+    """Let an input read more at once and scan each piece of a paste only once. Does nothing for other inputs."""
     parser: Any = getattr(keyboard, "vt100_parser", None)
     reader: Any = getattr(keyboard, "stdin_reader", None)
     if parser is None or reader is None or parser in _QUICK:
@@ -395,7 +403,7 @@ def quicken(keyboard: Input) -> None:
 
 
 class _Paste:
-    """Holds the pieces of a paste back until its end has come."""
+    """Collects the pieces of a paste until its end has arrived."""
 
     def __init__(self, parser: Any) -> None:
         self._parser = parser
@@ -404,7 +412,7 @@ class _Paste:
         self._seam = ""
 
     def feed(self, data: str) -> None:
-        """In place of the parser's own."""
+        """Replace the parser's own `feed`."""
         if not getattr(self._parser, "_in_bracketed_paste", False):
             self._feed(data)
             return
@@ -416,20 +424,24 @@ class _Paste:
         self._feed(whole)
 
 
-# An arrow key arrives as ESC [ A in one go; an ESC that stays alone this long was the Esc key.
+# A terminal sends an arrow key as ESC [ A in one write, so an ESC alone for this long was the Esc key.
 FLUSH_S = 0.025
-# So that a paste of many lines arrives as one, and not as that many times Enter.
+# Bracketed paste: a paste of many lines arrives as one event instead of pressing Enter once per line.
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
 
 
 class KeyWatch:
-    """An async context: inside, the terminal is in raw mode and its keys are read.
+    """An async context that puts the terminal into raw mode and reads its keys.
 
-    on_interrupt: called for Esc and Ctrl-C, each time. typed: what all other keys mean. on_change: called after some of
-    those. hotkeys: what further keys do, by prompt_toolkit's names, such as "c-t"; they are not typed.
-    write: takes control sequences for the terminal; without it, each line of a paste ends with Enter.
-    Without a terminal (`stdin` is not a tty and no `keyboard` is given) it does nothing.
-    The terminal's mode is restored on leaving, whatever happens inside.
+    Without a terminal (`stdin` is not a tty and no `keyboard` is given) it does nothing. The terminal's mode is
+    restored on every exit path.
+
+    Args:
+        on_interrupt: called each time Esc or Ctrl-C is pressed.
+        typed: handles all other keys.
+        on_change: called after keys that may have changed the line.
+        hotkeys: actions of further keys by prompt_toolkit's names, such as "c-t"; these keys are not typed.
+        write: takes control sequences for the terminal; without it, each line of a paste ends with Enter.
     """
 
     def __init__(
@@ -454,11 +466,11 @@ class KeyWatch:
         self._typed_at = -1e9
 
     def typed_within(self, seconds: float) -> bool:
-        """Whether a key was pressed that recently: a question that pops up now could catch keys not meant for it."""
+        """Whether a key was pressed that recently; a question that appears now could catch keys not meant for it."""
         return time.monotonic() - self._typed_at < seconds
 
     def take_text(self) -> str:
-        """What stands on the line, for the next prompt; it is then forgotten here."""
+        """Remove and return the text of the line, for the next prompt."""
         return self._typed.line.take()
 
     async def __aenter__(self) -> "KeyWatch":
@@ -472,7 +484,7 @@ class KeyWatch:
 
     @asynccontextmanager
     async def suspended(self) -> AsyncGenerator[None]:
-        """Give the keyboard to somebody else for a while, in the mode it had before."""
+        """A context in which another reader has the keyboard, in the mode it had before."""
         was_attached = self._attached is not None
         self._detach()
         try:
@@ -526,7 +538,9 @@ class KeyWatch:
             self._take(self._keyboard.flush_keys())
 
     def _take(self, presses: Iterable[KeyPress]) -> None:
-        """Act on keys. Esc directly followed by another key in one reading is Alt and that key: not an interrupt."""
+        """Handle key presses. Esc directly followed by another key in one read is Alt and that key, not an
+        interrupt.
+        """
         keys = list(presses)
         typed = False
         for index, press in enumerate(keys):
@@ -548,5 +562,5 @@ def _tty_input(stdin: TextIO | None) -> Input | None:
     stream = stdin if stdin is not None else sys.stdin
     if stream is None or not stream.isatty():  # pyright: ignore[reportUnnecessaryComparison]  # None under pythonw
         return None
-    # The process's own is the one the prompt line reads: what has arrived by half goes on where it began.
+    # The prompt line reads the process's own input too, so a half-received key sequence is continued there.
     return get_app_session().input if stdin is None else create_input(stream)

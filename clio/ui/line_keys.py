@@ -28,7 +28,7 @@ from clio.ui.history import HistorySearch
 from clio.ui.line_rules import Pastes
 from clio.ui.terminal_handoff import edit_text, lent
 
-_TIMEOUT_S = 5.0
+_TIMEOUT_S = 5.0  # seconds the clipboard program may take
 _MAX_COPIED = 70_000
 _POWERSHELL = (
     "Add-Type -AssemblyName System.Windows.Forms;"
@@ -39,16 +39,17 @@ _POWERSHELL = (
 
 
 def copy_sequence(text: str) -> str:
-    """What a terminal takes for "put this on the clipboard" (OSC 52); through tmux too where that lets it pass.
+    """Return the sequence that copies text to the terminal's clipboard (OSC 52); works through tmux if tmux allows it.
 
-    A terminal that does not know it shows nothing. Text beyond 70,000 bytes is left out: many refuse more.
+    A terminal that does not support it shows nothing. Returns "" for more than 70,000 bytes, which many terminals
+    refuse.
     """
     data = base64.b64encode(text.encode("utf-8", "replace")[:_MAX_COPIED]).decode("ascii")
     return f"\x1b]52;c;{data}\x07"
 
 
 def clipboard_command() -> list[str] | None:
-    """The command that prints the clipboard's picture as png; None where no such program is installed."""
+    """Return the command that prints the clipboard's picture as PNG; None if no such program is installed."""
     import shutil
 
     wayland = bool(os.environ.get("WAYLAND_DISPLAY"))
@@ -67,7 +68,7 @@ def clipboard_command() -> list[str] | None:
 
 
 async def clipboard_image() -> bytes:
-    """The picture. Raises UserError where there is no program to ask, or no picture."""
+    """Return the clipboard's picture. Raises UserError if there is no picture, or no program to read it."""
     command = clipboard_command()
     if command is None:
         need = "pngpaste" if sys.platform == "darwin" else "wl-paste or xclip"
@@ -100,7 +101,7 @@ _MAX_CHARS = 4_000
 
 
 def dropped_pictures(pasted: str, project: Path) -> str:
-    """The mentions of the pictures whose paths were pasted, with a blank behind; "" where it is anything else."""
+    """Return mentions of the pictures whose paths were pasted, with a blank at the end; "" for any other text."""
     text = pasted.strip()
     if not text or len(text) > _MAX_CHARS or "\n" in text or not looks_like_image(text.rstrip("'\"")):
         return ""
@@ -111,10 +112,10 @@ def dropped_pictures(pasted: str, project: Path) -> str:
 
 
 def _words(text: str) -> list[str]:
-    """The words as a shell would read them: terminals quote blanks in paths in one way or another."""
+    """Split the text as a shell would: terminals quote blanks in paths in different ways."""
     try:
         return shlex.split(text)
-    except ValueError:  # an open quote: no path a terminal has written
+    except ValueError:  # an open quote: not a path written by a terminal
         return []
 
 
@@ -126,7 +127,7 @@ def _local(word: str) -> Path:
 def _is_picture(path: Path) -> bool:
     try:
         return path.is_absolute() and looks_like_image(path.name) and path.is_file()
-    except OSError:  # a name no file can have
+    except OSError:  # not a valid file name
         return False
 
 
@@ -134,7 +135,7 @@ def _shown(path: Path, project: Path) -> str:
     return path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
 
 
-SEARCH_HINT = "earlier lines · Enter takes · Esc leaves"  # as wide as a narrow screen
+SEARCH_HINT = "earlier lines · Enter takes · Esc leaves"  # fits a narrow screen
 _VI_MODES = {
     InputMode.INSERT: "vi insert",
     InputMode.INSERT_MULTIPLE: "vi insert",
@@ -145,11 +146,13 @@ _VI_MODES = {
 
 
 class LineExtras:
-    """What one prompt line has besides typing and sending.
+    """Keys and completion of one prompt line, besides typing and sending.
 
-    project: for mentions and dropped files; None for a line without them. shelf: where pasted pictures go.
-    hint: shows a few words below the line until the next key. look_up: called at every key of a command; finds out
-    what it may be completed with, and says whether there is more to offer.
+    Args:
+        project: for mentions and dropped files; None for a line without them.
+        shelf: where pasted pictures are saved for the next message.
+        hint: shows a few words below the line until the next key.
+        look_up: called at every key of a command; loads its completions and returns whether there are new ones.
     """
 
     def __init__(
@@ -171,40 +174,40 @@ class LineExtras:
         self._project = project
         self._shelf = shelf
         self._chips = Chips(project) if project is not None else None
-        self._before: Document | None = None  # what stood on the line when the search began
+        self._before: Document | None = None  # the line when the search began
         self.chips: list[str] = []
 
     @property
     def is_searching(self) -> bool:
-        """Whether what is typed searches earlier lines."""
+        """Whether typed text searches earlier lines."""
         return self._before is not None
 
     def completer(self) -> Completer:
-        """What completes the line now."""
+        """The completer for the current state of the line."""
         return self._search if self.is_searching else self._usual
 
     def text_changed(self, text: str, buffer: Buffer | None = None) -> None:
-        """Look at what the line names now. buffer: the one it is typed in, where that is open."""
+        """Update the labels of mentions for this text. buffer: the line's buffer if it is open."""
         self.chips = self._chips.of(text) if self._chips is not None else []
         if buffer is not None and self._look_up is not None and text.startswith("/"):
             get_app().create_background_task(self._offer_more(text, buffer, self._look_up))
 
     async def _offer_more(self, text: str, buffer: Buffer, look_up: Callable[[str], Awaitable[bool]]) -> None:
-        """Open the menu anew where more to offer has been found for what is still being typed."""
+        """Open the menu again if more completions were found for the text still being typed."""
         if await look_up(text) and buffer.text.startswith(text):
             buffer.start_completion(select_first=False)
 
     def pasted(self, data: str) -> str:
-        """What to put on the line for pasted text: the text, its stand-in, or the pictures whose paths it is."""
+        """Return what to insert for pasted text: the text, its placeholder, or the pictures whose paths it contains."""
         dropped = dropped_pictures(data, self._project) if self._project is not None else ""
         return dropped or self._pastes.take(data)
 
     def mode(self, app: Application[str]) -> str:
-        """Which mode of vi the line is in, for the words below it."""
+        """Return the vi mode of the line, for the status line."""
         return _VI_MODES.get(app.vi_state.input_mode, "vi")
 
     def bindings(self) -> KeyBindings:
-        """The keys."""
+        """Return the key bindings."""
         bindings = KeyBindings()
         typing = has_focus(DEFAULT_BUFFER)
         searching = typing & Condition(lambda: self.is_searching)
@@ -246,7 +249,7 @@ class LineExtras:
         buffer.start_completion(select_first=False)
 
     def _take(self, buffer: Buffer) -> None:
-        """Put the chosen line, else the best one, on the line; a further Enter sends it."""
+        """Put the selected line, else the best match, on the line; another Enter sends it."""
         state = buffer.complete_state
         chosen = state.current_completion if state else None
         found = None if chosen else next(iter(self._search.matches(buffer.text)), None)
@@ -263,7 +266,7 @@ class LineExtras:
         self._hint("")
 
     async def _edit(self, buffer: Buffer) -> None:
-        """Hand the line to the person's editor, pastes whole."""
+        """Open the line in the user's editor, with its pastes expanded."""
         text = self._pastes.expand(buffer.text)
         try:
             async with lent():

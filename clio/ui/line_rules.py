@@ -1,4 +1,4 @@
-"""Rules of the prompt line: when a line is finished, signs such as `!` and `#`, large pastes. Pure."""
+"""Rules of the prompt line: when a line is complete, prefixes such as `!` and `#`, large pastes. Pure functions."""
 
 import re
 import unicodedata
@@ -10,16 +10,17 @@ from clio.text.lazy_regex import LazyRegex
 
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
-_FACE = LazyRegex(r"[:;=8][-o^']?[(\[{]")  # ":-(" opens nothing
+_FACE = LazyRegex(r"[:;=8][-o^']?[(\[{]")  # the bracket of ":-(" opens nothing
 _CODE = LazyRegex(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MAX_CHECKED = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
 
 
 def open_part(text: str) -> str:
-    """What the text still lacks: "```", an open bracket, a backslash, or "" when it is complete and Enter sends it.
+    """Return what the text still lacks: "```", an open bracket, a backslash, or "" if it is complete and Enter sends
+    it.
 
-    Open brackets wait for their end or for an empty line, an open ``` fence for its end or for two empty lines, a
-    backslash at the end for one more line. Brackets inside of `code` and faces such as ":(" open nothing.
+    An open bracket waits for its end or for an empty line, an open ``` fence for its end or for two empty lines, a
+    backslash at the end for one more line. Brackets inside of `code` and in faces such as ":(" are ignored.
     """
     if text.lstrip().startswith(("/", "!")) or len(text) > _MAX_CHECKED:
         return ""
@@ -32,7 +33,7 @@ def open_part(text: str) -> str:
 
 
 def fit(parts: Sequence[str], width: int, joint: str = " · ") -> str:
-    """The parts on one line of at most `width` columns; the last ones are left out first, the first is cut."""
+    """Join parts to one line of at most `width` columns; drop the last ones first, and truncate the first if needed."""
     shown = [part for part in parts if part]
     while len(shown) > 1 and _columns(joint.join(shown)) > width:
         shown.pop()
@@ -45,7 +46,7 @@ def fit(parts: Sequence[str], width: int, joint: str = " · ") -> str:
 
 
 def fit_counted(parts: Sequence[str], width: int, joint: str = "  ") -> str:
-    """The parts on one line of at most `width` columns; the last ones are left out first, and counted."""
+    """Join parts to one line of at most `width` columns; the last ones are dropped first, and counted."""
     shown = list(parts)
     for kept in range(len(parts) - 1, 0, -1):
         if _columns(joint.join(shown)) <= width:
@@ -55,7 +56,7 @@ def fit_counted(parts: Sequence[str], width: int, joint: str = "  ") -> str:
 
 
 def _columns(text: str) -> int:
-    """What the text takes on a screen; a wide character takes two."""
+    """Return the text's width on a screen; a wide character takes two columns."""
     if text.isascii():
         return len(text)
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
@@ -67,7 +68,7 @@ def _ends_with_empty_lines(text: str, count: int) -> bool:
 
 
 def _open_bracket(text: str) -> str:
-    """The innermost bracket that lacks its end; an end without a beginning, as in "a)", counts for nothing."""
+    """Return the innermost unclosed bracket; a closing bracket without an opening one, as in "a)", is ignored."""
     waiting: list[str] = []
     for char in _FACE.sub("", _CODE.sub("", text)):
         if char in _OPENERS:
@@ -81,14 +82,14 @@ _MEMORY = LazyRegex(r"#(?![#!\d])\s*(\S.*)")
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):
-    """A command a person typed. offers: its output goes with their next message."""
+    """A shell command typed by the user. offers: its output is added to the next message."""
 
     command: str
     offers: bool
 
 
 def shell_line(text: str) -> ShellLine | None:
-    """The command of a line such as `!git status` or, not to be offered, `!!git status`; None for any other line."""
+    """Parse a line such as `!git status` or, without offering its output, `!!git status`; None for any other line."""
     command = text.removeprefix("!").removeprefix("!").strip()
     if not text.startswith("!") or not command:
         return None
@@ -96,16 +97,16 @@ def shell_line(text: str) -> ShellLine | None:
 
 
 def memory_line(text: str) -> str:
-    """What a line such as `#we deploy on Fridays` is to keep; "" for any other.
+    """Return the text to remember from a line such as `#we deploy on Fridays`; "" for any other line.
 
-    `#12` is an issue's number, `##` a heading, and what has several lines is a message.
+    `#12` is an issue number, `##` a heading, and several lines are a message.
     """
     match = _MEMORY.fullmatch(text)
     return match[1].strip() if match else ""
 
 
 def sign_hint(text: str) -> str:
-    """What Enter will do with such a line; "" for a message."""
+    """Return a hint for what Enter will do with such a line; "" for a message."""
     if line := shell_line(text):
         return "Enter runs this; the output goes with your next message" if line.offers else "Enter runs this"
     return "Enter keeps this as a memory" if memory_line(text) else ""
@@ -116,13 +117,13 @@ MAX_LINES = 40
 
 
 class Pastes:
-    """What was pasted into the lines of this run, by its stand-in."""
+    """The texts pasted into lines of this run, by their placeholders."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
     def take(self, data: str) -> str:
-        """What to put on the line for pasted text: the text, or its stand-in where it would fill the screen."""
+        """Return what to insert for pasted text: the text, or its placeholder if it would fill the screen."""
         text = data.replace("\r\n", "\n").replace("\r", "\n")
         lines = text.count("\n") + (not text.endswith("\n"))
         if len(text) <= MAX_CHARS and lines <= MAX_LINES:
@@ -133,17 +134,17 @@ class Pastes:
         return stand_in
 
     def expand(self, line: str) -> str:
-        """The line with every stand-in replaced by what it stands for."""
+        """Replace every placeholder in the line by its text."""
         for stand_in, text in self._texts.items():
             line = line.replace(stand_in, text)
         return line
 
     def collapse(self, text: str) -> str:
-        """The text with every paste that still stands in it as its stand-in again; the opposite of `expand`."""
+        """Replace every complete paste in the text by its placeholder; the inverse of `expand`."""
         for stand_in, pasted in self._texts.items():
             text = text.replace(pasted.rstrip("\n") or pasted, stand_in)
         return text
 
     def ends_with(self, line: str) -> int:
-        """How many characters at the end of the line are one stand-in; 0 where it ends with something else."""
+        """Return the length of the placeholder that the line ends with; 0 if it does not end with one."""
         return next((len(stand_in) for stand_in in self._texts if line.endswith(stand_in)), 0)

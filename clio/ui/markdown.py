@@ -1,4 +1,4 @@
-"""Markdown for the screen, streamed: finished blocks never change; code is coloured line by line."""
+"""Streaming Markdown for the screen: finished blocks never change, and code is highlighted line by line."""
 
 import re
 import sys
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.markdown import Markdown
 
 
-MAX_BLOCK = 4000  # characters an open block may have before its beginning is called finished
+MAX_BLOCK = 4000  # characters of an open block after which its beginning is treated as finished
 
 _FENCE = LazyRegex(r"^( *)(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
 _HEADING = LazyRegex(r"^ {0,3}#{1,6}(?:[ \t]|$)")
@@ -38,7 +38,7 @@ Open = Literal["nothing", "paragraph", "table", "quote", "list", "code"]
 
 
 class Piece(Struct, frozen=True, kw_only=True):
-    """A part of the answer that is shown as one.
+    """A part of the answer that is rendered as a unit.
 
     kind: "prose" is Markdown; "code" is one line inside a fence, without its newline.
     joined: it continues the piece before it, with no blank line between.
@@ -61,7 +61,7 @@ class _Fence(Struct, frozen=True):
 
 
 class BlockSplitter:
-    """Takes the answer's deltas, gives its finished pieces; `tail` is what is still open."""
+    """Splits the answer's deltas into finished pieces; `tail` is the unfinished rest."""
 
     def __init__(self) -> None:
         self._partial = ""
@@ -76,7 +76,7 @@ class BlockSplitter:
         self._out: list[Piece] = []
 
     def feed(self, text: str) -> list[Piece]:
-        """The pieces that this text has finished."""
+        """Return the pieces completed by this text."""
         rest = self._partial + text
         start = 0
         while (end := rest.find("\n", start)) >= 0 or len(rest) - start > MAX_BLOCK:
@@ -93,7 +93,7 @@ class BlockSplitter:
         return self._take()
 
     def finish(self) -> list[Piece]:
-        """The last pieces, at the end of the answer; the splitter is then as new."""
+        """Return the last pieces, at the end of the answer, and reset the splitter."""
         if self._partial:
             self._line(self._partial)
         self._flush()
@@ -108,7 +108,7 @@ class BlockSplitter:
 
     @property
     def tail(self) -> Piece | None:
-        """What has come and is not finished, as it would look if the answer ended here."""
+        """Return the unfinished text as it would look if the answer ended here; None if there is none."""
         if self._open == "code" and self._fence is not None:
             if not self._partial or self._fence.closes(self._partial + self._fence.mark[0] * 2):
                 return None
@@ -139,7 +139,7 @@ class BlockSplitter:
             self._overflow()
 
     def _begin(self, line: str) -> None:
-        """The first line of a block."""
+        """Handle the first line of a block."""
         if not line.strip():
             return
         if (fence := _fence(line)) is not None and fence.indent < 4:
@@ -161,7 +161,7 @@ class BlockSplitter:
         self._inner_fence(line[self._item_indent :])
 
     def _flow_line(self, line: str) -> None:
-        """The next line of a paragraph, a table or a quotation."""
+        """Handle the next line of a paragraph, a table or a quotation."""
         if not line.strip():
             self._flush()
         elif self._interrupts(line):
@@ -183,7 +183,7 @@ class BlockSplitter:
         return is_item or line.startswith(">")
 
     def _list_line(self, line: str) -> bool:
-        """Take a line into the list; False if the list ends before it."""
+        """Add a line to the list; False if the list ends before it."""
         if self._fence is not None:
             if self._fence.closes(line):
                 self._fence = None
@@ -225,7 +225,7 @@ class BlockSplitter:
         self._chars += len(line) + 1
 
     def _flush(self) -> None:
-        """End the open block and hand out what it holds."""
+        """End the open block and emit its content."""
         self._hand_out()
         self._open, self._fence, self._joined, self._gap = "nothing", None, False, False
 
@@ -236,12 +236,12 @@ class BlockSplitter:
         self._lines, self._chars = [], 0
 
     def _overflow(self) -> None:
-        """Hand out the beginning of a block that has become too long, and go on with the rest of it."""
+        """Emit the beginning of a block that is too long, and continue with the rest of it."""
         if self._open in ("nothing", "code"):
             return
         again: list[str] = []
         if self._open == "table":
-            again = self._lines[:2]  # the heading, so that the rest is a table too
+            again = self._lines[:2]  # repeat the table's heading, so that the rest is a table too
         elif self._open == "list" and self._fence is not None:
             again = [f"{self._fence.mark}{self._fence.language}"]
         self._hand_out()
@@ -255,12 +255,12 @@ def _fence(line: str) -> _Fence | None:
 
 
 def _dedent(line: str, indent: int) -> str:
-    """The line without as many leading spaces as its fence had."""
+    """Remove as many leading spaces as the line's fence had."""
     return line[min(indent, len(line) - len(line.lstrip(" "))) :]
 
 
 def linked(tokens: "list[Token]") -> "list[Token]":
-    """The tokens with every link as "text (target)", both to be clicked; one that may not be opened is plain text."""
+    """Replace every link by "text (target)", both clickable; a link that may not be opened becomes plain text."""
     for token in tokens:
         if token.children:
             token.children = list(_linked_inline(token.children))
@@ -305,9 +305,9 @@ def _text(like: "Token", content: str) -> "Token":
 
 TAB_SIZE = 4
 _LANGUAGE = LazyRegex(r"[\w+#.-]{1,30}")
-# A sub-lexer, such as the one for code inside a heredoc, can cost much on one long line.
+# A nested lexer, such as the one for code inside a heredoc, can be very slow on one long line.
 _MAX_LINE = 2000
-# Their lexers match a whole /* comment */ with one rule, which a single line does not hold.
+# Their lexers match a whole /* comment */ with one rule, which fails if they are given a single line of it.
 _C_COMMENTS = frozenset(
     "c cpp java javascript typescript jsx tsx go php css scss less kotlin swift csharp scala dart objective-c".split()
 )
@@ -338,13 +338,13 @@ _LOOKS = {
     "Generic.Error": "code_error",
     "Error": "code_error",
 }
-"""Kinds of tokens → the names of their looks; a kind that is not here looks like the nearest one above it."""
+"""Maps token types to theme styles; a missing type has the style of its nearest parent."""
 
 
 class CodeHighlighter:
-    """The colours of one fence. `colour` False gives the bare text and imports no lexer.
+    """Highlights the lines of one fence. With `colour` False it returns plain text and imports no lexer.
 
-    The lexer's stack of states is kept from line to line, so a string or comment over many lines stays one.
+    The lexer's stack of states is kept between lines, so that strings and comments may span lines.
     """
 
     def __init__(self, language: str, *, colour: bool = True) -> None:
@@ -354,11 +354,11 @@ class CodeHighlighter:
         self._in_comment = False
 
     def line(self, text: str) -> Text:
-        """The next line, highlighted."""
+        """Return the next line, highlighted."""
         return self._highlight(text.expandtabs(TAB_SIZE))
 
     def preview(self, text: str) -> Text:
-        """How a line would look that is not finished yet; nothing is remembered."""
+        """Highlight an unfinished line without changing the state."""
         stack, in_comment = list(self._stack), self._in_comment
         result = self.line(text)
         self._stack, self._in_comment = stack, in_comment
@@ -378,7 +378,7 @@ class CodeHighlighter:
         start = _open_comment(text, tokens) if self._has_c_comments else -1
         if start < 0 or "comment" in self._stack[-1]:
             return _assemble(tokens)
-        self._stack = stack  # the comment's beginning has led the rules astray
+        self._stack = stack  # the unmatched beginning of the comment has put the lexer into a wrong state
         before = _assemble(_tokens(self._lexer, text[:start] + "\n", self._stack))
         self._in_comment = True
         return before.append(text[start:], _COMMENT)
@@ -388,12 +388,12 @@ def _assemble(tokens: "Iterable[tuple[TokenType, str]]") -> Text:
     result = Text()
     for kind, value in tokens:
         result.append(value, None if value.isspace() else _look(kind))
-    result.right_crop(1)  # the newline the lexer was given
+    result.right_crop(1)  # the newline added for the lexer
     return result
 
 
 def _open_comment(text: str, tokens: "Iterable[tuple[TokenType, str]]") -> int:
-    """Where a /* comment begins that does not end in this line; -1 if none does."""
+    """Return the position of a /* comment that does not end in this line; -1 if there is none."""
     from pygments.token import Comment, String
 
     start = text.rfind("/*")
@@ -422,7 +422,7 @@ def _find_lexer(language: str) -> "Lexer | None":
 
 @cache
 def _look(kind: "TokenType") -> str:
-    """The name of a token's look, "" where it has none."""
+    """Return the name of a token's style, "" if it has none."""
     name = ".".join(kind)
     while name and name not in _LOOKS:
         name = name.rpartition(".")[0]
@@ -430,7 +430,10 @@ def _look(kind: "TokenType") -> str:
 
 
 def _tokens(lexer: "Lexer", text: str, stack: list[str]) -> "Iterator[tuple[TokenType, str]]":
-    """The tokens of one line; `stack` is changed where the lexer is a plain table of rules, else lines stand alone."""
+    """Yield the tokens of one line.
+
+    `stack` is updated if the lexer is a table of rules; other lexers see single lines.
+    """
     from pygments.lexer import ExtendedRegexLexer, RegexLexer
 
     if not isinstance(lexer, RegexLexer) or isinstance(lexer, ExtendedRegexLexer):
@@ -441,7 +444,7 @@ def _tokens(lexer: "Lexer", text: str, stack: list[str]) -> "Iterator[tuple[Toke
 
 
 def _run_rules(lexer: "Lexer", rules: dict[str, Any], text: str, stack: list[str]) -> "Iterator[tuple[TokenType, str]]":
-    """Apply the first rule that matches, again and again; a newline nobody wants resets the state."""
+    """Apply the first matching rule repeatedly; a newline that no rule matches resets the state."""
     from pygments.token import Text as PlainToken
     from pygments.token import _TokenType  # pyright: ignore[reportPrivateUsage]
 
@@ -469,7 +472,7 @@ def _run_rules(lexer: "Lexer", rules: dict[str, Any], text: str, stack: list[str
 
 
 def _move(stack: list[str], transition: object) -> None:
-    """Enter or leave states as a rule says: a name, a number of states to leave (negative), or several of these."""
+    """Enter or leave states as a rule requires: a name, a negative number of states to leave, or several of these."""
     steps = cast("tuple[object, ...]", transition) if isinstance(transition, tuple) else (transition,)
     for step in steps:
         if step == "#push":
@@ -492,9 +495,10 @@ def preload() -> None:
 
 
 class StreamingMarkdown:
-    """An answer that comes in deltas: `feed` gives what is finished, to be printed once; `tail` what is still open.
+    """Renders an answer from its deltas: `feed` returns finished parts, to be printed once; `tail` is the unfinished
+    rest.
 
-    Whatever the deltas, the same text gives the same parts in the same order. Control characters must be gone already.
+    However the text is split into deltas, the parts are the same. Control characters must have been removed before.
     """
 
     def __init__(self, theme: Theme) -> None:
@@ -504,17 +508,17 @@ class StreamingMarkdown:
         self._started = False
 
     def feed(self, text: str) -> list[Part]:
-        """What this text has finished."""
+        """Return the parts completed by this text."""
         return [self._render(piece) for piece in self._splitter.feed(text)]
 
     def finish(self) -> list[Part]:
-        """The rest, at the end of the answer; the object can then take another one."""
+        """Return the rest at the end of the answer; the object can then render another one."""
         rest = [self._render(piece) for piece in self._splitter.finish()]
         self._started = False
         return rest
 
     def tail(self) -> Part | None:
-        """What has come and is not finished, as it would look if the answer ended here. Costs at most one block."""
+        """Render the unfinished text as if the answer ended here; costs at most one block."""
         piece = self._splitter.tail
         if piece is None:
             return None
@@ -541,13 +545,13 @@ class StreamingMarkdown:
 
 
 def whole(text: str, theme: Theme) -> list[Part]:
-    """A whole Markdown text; the same look as a streamed one."""
+    """Render a whole Markdown text; the result looks like that of a streamed one."""
     stream = StreamingMarkdown(theme)
     return [*stream.feed(text), *stream.finish()]
 
 
 def prose(text: str, *, links: bool = False) -> "Markdown":
-    """Markdown with tags shown as they are, link targets in sight, and no boxes around headings or code.
+    """Return Markdown that shows tags literally and link targets as text, without boxes around headings or code.
 
     links: targets can be clicked.
     """
@@ -559,7 +563,7 @@ def prose(text: str, *, links: bool = False) -> "Markdown":
 
 
 def markdown_tokens(text: str) -> "list[Token]":
-    """What the parser makes of a text; tags are text to it."""
+    """Return the parser's tokens for a text; HTML tags are plain text to it."""
     return _parser().parse(_LONE_NUMBER.sub(r"\1\\\2", text))
 
 
@@ -569,7 +573,7 @@ def _code_line(text: Text) -> Text:
 
 @cache
 def _template() -> "Markdown":
-    """An empty one to copy: the constructor would build a parser of its own each time."""
+    """Return an empty Markdown object to copy: its constructor would build a new parser each time."""
     return _markdown_class()("", hyperlinks=False)
 
 
@@ -577,7 +581,7 @@ def _template() -> "Markdown":
 def _parser() -> "MarkdownIt":
     from markdown_it import MarkdownIt
 
-    # Without "html", or an unfenced <div> in an answer would vanish from the screen.
+    # With "html" enabled, an unfenced <div> in an answer would be missing from the screen.
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").enable("table")
     usual = parser.validateLink
     parser.validateLink = lambda url: url.lower().startswith("file:///") or usual(url)
@@ -586,7 +590,7 @@ def _parser() -> "MarkdownIt":
 
 @contextmanager
 def _no_highlighter() -> Generator[None]:
-    """Keep rich from importing Pygments, 1.2 MiB and 8 ms, for code `PlainCode` draws: it comes with the first code."""
+    """Keep rich from importing Pygments (1.2 MiB, 8 ms): `PlainCode` draws code and loads it with the first fence."""
     if "rich.syntax" in sys.modules:
         yield
         return
@@ -629,7 +633,7 @@ def _markdown_class() -> "type[Markdown]":
                 yield Segment.line()
 
     class FittingTable(TableElement):
-        """A table; where the columns would be too narrow to read, each row becomes a few "heading: value" lines."""
+        """A table; if the columns would be too narrow to read, each row becomes a few "heading: value" lines."""
 
         def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
             head = self.header.row.cells if self.header is not None and self.header.row is not None else []
@@ -637,7 +641,7 @@ def _markdown_class() -> "type[Markdown]":
                 for table in super().__rich_console__(console, options):
                     if isinstance(table, Table):
                         for column in table.columns:
-                            column.overflow = "fold"  # a long word is broken: an ellipsis would hide what it says
+                            column.overflow = "fold"  # break long words: an ellipsis would hide their content
                     yield table
                 return
             rows = self.body.rows if self.body is not None else []
@@ -661,5 +665,5 @@ def _markdown_class() -> "type[Markdown]":
 
 
 _NARROWEST_COLUMN = 8
-# "8443." as a whole line is an answer, not the empty item of a list it is in CommonMark.
+# A line "8443." is an answer, not the empty list item that CommonMark takes it for.
 _LONE_NUMBER = LazyRegex(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)

@@ -1,4 +1,4 @@
-"""Turns what is to be shown into rows of text with colours, at the terminal's present width."""
+"""Renders parts into rows of coloured text at the terminal's present width."""
 
 import io
 from collections.abc import Callable
@@ -14,16 +14,18 @@ from clio.ui.text_width import cells_of, chop
 from clio.ui.theme import Theme, rich_styles
 
 Size = Callable[[], tuple[int, int]]
-"""The terminal's columns and lines, asked anew each time."""
+"""Returns the terminal's columns and lines at the time of the call."""
 
-_CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a look, or the beginning or end of a link
+_CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a style, or the beginning or end of a link
 _RIGHT_BLANKS = LazyRegex(rf" +((?:{_CODE})*)$")
 _ONLY_CODES = LazyRegex(rf"^(?:{_CODE})+$")
 _CODES = LazyRegex(_CODE)
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """Something to show. `wraps` False: one logical line, which the terminal may break; `gap`: a blank line before."""
+    """Something to display. `wraps` False: one logical line, which the terminal may break; `gap`: a blank line
+    before.
+    """
 
     body: RenderableType
     wraps: bool = True
@@ -31,7 +33,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
 
 class Painter:
-    """Paints parts for a terminal of the size it is told. Writes nothing itself."""
+    """Renders parts for a terminal of the given size. Writes nothing itself."""
 
     def __init__(self, theme: Theme, size: Size) -> None:
         self.theme = theme
@@ -56,12 +58,14 @@ class Painter:
         return max(self.size()[0] - 1, 1)
 
     def lines(self, part: Part) -> str:
-        """For the scrollback: every line with its newline. A part that does not wrap is one line, however long."""
+        """Render for the scrollback: every line ends with a newline. A part that does not wrap is one line of any
+        length.
+        """
         gap = "\n" if part.gap else ""
         return gap + "".join(row + "\n" for row in self._paint(part.body, wraps=part.wraps))
 
     def rows(self, part: Part) -> list[str]:
-        """For a place that is redrawn: rows no wider than `width`."""
+        """Render for an area that is redrawn: rows no wider than `width`."""
         body = part.body
         if not part.wraps and isinstance(body, Text):
             rows = [row for line in chop(body, self.width) for row in self._paint(line, wraps=False)]
@@ -70,7 +74,7 @@ class Painter:
         return ["", *rows] if part.gap else rows
 
     def _dressed(self) -> Console:
-        """The console in the colours that are in force now."""
+        """Return the console with the palette in force."""
         palette = self.theme.looks.palette
         if palette is not self._worn:
             if self._worn is not None:
@@ -89,17 +93,17 @@ class Painter:
 
 
 def row_cells(row: str) -> int:
-    """How many columns a painted row takes."""
+    """Return the width of a rendered row in columns."""
     return cells_of(_CODES.sub("", row))
 
 
 def _strip_right(row: str) -> str:
-    """The row without blanks at its end: they would wrap when the window becomes narrower."""
+    """Remove trailing blanks, which would wrap when the window becomes narrower."""
     row = _RIGHT_BLANKS.sub(r"\1", row)
     return "" if _ONLY_CODES.match(row) else row
 
 
 def _without_blank_ends(rows: list[str]) -> list[str]:
-    """The rows from the first to the last that is not blank: lists and tables bring blank ones of their own."""
+    """Remove blank rows at both ends, which rich adds to lists and tables."""
     filled = [number for number, row in enumerate(rows) if row]
     return rows[filled[0] : filled[-1] + 1] if filled else [""]

@@ -1,4 +1,4 @@
-"""Colours by meaning: how a look is written, and the themes clio brings."""
+"""Colours by meaning: the syntax of a style, and the built-in themes."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +13,7 @@ from clio.text.lazy_regex import LazyRegex
 MARKS = ("bold", "faint", "italic", "underline", "reverse")
 _BASE = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 COLOURS = (*_BASE, *(f"bright-{name}" for name in _BASE))
-"""The terminal's own sixteen; their shades are its user's choice."""
+"""The terminal's own sixteen colours, whose shades its user chooses."""
 _HEX = LazyRegex(r"#[0-9a-f]{6}")
 _TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
     **{f"bright-{name}": f"ansibright{name}" for name in _BASE},
@@ -23,7 +23,7 @@ _TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """One look. front, back: a name of COLOURS, "#rrggbb", or "" for the terminal's own. marks: some of MARKS."""
+    """One style. front, back: a name of COLOURS, "#rrggbb", or "" for the terminal's own. marks: some of MARKS."""
 
     front: str = ""
     back: str = ""
@@ -31,36 +31,36 @@ class Look(Struct, frozen=True, kw_only=True):
 
     @property
     def coloured(self) -> bool:
-        """Whether it needs any colour."""
+        """Whether it uses any colour."""
         return bool(self.front or self.back)
 
     @property
     def words(self) -> str:
-        """As it is written in a file; `parse_look` gives the same look again."""
+        """Format the style as in a theme file; the inverse of `parse_look`."""
         behind = ["on", self.back] if self.back else []
         return " ".join([*self.marks, *([self.front] if self.front else []), *behind]) or "plain"
 
     def marked(self, mark: str) -> "Look":
-        """The same with one more of MARKS."""
+        """Return the style with one more of MARKS."""
         return Look(front=self.front, back=self.back, marks=tuple(dict.fromkeys((*self.marks, mark))))
 
     @property
     def for_rich(self) -> str:
-        """In rich's words."""
+        """Format the style for rich."""
         words = ["dim" if mark == "faint" else mark for mark in self.marks]
         front, back = (colour.replace("-", "_") for colour in (self.front, self.back))
         return " ".join([*words, *([front] if front else []), *(["on", back] if back else [])]) or "none"
 
     @property
     def for_toolkit(self) -> str:
-        """In prompt_toolkit's words; nothing of what it has by itself shines through."""
+        """Format the style for prompt_toolkit; overrides all its default attributes."""
         words = ["noinherit", *("dim" if mark == "faint" else mark for mark in self.marks)]
         front, back = (_TOOLKIT.get(colour, colour) for colour in (self.front, self.back))
         return " ".join([*words, *([f"fg:{front}"] if front else []), *([f"bg:{back}"] if back else [])])
 
 
 def parse_look(text: str) -> Look:
-    """The look these words mean: marks and a colour in any order, then `on` and the colour behind it.
+    """Parse a style: marks and a colour in any order, then `on` and the background colour.
 
     Raises ValueError with the end of a sentence.
     """
@@ -91,9 +91,9 @@ def _wanted(word: str) -> str:
 
 
 Depth = Literal["standard", "256", "truecolor"]
-"""How many colours a terminal has, in rich's words."""
+"""How many colours a terminal has, in rich's terms."""
 Paper = Literal["dark", "light"]
-"""What a terminal's background is like."""
+"""Whether a terminal's background is dark or light."""
 
 MEANINGS: dict[str, str] = {
     "accent": "marks that lead the eye: the spinner, options, bullets of lists",
@@ -133,13 +133,13 @@ MEANINGS: dict[str, str] = {
     "bar_4": "the fourth",
     "bar_5": "the fifth",
 }
-"""Every meaning, and what has it."""
+"""Every meaning, and what is drawn with it."""
 
 
 class Palette(Struct, frozen=True, kw_only=True):
-    """looks: one for each of MEANINGS. papers: the backgrounds it is made for, from one end to the other.
+    """A style for each of MEANINGS. papers: the range of backgrounds it is made for, from one end to the other.
 
-    What is between the two is legible as well. None for the sixteen colours, whose shades the terminal decides.
+    It is legible on backgrounds in between too. Empty for the sixteen colours, whose shades the terminal decides.
     """
 
     looks: dict[str, Look]
@@ -147,16 +147,16 @@ class Palette(Struct, frozen=True, kw_only=True):
 
     @property
     def coloured(self) -> bool:
-        """Whether any of it needs colour."""
+        """Whether any style uses colour."""
         return any(look.coloured for look in self.looks.values())
 
     def with_looks(self, looks: Mapping[str, Look]) -> "Palette":
-        """The same with some looks replaced."""
+        """Return the palette with some styles replaced."""
         return msgspec.structs.replace(self, looks=self.looks | dict(looks))
 
 
 def palette_of(words: Mapping[str, str], papers: tuple[str, ...] = ()) -> Palette:
-    """A palette as it is written down: meaning → look in words. What is not named is plain."""
+    """Build a palette from meaning → style as text. Missing meanings are plain."""
     return Palette(looks={name: parse_look(words.get(name, "")) for name in MEANINGS}, papers=papers)
 
 
@@ -171,7 +171,7 @@ _MARKS = {
     "link": "underline",
     "code_error": "underline",
 }
-"""What is told apart without any colour."""
+"""Differences that need no colour."""
 
 _NONE = _MARKS | {
     "faint": "faint",
@@ -183,7 +183,7 @@ _NONE = _MARKS | {
     "bar_3": "faint",
 }
 
-# The terminal's own sixteen, where its background is not known: none of them is lost on black or on white.
+# The terminal's own sixteen colours, for an unknown background: each is visible on black and on white.
 _SIXTEEN = _MARKS | {
     "accent": "cyan",
     "good": "green",
@@ -329,7 +329,7 @@ _HIGH = _MARKS | {
     "code_error": "bold underline",
     "bar_1": "bold",
 }
-"""High contrast where the background is not known: the terminal's own two colours differ the most."""
+"""High contrast for an unknown background: the terminal's own foreground and background contrast the most."""
 _HIGH_DARK = _HIGH | {
     "accent": "bold #87ffff",
     "good": "#87ff87",
@@ -423,6 +423,6 @@ TABLES = tuple(_TABLES)
 
 @cache
 def builtin(table: str) -> Palette:
-    """The palette of one of TABLES."""
+    """Return the palette of one of TABLES."""
     words, papers = _TABLES[table]
     return palette_of(words, papers)

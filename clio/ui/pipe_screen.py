@@ -1,4 +1,4 @@
-"""The screen of a one-shot run and of a dumb terminal: plain text as it comes, no control sequence anywhere."""
+"""The screen of a one-shot run and of a dumb terminal: streamed plain text without control sequences."""
 
 import errno
 import os
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clio.ui.keyboard import Typing
 
 
-# What clio itself prints, for terminals that are not UTF-8; anything else becomes a question mark.
+# Characters that clio itself prints, for terminals that are not UTF-8; any other becomes a question mark.
 PLAIN_SIGNS = str.maketrans({
     "●": "*", "…": "...", "·": "-", "•": "*", "─": "-", "━": "-", "▌": "|", "↻": "~", "✗": "x", "›": ">",
     "█": "#", "▓": "%", "▒": "+", "≡": "=", "■": "@", "░": ":", "▰": "#", "▱": "-", "↑": "^", "↵": "|",
@@ -44,9 +44,9 @@ _GONE = (errno.EPIPE, errno.ECONNRESET, errno.EIO)
 
 
 class TerminalOutput:
-    """Writes to a stream until its reader goes away; then everything else is dropped quietly.
+    """Writes to a stream until its reader closes it; later text is dropped silently.
 
-    on_broken is called once when that happens, so that work nobody will see can stop.
+    on_broken: called once when that happens, so that work without a reader can stop.
     """
 
     def __init__(self, stream: TextIO, on_broken: Callable[[], None] | None = None) -> None:
@@ -69,7 +69,7 @@ class TerminalOutput:
         self.at_line_start = text.endswith("\n")
 
     def end_line(self) -> None:
-        """Begin a new line unless one has just begun."""
+        """Begin a new line unless the current one is empty."""
         if not self.at_line_start:
             self.write("\n")
 
@@ -88,7 +88,7 @@ class TerminalOutput:
             self._on_broken()
 
     def _silence(self) -> None:
-        """Lead the descriptor to nowhere: the interpreter flushes it again at exit and would complain."""
+        """Redirect the descriptor to the null device: the interpreter flushes it at exit, which would fail again."""
         try:
             descriptor = self._stream.fileno()
         except (OSError, ValueError):
@@ -104,9 +104,9 @@ RESTARTED = "the connection broke; the answer starts again"
 
 
 class PipeScreen:
-    """The answer goes to `answer`, everything about it to `report`: stdout and stderr, or the same stream twice.
+    """Writes the answer to `answer` and everything else to `report`: stdout and stderr, or the same stream twice.
 
-    on_broken: called when nobody reads the answer any more; what follows is dropped quietly.
+    on_broken: called when the answer has no reader any more; later text is dropped silently.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class PipeScreen:
         self._answer = TerminalOutput(answer, on_broken)
         self._report = self._answer if report is answer else TerminalOutput(report)
         self._cleaner = Cleaner()
-        self._told = ""  # why the last request was sent again
+        self._retry_reason = ""  # the reason for the last retry
         self._show_footer = show_footer
 
     def handle(self, event: Event) -> None:
-        """Show one event."""
+        """Print one event."""
         match event:
             case TextDelta(text=text):
                 self._answer.write(self._cleaner.feed(text))
@@ -127,8 +127,8 @@ class PipeScreen:
                 self._cleaner = Cleaner()
                 self.note(RESTARTED)
             case Retrying():
-                self.note(retry_line(event, self._told))
-                self._told = event.reason
+                self.note(retry_line(event, self._retry_reason))
+                self._retry_reason = event.reason
             case ToolStarted() | StepFinished():
                 self._end_answer()
             case ToolFinished():
@@ -142,27 +142,27 @@ class PipeScreen:
             case Steered(text=text):
                 self._say(f"> {clean_line(text)}")
             case StepStarted():
-                self._told = ""
+                self._retry_reason = ""
             case TurnStarted() | ReasoningDelta() | ToolProgress() | MessageAdded():
                 pass
             case _:
                 assert_never(event)
 
     def note(self, text: str) -> None:
-        """A line about what happens."""
+        """Print an informational line."""
         self._say(clean(text))
 
     def error(self, text: str) -> None:
-        """A line about what went wrong."""
+        """Print an error line."""
         self._say(f"error: {clean(text)}")
 
     def markdown(self, text: str) -> None:
-        """A whole text, such as the result of a slash command; as it is written."""
+        """Print a whole text, such as the result of a slash command, unchanged."""
         self._end_answer()
         self._answer.write(clean(text).rstrip("\n") + "\n")
 
     def show_result(self, result: "CommandResult") -> None:
-        """What a slash command gave; one that failed is shown as an error."""
+        """Print the result of a slash command; a failure is shown as an error."""
         if result.bar is not None:
             from clio.ui.tables import bar_rows
 
@@ -188,18 +188,18 @@ class PipeScreen:
                 self._answer.write(f"{line}\n" if line else "")
 
     def set_typed(self, typing: "Typing") -> None:
-        """Typing ahead is not shown here."""
+        """Do nothing: text typed ahead is not shown here."""
 
     def toggle_reasoning(self) -> None:
-        """Reasoning is not shown here."""
+        """Do nothing: reasoning is not shown here."""
 
     def close(self) -> None:
-        """End the line that was begun."""
+        """End an unfinished line."""
         self._end_answer()
 
     @contextmanager
     def suspended(self) -> Generator[None]:
-        """Nothing is ever redrawn here, so nothing has to pause."""
+        """Do nothing: nothing is redrawn here that would have to pause."""
         yield
 
     def _tool(self, event: ToolFinished) -> None:
@@ -231,6 +231,6 @@ class PipeScreen:
 
 
 def retry_line(event: Retrying, told: str = "") -> str:
-    """Why a request is sent again, and when. told: the reason of the line before, which is not said twice."""
+    """Return why a request is sent again, and when. told: the reason already printed, which is not repeated."""
     why = "" if event.reason == told else f"{clean_line(event.reason)} · "
     return f"{why}again in {format_seconds(event.delay_s)} ({event.attempt} of {event.of})"

@@ -1,4 +1,4 @@
-"""The line the user types on where the terminal can only print, and the echo of what is typed."""
+"""The prompt line of a terminal that can only print, and the echo of typed text."""
 
 import asyncio
 import os
@@ -14,12 +14,15 @@ from clio.ui.line_rules import open_part
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.text_width import cells_of
 
-_PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"  # so that a paste of many lines arrives as one
+_PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"  # bracketed paste: a paste of many lines arrives as one event
 _BACK = "\b"
 
 
 class EchoedLine:
-    """Shows each state of a line that is told. write: takes text for the terminal. columns: those of the terminal."""
+    """Prints the changes of a line as it is edited. write: takes text for the terminal.
+
+    columns: those of the terminal.
+    """
 
     def __init__(self, write: Callable[[str], None], columns: Callable[[], int]) -> None:
         self._write = write
@@ -28,13 +31,13 @@ class EchoedLine:
         self._text = ""
         self._cursor = 0
         self._behind = ""
-        """What stands behind the cursor of a line too long to go back in, and is not written."""
+        """Text after the cursor that is not printed, because the line is too long to move back in."""
         self.is_open = False
 
     def show(self, lead: str, text: str, cursor: int) -> None:
-        """The line is this now. lead: what stands before it. cursor: 0 to the text's length.
+        """Show a new state of the line. lead: the prompt before it. cursor: 0 to the text's length.
 
-        Of a text of several lines the one the cursor is in is shown, and its number in place of the lead.
+        Of a text with several lines only the cursor's line is shown, with its number in place of the prompt.
         """
         before = text[:cursor].split("\n")
         rows = text.split("\n")
@@ -42,15 +45,15 @@ class EchoedLine:
             lead = f"line {len(before)} of {len(rows)}: "
         line, column = rows[len(before) - 1], len(before[-1])
         if not self.is_open or lead != self._lead or not self._edit(line, column):
-            self._anew(lead, line, column)
+            self._print_line(lead, line, column)
 
     def end(self) -> None:
-        """Nothing more is typed on this line."""
+        """End the line; nothing more is typed on it."""
         if self.is_open:
             self.is_open = False
             self._write("\n")
 
-    def _anew(self, lead: str, line: str, column: int) -> None:
+    def _print_line(self, lead: str, line: str, column: int) -> None:
         self.end()
         self._lead, self._text, self._behind, self.is_open = lead, line, "", True
         if not self._on_one_row(line, column, len(line)):
@@ -59,7 +62,7 @@ class EchoedLine:
         self._cursor = column
 
     def _edit(self, line: str, column: int) -> bool:
-        """Bring the line on the terminal to this; False where backspaces cannot."""
+        """Change the printed line to this one; False if backspaces are not enough."""
         shown = len(line) - len(self._behind)
         if not line.endswith(self._behind) or column > shown:
             return False
@@ -72,7 +75,7 @@ class EchoedLine:
         return True
 
     def _keys(self, new: str, column: int) -> str | None:
-        """What to write so that the line is this one; None where something else stands there in part."""
+        """Return what to write to change the line; None if the printed text has to be replaced by other text."""
         old, here = self._text, self._cursor
         if new == old:
             return self._move(old, here, column)
@@ -88,40 +91,40 @@ class EchoedLine:
         return there + new[start:] + " " * cells_of(gone) + _BACK * cells_of(gone) + back
 
     def _move(self, text: str, here: int, there: int) -> str | None:
-        """From one place of a text to another: forward by writing what stands there, back on the same row only."""
+        """Return the characters that move within a text: forward by writing it again, back only on the same row."""
         if there >= here:
             return text[here:there]
         return _BACK * cells_of(text[there:here]) if self._on_one_row(text, there, here) else None
 
     def _on_one_row(self, text: str, one: int, other: int) -> bool:
-        """Whether two places stand on one row of the terminal: no backspace leads to the row above."""
+        """Whether two positions are on one row of the terminal: a backspace cannot move to the row above."""
         columns = max(self._columns(), 1)
         return len({cells_of(self._lead + text[:place]) // columns for place in (one, other)}) == 1
 
 
 class EchoOutput(DummyOutput):
-    """For prompt_toolkit: it may draw what it wants, and nothing comes of it. The line is shown by an `EchoedLine`."""
+    """Discards what prompt_toolkit draws; the line is shown by an `EchoedLine`."""
 
     def __init__(self, output: TerminalOutput, size: Callable[[], tuple[int, int]]) -> None:
         self._output = output
         self._size = size
 
     def get_size(self) -> Size:
-        """The terminal's own."""
+        """Return the terminal's size."""
         columns, rows = self._size()
         return Size(rows=rows, columns=columns)
 
     def enable_bracketed_paste(self) -> None:
-        """Ask the terminal to mark pastes; nothing is seen of that."""
+        """Ask the terminal to mark pastes; prints nothing visible."""
         self._output.write(_PASTES_ON)
 
     def disable_bracketed_paste(self) -> None:
-        """No longer."""
+        """Ask the terminal to stop marking pastes."""
         self._output.write(_PASTES_OFF)
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters two texts have in common at their beginning."""
+    """Count the characters that two texts have in common at their beginning."""
     length = min(len(one), len(other))
     return next((place for place in range(length) if one[place] != other[place]), length)
 
@@ -130,7 +133,7 @@ _MORE = "... "
 
 
 class PlainLine:
-    """Reads one message after another in the terminal's own line mode. Same use as `PromptLine`."""
+    """Reads one message after another in the terminal's own line mode. Same interface as `PromptLine`."""
 
     def __init__(self, *, text: str, output: TextIO, file: int = 0) -> None:
         self.prompt = self._text = text
@@ -146,7 +149,7 @@ class PlainLine:
         on_start: Callable[[], None] | None = None,
         on_ready: Callable[[], None] | None = None,
     ) -> str:
-        """The next message. Raises EOFError at the end of input. default: how it begins already."""
+        """Return the next message. Raises EOFError at the end of input. default: its beginning, already entered."""
         if on_start:
             on_start()
         message = ""
@@ -164,12 +167,12 @@ class PlainLine:
         return message.rstrip()
 
     async def answer(self, prompt: str) -> str:
-        """One line, as it is typed, after a prompt of its own. Raises EOFError at the end of input."""
+        """Return one line, as typed, after a prompt of its own. Raises EOFError at the end of input."""
         self._write(prompt)
         return await self._line()
 
     async def confirm(self, question: str, word: str = "") -> bool:
-        """Ask yes or no; everything but "y" and "yes" is no, and where a word is named, everything but that."""
+        """Ask yes or no; only "y" and "yes" mean yes or, if a word is given, only that word."""
         self.keep_early_input()
         self._write(f"{question} [type {word}] " if word else f"{question} [y/N] ")
         try:
@@ -179,7 +182,7 @@ class PlainLine:
             return False
 
     def watch_keys(self, on_key: Callable[[], None]) -> None:
-        """Nothing: the terminal keeps the keys until the line is whole."""
+        """Do nothing: the terminal passes on no keys before the line is complete."""
 
     @property
     def is_reading(self) -> bool:
@@ -187,33 +190,33 @@ class PlainLine:
         return self._reading is not None
 
     def bind(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
-        """Nothing, for the same reason."""
+        """Do nothing, for the same reason as `watch_keys`."""
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
-        """Let `show` print; what was being typed stands above it then."""
+        """Call `show`, which prints; text being typed stays above the output."""
         show()
 
     def changed(self, words: str) -> None:
-        """Nothing: no key changes anything here."""
+        """Do nothing: no key changes a value here."""
 
     def redraw(self) -> None:
-        """Nothing is drawn here."""
+        """Do nothing: no line is drawn here."""
 
     def warm_up(self) -> None:
-        """Nothing is offered here."""
+        """Do nothing: there are no completions here."""
 
     def stop(self, error: BaseException) -> None:
-        """End the running `read` with this error; nothing where none runs."""
+        """End the running `read` with this error; does nothing if none runs."""
         if self._reading is not None and not self._reading.done():
             self._reading.set_exception(error)
 
     def interrupt(self) -> None:
-        """Ctrl-C while a line is read: the terminal has thrown it away, and says how to leave."""
+        """Handle Ctrl-C while a line is read: the terminal has discarded the line; print how to exit."""
         if self._reading is not None:
             self._write(f"\nCtrl-D leaves\n{self._text}")
 
     def keep_early_input(self) -> None:
-        """Let what was typed so far answer no question: the next message begins with it."""
+        """Save text typed so far for the next message, so that it does not answer a question."""
         if os.isatty(self._file):
             early, self._buffer = self._buffer, b""
             keep_bytes(early)
@@ -224,7 +227,7 @@ class PlainLine:
         self._output.flush()
 
     async def _line(self) -> str:
-        """One line without its end; the last may lack it."""
+        """Return one line without its end; the last line of the input may lack a newline."""
         while b"\n" not in self._buffer:
             data = await self._more()
             if not data:
@@ -237,7 +240,7 @@ class PlainLine:
         return line.decode("utf-8", errors="replace").rstrip("\r")
 
     async def _more(self) -> bytes:
-        if sys.platform == "win32":  # its event loop cannot watch a console
+        if sys.platform == "win32":  # Windows' event loop cannot watch a console
             return await asyncio.to_thread(os.read, self._file, 65536)
         loop = asyncio.get_running_loop()
         self._reading = waiting = loop.create_future()

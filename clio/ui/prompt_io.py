@@ -57,7 +57,7 @@ _CLASSES = {
     "hint": "status",
     "choice": "strong",
 }
-"""prompt_toolkit's names of what it draws → the meaning it has here; "" is plain."""
+"""Maps prompt_toolkit's style names to the theme's meanings; "" means plain."""
 _DEPTHS = {
     "standard": ColorDepth.DEPTH_4_BIT,
     "256": ColorDepth.DEPTH_8_BIT,
@@ -66,7 +66,7 @@ _DEPTHS = {
 
 
 def toolkit_style(theme: Theme) -> BaseStyle:
-    """A style that follows the palette in force."""
+    """Return a prompt_toolkit style that follows changes of the palette."""
     made: list[tuple[Palette, Style]] = []
 
     def now() -> BaseStyle:
@@ -79,7 +79,7 @@ def toolkit_style(theme: Theme) -> BaseStyle:
 
 
 def toolkit_depth(theme: Theme) -> ColorDepth:
-    """How many colours may be used now: none, where the palette has none, so that nobody else's shine through."""
+    """Return how many colours may be used: one if the palette has none, so that prompt_toolkit's own do not appear."""
     if not theme.colour or not theme.looks.palette.coloured:
         return ColorDepth.DEPTH_1_BIT
     return _DEPTHS[theme.depth]
@@ -94,14 +94,18 @@ def _style(palette: Palette) -> Style:
 
 
 Place = tuple[int, int]
-"""A line, and which of the rows it takes."""
+"""A line index and a row within that line."""
 
 
 class Page:
-    """Where somebody reads. Draws nothing and reads no keys.
+    """The scroll position in a text longer than the screen. Draws nothing and reads no keys.
 
-    count: lines there are. rows_of: a line as painted rows, at least one, at the terminal's present width.
-    end_seen: whether its last row has been in sight.
+    Args:
+        count: number of lines.
+        rows_of: returns a line as rendered rows, at least one, for the terminal's present width.
+
+    Attributes:
+        end_seen: whether the last row has been displayed.
     """
 
     def __init__(self, count: int, rows_of: Callable[[int], list[str]]) -> None:
@@ -111,7 +115,7 @@ class Page:
         self.end_seen = False
 
     def view(self, height: int) -> list[str]:
-        """The rows to show; fewer than `height` only where the whole text is shorter."""
+        """Return the rows to display; fewer than `height` only if the whole text is shorter."""
         self._top = min(self._top, self._last_top(height))
         rows: list[str] = []
         line, row = self._top
@@ -122,7 +126,7 @@ class Page:
         return rows[:height]
 
     def lines_below(self, height: int) -> int:
-        """How many lines are below those in sight, one that is partly seen included."""
+        """Count the lines below the displayed ones, including one that is displayed in part."""
         line, row = self._top
         room = height
         while line < self.count:
@@ -133,32 +137,32 @@ class Page:
         return 0
 
     def fits(self, height: int) -> bool:
-        """Whether all of it is in sight."""
+        """Whether the whole text is displayed."""
         return self.count <= height and sum(len(self._rows_of(line)) for line in range(self.count)) <= height
 
     def scroll(self, rows: int, height: int) -> None:
-        """Move by so many rows, back where negative."""
+        """Scroll down by so many rows, up if negative."""
         for _ in range(abs(rows)):
             self._top = self._next(self._top) if rows > 0 else self._before(self._top)
         self._top = min(self._top, self._last_top(height))
 
     def home(self) -> None:
-        """To the beginning."""
+        """Scroll to the beginning."""
         self._top = (0, 0)
 
     def end(self, height: int) -> None:
-        """To the end."""
+        """Scroll to the end."""
         self._top = self._last_top(height)
 
     def where(self, height: int) -> str:
-        """What is shown, in words: "lines 1-18 of 240"."""
+        """Return which lines are displayed, such as "lines 1-18 of 240"."""
         last, seen = self._top[0], -self._top[1]
         while last < self.count and (seen := seen + len(self._rows_of(last))) < height:
             last += 1
         return f"lines {self._top[0] + 1:,}-{min(last + 1, self.count):,} of {self.count:,}"
 
     def _last_top(self, height: int) -> Place:
-        """The lowest place whose page is still full."""
+        """Return the last position that still fills the page."""
         line, missing = self.count, height
         while line > 0 and missing > 0:
             line -= 1
@@ -178,14 +182,14 @@ class Page:
         return (line - 1, len(self._rows_of(line - 1)) - 1) if line > 0 else (0, 0)
 
 
-_MIN_HEIGHT = 3
+_MIN_HEIGHT = 3  # rows of a page even on the smallest screen
 _PAGER_HINTS = ("j k space b g G scroll", "j k scroll")
 
 
 class PageRegion:
-    """The rows of the page and one below that says where it is.
+    """Displays the rows of a page and one row with the position below them.
 
-    size: the terminal's columns and rows. beside: rows that other things take.
+    size: returns the terminal's columns and rows. beside: number of rows that other content takes.
     """
 
     def __init__(self, page: Page, size: Callable[[], tuple[int, int]], beside: Callable[[], int]) -> None:
@@ -203,11 +207,11 @@ class PageRegion:
 
     @property
     def height(self) -> int:
-        """Rows of the page now."""
+        """The number of rows of the page now."""
         return max(self._size()[1] - self._beside() - 2, _MIN_HEIGHT)
 
     def bind(self, keys: KeyBindings) -> None:
-        """Give the page its keys; none of them is a letter that means an answer."""
+        """Bind the scrolling keys; none of them is a letter, so none can be an answer."""
 
         def down(event: KeyPressEvent) -> None:
             self._page.scroll(1, self.height)
@@ -245,16 +249,16 @@ class PageRegion:
         return [("class:hint", "  " + crop(shown, columns - 3))]
 
 
-_ESCAPE_S = 0.025
-_BESIDE = 5  # rows for title, heading, what was typed, the hint, and one to spare
+_ESCAPE_S = 0.025  # seconds; an arrow key's bytes arrive together, so an Esc alone is the Esc key
+_BESIDE = 5  # rows for the title, the heading, the filter text, the hint, and one spare
 _MOST_ROWS = 15
 _HINTS = ("↑↓ to move · type to filter · enter to choose · esc to cancel", "enter to choose · esc to cancel", "")
 
 
 class Picker:
-    """One list on one screen.
+    """A list to choose from, on one screen.
 
-    table: the list, a row for each of `values`. start: the row to begin on.
+    table: the list, with one row for each of `values`. start: the row selected at first.
     """
 
     def __init__(
@@ -269,7 +273,7 @@ class Picker:
         self._top = 0
 
     def view(self) -> StyleAndTextTuples:
-        """The rows to draw now."""
+        """Return the rows to draw now."""
         columns, rows = self._size()
         shown = self._matching()
         heading, lines = fit_table(self._table, columns - 3)
@@ -291,24 +295,24 @@ class Picker:
         return parts
 
     def move(self, rows: int) -> None:
-        """Go down by so many rows, up where negative; not beyond the ends."""
+        """Move the selection down by so many rows, up if negative; stops at the ends."""
         self._place = min(max(self._place + rows, 0), max(len(self._matching()) - 1, 0))
 
     def type(self, text: str) -> None:
-        """Show only the rows that hold what was typed so far and this."""
+        """Add text to the filter: only rows that contain it are displayed."""
         self._narrow(self._typed + "".join(char for char in text if char.isprintable()))
 
     def erase(self) -> None:
-        """Take the last typed character back."""
+        """Delete the last character of the filter."""
         self._narrow(self._typed[:-1])
 
     def chosen(self) -> str | None:
-        """The value of the row that is marked; None where no row matches."""
+        """The value of the selected row; None if no row matches."""
         shown = self._matching()
         return self._values[shown[self._place]] if shown else None
 
     async def run(self, theme: Theme, keyboard: Input | None, display: Output | None) -> str | None:
-        """Draw the list until one is chosen; None for Esc, Ctrl-C and the end of the input."""
+        """Display the list until a row is chosen; None for Esc, Ctrl-C and the end of the input."""
         app: Application[str | None] = Application(
             layout=Layout(Window(FormattedTextControl(self.view, show_cursor=False), wrap_lines=False)),
             key_bindings=self._keys(),
@@ -368,7 +372,9 @@ class Picker:
 
 
 def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
-    """Heading and rows of a table, one line for each row; the last columns are left out where there is no room."""
+    """Return the heading and rows of a table, one line for each row; columns that do not fit are dropped from the
+    right.
+    """
     table = structs.replace(table, cut=True)
     while True:
         heading, lines = table_lines(table, width)
@@ -380,21 +386,21 @@ def fit_table(table: Table, width: int) -> tuple[str, list[str]]:
 
 
 def terminal_columns_and_rows(display: Output | None) -> tuple[int, int]:
-    """The size of the display; the real one where none is given."""
+    """Return the size of the display; that of the real terminal if None."""
     now = (display or get_app_session().output).get_size()
     return now.columns, now.rows
 
 
-_GUARD_S = 1.0
+_GUARD_S = 1.0  # seconds in which keys do not count as answers if the user was typing
 ENTER = "enter"
-"""The one choice that is no letter: the Enter key, or an empty line."""
+"""The only choice that is not a letter: the Enter key, or an empty line."""
 
 
 class Questions:
-    """Asks one question at a time on this keyboard and display; the real ones where none is given.
+    """Asks one question at a time, on this keyboard and display or on those of the process.
 
-    live: the terminal can do more than lines. Without it every question is written to `stream` and answered by a line
-    in the terminal's own line mode, where Ctrl-C is a signal and not an answer.
+    live: the terminal can do more than print lines. Otherwise every question is written to `stream` and answered by
+    a line in the terminal's own line mode, in which Ctrl-C is a signal and not an answer.
     """
 
     def __init__(
@@ -415,11 +421,14 @@ class Questions:
 
     @property
     def live(self) -> bool:
-        """Whether a key is pressed, and a page can be scrolled; else a line is typed."""
+        """Whether single keys are read and a page can be scrolled; otherwise lines are read."""
         return self._live
 
     def keep_early_input(self) -> None:
-        """Let what was typed so far answer no question: the next prompt gets it. For just before one is shown."""
+        """Save text typed so far for the next prompt, so that it does not answer a question.
+
+        Call just before asking.
+        """
         if self._live:
             keep_early_keys(self._keyboard or get_app_session().input)
         else:
@@ -434,13 +443,14 @@ class Questions:
         above: int = 0,
         after_end: frozenset[str] = frozenset(),
     ) -> str | None:
-        """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
+        """Return which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
-        choices: letter → what it means, shown in this order.
-        guarded: somebody was typing just now: keys of the first second count as not meant for this question.
-        page: a text to read above the choices, gone from the screen with them; `above` rows over it stay in sight.
-            Only where `live`.
-        after_end: choices that are neither shown nor taken before the last row of the page has been on the screen.
+        Args:
+            choices: letter → its meaning, displayed in this order.
+            guarded: the user was typing just now, so keys pressed in the first second do not count as answers.
+            page: a text to read above the choices, erased together with them. Only if `live`.
+            above: rows above the page that stay visible.
+            after_end: choices neither displayed nor accepted before the last row of the page has been on the screen.
         """
         async with self._one_at_a_time:
             if not self._live:
@@ -448,14 +458,14 @@ class Questions:
             return await self._press(choices, guarded, page, above, after_end)
 
     async def line(self, prompt: str) -> str | None:
-        """A line of text; None for Esc, Ctrl-C and the end of the input."""
+        """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._one_at_a_time:
             return await self._line(prompt)
 
     async def row(self, title: str, table: Table, values: Sequence[str], start: int) -> str | None:
-        """The value of the row that is chosen from a list; None for Esc, Ctrl-C and the end of the input.
+        """Return the value of the row chosen from a list; None for Esc, Ctrl-C and the end of the input.
 
-        Only where `live`. See `Picker`.
+        Only if `live`. See `Picker`.
         """
 
         async with self._one_at_a_time:
@@ -483,7 +493,7 @@ class Questions:
             return now.columns, now.rows
 
         open_from = asyncio.get_running_loop().time() + (_GUARD_S if guarded else 0.0)
-        # What was on the screen when the keys were read counts, not what the next drawing brings.
+        # What counts is what was displayed when the keys were read, not what the next drawing will display.
         drawn = page is None or not after_end
         region: PageRegion | None = None
 
@@ -536,7 +546,7 @@ class Questions:
             return None
 
     def _bind_others(self, keys: KeyBindings) -> None:
-        """What keys do that are no choice: nothing."""
+        """Make all keys that are not a choice do nothing."""
 
     async def _spell(self, choices: Mapping[str, str]) -> str | None:
         prompt = ", ".join(f"{letter} = {meaning}" for letter, meaning in choices.items()) + ": "
@@ -556,7 +566,7 @@ class Questions:
 
         session: PromptSession[str] = PromptSession(key_bindings=keys, input=self._keyboard, output=self._display)
         session.app.ttimeoutlen = _ESCAPE_S
-        session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key
+        session.app.timeoutlen = 4 * _ESCAPE_S  # long enough for Alt and a key to arrive
         try:
             return await session.prompt_async(prompt, handle_sigint=False)
         except (KeyboardInterrupt, EOFError):
@@ -564,7 +574,7 @@ class Questions:
 
 
 def _choice_line(choices: Mapping[str, str], columns: int) -> StyleAndTextTuples:
-    """The choices beside each other, in as many rows as that takes."""
+    """Return the choices side by side, in as many rows as they need."""
     shown: StyleAndTextTuples = []
     used = 0
     for letter, meaning in choices.items():
@@ -599,18 +609,19 @@ def _choice_keys(choices: Mapping[str, str], open_from: float, is_open: Callable
 
 _MAX_KEPT = 2_000
 _MAX_CHARS = 20_000
-"""Of a longer line no more is shown while it is scrolled over."""
+"""At most so many characters of a line are displayed while scrolling."""
 _MAX_ROWS_OF_A_LINE = 4
-"""The same, in rows, for one that is printed in an excerpt."""
-_MIN_NAME = 8
+"""At most so many rows of a line are printed in an excerpt."""
+_MIN_NAME = 8  # columns that the name in a title keeps
 
 
 class Desk:
-    """A place to print and a keyboard.
+    """Prints questions on the screen and reads the answers from the keyboard.
 
-    suspended: gives contexts in which nothing else draws or reads keys.
-    on_interrupt: called when the person answers with Esc or Ctrl-C.
-    is_typing: whether the person has been typing just now.
+    Args:
+        suspended: makes contexts in which nothing else draws or reads keys.
+        on_interrupt: called when the user answers with Esc or Ctrl-C.
+        is_typing: whether the user has been typing just now.
     """
 
     def __init__(
@@ -641,9 +652,9 @@ class Desk:
 
     @asynccontextmanager
     async def suspended(self) -> AsyncGenerator[None]:
-        """A context for one question and what follows from its answer: nothing else draws or reads keys.
+        """A context for one question and the work that follows: nothing else draws or reads keys.
 
-        What was typed before it begins answers nothing; it is on the line again afterwards.
+        Text typed before it begins does not answer the question; it is on the prompt line again afterwards.
         """
         async with self._suspended():
             self.questions.keep_early_input()
@@ -651,57 +662,57 @@ class Desk:
 
     @property
     def width(self) -> int:
-        """Columns that may be used."""
+        """The number of columns that may be used."""
         return self._painter.width
 
     def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
-        """The first line of a question: what it is about. more: in this style, such as the risk.
+        """Return the first line of a question. more: text in `style` after the name, such as the risk.
 
-        whole: False cuts a name that has no room on the line, because what follows says it in full.
+        whole: False crops a name that does not fit on the line, because it is shown in full below.
         """
         theme = self.theme
         name = name if whole else crop(name, max(self.width - cells_of(f"?  {more}"), _MIN_NAME))
         return Part(body=Text.assemble(("? ", theme.warning), (name, theme.strong), " ", (more, style)), gap=True)
 
     def question(self, text: str) -> list[Part]:
-        """A question of the model's, in Markdown."""
+        """Return a question from the model, rendered as Markdown."""
         return [Part(body=Text("")), *whole(text, self.theme)]
 
     def action(self, action: Action, display: Naming) -> Sequence[Text]:
-        """What a call would do, in full."""
+        """Return a full description of what a call would do."""
         return describe_action(action, self.theme, self.width, display)
 
     def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
-        """The diff of these changes, in full."""
+        """Return the full diff of these changes."""
         return describe_changes(changes, self.theme, self.width, display)
 
     def diff(self, text: str) -> Sequence[Text]:
-        """A diff, its files not named."""
+        """Return the rows of a diff without file names."""
         return DiffRows(text, self.theme, self.width, names=False)
 
     def todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
-        """A list of work, in full. width: in columns."""
+        """Return the full task list, rendered for `width` columns."""
         return list(todo_rows(todos, width, self.theme, fold=False))
 
     def remark(self, words: str, style: str = "") -> None:
-        """Print a sentence of clio's own for good, such as how an answer was understood."""
+        """Print a sentence of clio's own permanently, such as how an answer was understood."""
         self.say([Part(body=Padding(Text(words, style or self.theme.faint), (0, 0, 0, 2), expand=False))])
 
     def say(self, parts: Iterable[Part | Text]) -> None:
-        """Print for good. A bare text is one line that the terminal may break."""
+        """Print parts permanently. A bare `Text` is one line that the terminal may break."""
         parts = (Part(body=part, wraps=False) if isinstance(part, Text) else part for part in parts)
         self._output.write("".join(self._painter.lines(part) for part in parts))
 
     def rows_of(self, parts: Iterable[Part]) -> int:
-        """How many rows of the screen these parts take."""
+        """Count the screen rows these parts take."""
         return sum(len(self._painter.rows(part)) for part in parts)
 
     def fits(self, body: Sequence[Text], rows: int) -> bool:
-        """Whether the lines take no more rows of the screen than that. A look at a few lines is enough."""
+        """Whether the lines take at most `rows` rows of the screen. Stops at the first line that does not fit."""
         return len(body) <= rows and sum(map(self._height, _bounded(body, _MAX_CHARS))) <= rows
 
     def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
-        """The beginning of the body in about so many rows of the screen, and how many lines are missing."""
+        """Yield the beginning of the body, about `rows` rows of the screen, and how many lines are missing."""
         shown = used = 0
         limit = _MAX_ROWS_OF_A_LINE * self.width
         body = _bounded(body, limit)
@@ -714,7 +725,7 @@ class Desk:
             yield Text(f"  … {format_count(missing, 'more line')}{hint}", self.theme.faint)
 
     def page(self, body: Sequence[Text], title: Text | None = None) -> Page:
-        """The lines to be scrolled over, below a title; each is painted when it comes into sight."""
+        """Return a page for scrolling the lines below a title; each line is rendered when it is displayed."""
         painted: dict[tuple[int, int], list[str]] = {}
         first = 0 if title is None else 1
         body = _bounded(body, _MAX_CHARS)
@@ -735,5 +746,5 @@ class Desk:
 
 
 def _bounded(body: Sequence[Text], max_chars: int) -> Sequence[Text]:
-    """A diff is cut before its rows are made, which for a line of a megabyte takes seconds."""
+    """Limit the length of diff lines before they are rendered: a line of one megabyte would take seconds."""
     return body.bounded(max_chars) if isinstance(body, DiffRows) else body

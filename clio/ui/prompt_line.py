@@ -1,4 +1,4 @@
-"""The line the user types on, at a terminal that can move its cursor, and the menu below it."""
+"""The prompt line of a terminal with cursor control, and the completion menu below it."""
 
 import asyncio
 import sys
@@ -32,10 +32,10 @@ from clio.ui.theme import Theme
 
 
 class Menu(DynamicCompleter):
-    """What a buffer offers; called in a thread.
+    """The completions of a buffer; called in a thread.
 
-    prompt_toolkit looks up one menu at a time, and what is asked for meanwhile afterwards, but only where letters were
-    added: a line that was left and begun anew would stay without a menu until its next key.
+    prompt_toolkit computes one menu at a time and repeats it afterwards only if letters were added meanwhile. A line
+    that was cleared and begun again would have no menu until its next key.
     """
 
     def __init__(self, completer: Callable[[], Completer | None], wanted: Callable[[], bool]) -> None:
@@ -44,11 +44,11 @@ class Menu(DynamicCompleter):
         self._asked = ""
 
     def of(self, buffer: Buffer) -> None:
-        """See that this buffer's menu is the one of what stands there."""
+        """Make sure that this buffer's menu matches its current text."""
         buffer.on_completions_changed += self._looked_up
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
-        """The completer's own."""
+        """Delegate to the completer."""
         self._asked = document.text_before_cursor
         return super().get_completions(document, complete_event)
 
@@ -58,16 +58,16 @@ class Menu(DynamicCompleter):
             asyncio.get_running_loop().call_soon(buffer.start_completion)
 
 
-_MENU_ROWS = 8
+_MENU_ROWS = 8  # rows reserved for completions; four rows of the screen stay free for the line
 _ESCAPE_S = 0.05
-"""An arrow key arrives in one go, over a slow line nearly so; an Esc that is alone for longer was the Esc key."""
-_ALT_S = 0.05
-_SEQUENCE_S = 1.0
+"""Seconds. An arrow key arrives in one write, over a slow line nearly so; an Esc alone for longer was the Esc key."""
+_ALT_S = 0.05  # seconds between Esc and the key that Alt sends with it
+_SEQUENCE_S = 1.0  # seconds to wait for the second key of Ctrl-X or vi's `g`
 _WAITING = {
     "```": "open ``` · close it, or leave two lines empty",
     "\\": "goes on",
 }
-_MAX_REMEMBERED_CHARS = 20_000
+_MAX_REMEMBERED_CHARS = 20_000  # a larger paste is stored in the history as its placeholder
 _LEAVE_HINT = "Ctrl-D leaves"
 HELD_HINT = "Enter sends these · ↑ edits the last"
 
@@ -77,12 +77,17 @@ def _all_messages(text: str) -> str:
 
 
 class PromptLine:
-    """Reads one message after another; long-lived, so that history and undo are.
+    """Reads one message after another; used for the whole run, because it has the history and the undo steps.
 
-    text: what stands before the line. status: the parts of the line below, most important first; called at every
-    drawing, so it must cost nothing. aside: what Enter will do with a text that is no message, for the line below, and
-    "" for a message; called at every key. vi: whether keys are those of vi. project, shelf, look_up: see `LineExtras`.
-    input, output: for tests; the process's own by default.
+    Args:
+        text: the prompt before the line.
+        status: returns the parts of the status line, most important first; called at every drawing, so it must be
+        cheap.
+        aside: returns the hint for what Enter will do with a text that is not a message, "" for a message; called at
+            every key.
+        vi: use vi keys.
+        project, shelf, look_up: see `LineExtras`.
+        input, output: for tests; by default those of the process.
     """
 
     def __init__(
@@ -104,7 +109,8 @@ class PromptLine:
     ) -> None:
         self.prompt = self._text = text
         self._theme = theme or Theme()
-        self._dot = "-" if text.isascii() else "·"  # the prompt knows what the terminal can show
+        # the caller chose a prompt the terminal can display, so its character set shows what else it can
+        self._dot = "-" if text.isascii() else "·"
         self._status = status
         self._aside = aside
         self._held = held
@@ -145,8 +151,10 @@ class PromptLine:
         )
         app = self._session.app
         if sys.platform != "win32":
-            app.terminal_size_polling_interval = None  # it says itself when it changes; idle is idle
-        app.renderer.cpr_not_supported_callback = None  # it prints a warning, yet only the line below is missing then
+            # a resize arrives as a signal; polling would wake an idle process
+            app.terminal_size_polling_interval = None
+        # would print a warning, although only the status line is missing then
+        app.renderer.cpr_not_supported_callback = None
         quicken(app.input)
         app.after_render += self._rendered
         app.ttimeoutlen = _ESCAPE_S
@@ -161,10 +169,13 @@ class PromptLine:
         on_start: Callable[[], None] | None = None,
         on_ready: Callable[[], None] | None = None,
     ) -> str:
-        """The next message, whole pastes included; "" where what was held goes on instead. Raises EOFError at Ctrl-D.
+        """Return the next message with its pastes in full; "" if held texts were released instead. Raises EOFError at
+        Ctrl-D.
 
-        default: what stands on the line already. on_start: called just before the terminal is taken over; on_ready:
-        once the line is drawn and can be typed on.
+        Args:
+            default: the initial text of the line.
+            on_start: called just before the terminal is put into raw mode.
+            on_ready: called once the line is drawn and accepts input.
         """
         default += take_kept_text()
         self._hint = self._aside(default)
@@ -181,20 +192,22 @@ class PromptLine:
         return self._pastes.expand(line.rstrip())
 
     async def confirm(self, question: str, word: str = "") -> bool:
-        """Ask yes or no in place of the next line; where a word is named, only that is a yes."""
+        """Ask yes or no in place of the next line; if a word is given, only that word means yes."""
         app = self._session.app
         if word:
             return await confirm_by_word(question, word, input=app.input, output=app.output)
         return await confirm(question, input=app.input, output=app.output)
 
     def _shorten_escape(self, processor: KeyProcessor) -> None:
-        """Let Esc wait for a second key only as long as Alt sends one; Ctrl-X and vi's `g` wait as long as ever."""
+        """Let Esc wait for a second key only as long as Alt needs to send one; Ctrl-X and vi's `g` still wait
+        longer.
+        """
         pending = processor.key_buffer
         self._session.app.timeoutlen = _ALT_S if pending and pending[-1].key == Keys.Escape else _SEQUENCE_S
 
     @property
     def keyboard(self) -> Input:
-        """What is read; questions read it too."""
+        """The input that the line is read from; questions read it too."""
         return self._session.app.input
 
     @property
@@ -203,9 +216,9 @@ class PromptLine:
         return self._session.app.is_running
 
     def bind(self, key: str, act: Callable[[], None], *, in_menu: bool = True) -> None:
-        """Let a key of prompt_toolkit's names, such as "c-o", do this while a line is read.
+        """Bind a key, by prompt_toolkit's name such as "c-o", while a line is read.
 
-        in_menu: also while completions are offered, for which the key may mean something itself.
+        in_menu: also while completions are displayed, for which the key may have a meaning of its own.
         """
 
         @self._keys.add(key, filter=has_focus(DEFAULT_BUFFER) & (Always() if in_menu else ~has_completions))
@@ -213,9 +226,9 @@ class PromptLine:
             act()
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
-        """Let `show` print while the line is open: it is taken away and drawn again below.
+        """Call `show`, which prints, while the line is open: the line is erased and drawn again below the output.
 
-        in_thread: it takes its time, as a pager does.
+        in_thread: `show` takes long, such as a pager.
         """
         if self._session.app.is_running:
             await run_in_terminal(show, in_executor=in_thread)
@@ -223,16 +236,18 @@ class PromptLine:
             show()
 
     def changed(self, words: str) -> None:
-        """Something is another now that stands below the line. words: they say it where nothing stands there."""
+        """Redraw because a value of the status line has changed. words: displayed as a notice if there is no status
+        line.
+        """
         self.redraw()
 
     def redraw(self) -> None:
-        """Draw it again, as when the model has become known, or in other colours."""
+        """Draw the line again, for example because the model is known now, or the colours have changed."""
         self._session.color_depth = toolkit_depth(self._theme)
         self._session.app.invalidate()
 
     def watch_keys(self, on_key: Callable[[], None]) -> None:
-        """Let `on_key` know of each key that is pressed while a line is read, before it does anything."""
+        """Call `on_key` for each key pressed while a line is read, before the key takes effect."""
 
         def pressed(_: object) -> None:
             on_key()
@@ -240,31 +255,33 @@ class PromptLine:
         self._session.app.key_processor.before_key_press += pressed
 
     def choices(self) -> list[str]:
-        """What the open completion menu offers."""
+        """The texts in the open completion menu."""
         state = self._session.default_buffer.complete_state
         return [completion.text for completion in state.completions] if state else []
 
     def warm_up(self) -> None:
-        """Make ready what the menus offer; for a thread, while nobody waits."""
+        """Prepare the completions in advance; for a thread."""
         if self._files is not None:
             self._files.prepare()
 
     def _files_changed(self) -> None:
-        """In another thread: a menu behind "@" that stands there is made anew, unless something in it is chosen."""
+        """Refresh an open "@" menu unless an entry is selected; called in another thread when the list of files has
+        changed.
+        """
 
         def offer_again() -> None:
             buffer = self._session.default_buffer
             chosen = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
             if self.is_reading and not chosen and open_mention(buffer.document.text_before_cursor) is not None:
-                buffer.complete_state = None  # while there is one, none is begun
+                buffer.complete_state = None  # prompt_toolkit starts no completion while one is active
                 buffer.start_completion(select_first=False)
 
         if (loop := self._session.app.loop) is not None:
-            with suppress(RuntimeError):  # closed meanwhile
+            with suppress(RuntimeError):  # the event loop was closed meanwhile
                 loop.call_soon_threadsafe(offer_again)
 
     def stop(self, error: BaseException) -> None:
-        """End the running `read` with this error; nothing where none runs."""
+        """End the running `read` with this error; does nothing if none runs."""
         if self._session.app.is_running and not self._session.app.is_done:
             self._session.app.exit(exception=error)
 
@@ -274,7 +291,7 @@ class PromptLine:
             ready()
 
     def _message(self) -> StyleAndTextTuples:
-        """What stands before the line; above it, until it is sent, what waits since a turn was stopped."""
+        """Return the prompt; until the line is sent, the texts that wait since a turn was stopped are above it."""
         prompt: StyleAndTextTuples = [("class:prompt", self._text)]
         waiting = self._held.waiting() if self._held is not None and not self._session.app.is_done else ()
         if not waiting:
@@ -294,7 +311,7 @@ class PromptLine:
         return [("class:continuation", self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
 
     def toolbar(self) -> StyleAndTextTuples:
-        """What stands below the line just now."""
+        """Return the status line."""
         width = self._session.app.output.get_size().columns
         mode = self._extras.mode(self._session.app) if self._vi else ""
         line = self._plain(fit((self._hint, mode, *self._status()), width))
@@ -307,11 +324,11 @@ class PromptLine:
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
         if takes_offer(buffer):
-            return  # this Enter took what the menu offers; the next one sends
+            return  # this Enter accepted a completion; the next one sends the line
         if not buffer.text.strip():
             buffer.reset()
             if self._held is not None and self._held.release():
-                app.erase_when_done = True  # nothing was said here
+                app.erase_when_done = True  # an empty line leaves nothing in the scrollback
                 app.exit(result="")
             return
         lacking = open_part(buffer.text)
@@ -326,7 +343,7 @@ class PromptLine:
         self._show_hint(_WAITING.get(lacking, f"open {lacking} · Enter on an empty line sends"))
 
     def _remember(self, line: str) -> None:
-        """Keep the line as it was meant: with its pastes, unless they are too large to be recalled on a line."""
+        """Add the line to the history with its pastes expanded, unless they are too large to edit on a line."""
         whole = self._pastes.expand(line)
         entry = whole if len(whole) <= _MAX_REMEMBERED_CHARS else line
         earlier = self._session.history.get_strings()
@@ -334,10 +351,10 @@ class PromptLine:
             self._session.history.append_string(entry)
 
     def interrupt(self) -> None:
-        """Ctrl-C: take the line away; on an empty one, say how to leave."""
+        """Handle Ctrl-C: clear the line; if it is empty, show how to exit."""
         buffer = self._session.default_buffer
         if buffer.text:
-            buffer.text = ""  # not `reset`: Ctrl-_ brings it back
+            buffer.text = ""  # not `reset`, which would clear the undo steps: Ctrl-_ restores the line
         else:
             self._show_hint(_LEAVE_HINT)
 
@@ -350,7 +367,7 @@ class PromptLine:
         self.redraw()
 
     def _further_bindings(self) -> Sequence[KeyBindings]:
-        """Keys that come before all others, for a line of another kind."""
+        """Return key bindings that take precedence over all others, for subclasses."""
         return ()
 
     def _after_paste(self) -> int:
@@ -382,7 +399,7 @@ class PromptLine:
 
         @bindings.add("escape", filter=typing & Condition(lambda: self._held is not None and self._held.just_stopped()))
         def _(event: KeyPressEvent) -> None:
-            pass  # pressed twice in impatience; it would leave vi's insert mode
+            pass  # ignore an impatient second Esc, which would leave vi's insert mode
 
         @bindings.add("up", filter=typing & Condition(self._has_held))
         def _(event: KeyPressEvent) -> None:
@@ -393,7 +410,7 @@ class PromptLine:
 
 
 async def confirm(question: str, *, input: Input | None = None, output: Output | None = None) -> bool:
-    """Ask yes or no; one key answers. Everything but "y" is no."""
+    """Ask yes or no; one key answers. Every key but "y" means no."""
     bindings = KeyBindings()
 
     @bindings.add("y")
@@ -411,7 +428,7 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
 
     @bindings.add("<any>")
     def _(event: KeyPressEvent) -> None:
-        keep_presses(event.key_sequence)  # the first letter of the next message, by the look of it
+        keep_presses(event.key_sequence)  # probably the first letter of the next message
         event.app.exit(result="no")
 
     asking: PromptSession[str] = PromptSession(
@@ -425,7 +442,7 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
 async def confirm_by_word(
     question: str, word: str, *, input: Input | None = None, output: Output | None = None
 ) -> bool:
-    """Ask for a word on a line of its own. Everything else is no."""
+    """Ask for a word on a line of its own. Any other answer means no."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
     keep_early_keys(asking.app.input)
     try:

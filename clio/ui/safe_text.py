@@ -1,4 +1,4 @@
-"""Text from models and tools made harmless for a terminal: no control sequences, nothing hidden."""
+"""Removes control sequences and invisible characters from text of models and tools before it reaches a terminal."""
 
 import unicodedata
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ _ESCAPE = LazyRegex(
 _OPEN_ESCAPE = LazyRegex(
     r"(?:(?:\x1b\[|\x9b)[0-?]*[ -/]*|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c\n]*\x1b?|\x1b[ -/]*)\Z"
 )
-# C0 without tab and newline, DEL, C1; the marks that turn the reading direction round (they make text lie); what nobody
-# sees, in which orders to a model are hidden. The joiners of emoji and Persian stay.
+# C0 without tab and newline, DEL, C1; bidirectional marks, which make text appear in another order; invisible
+# characters, which can hide instructions to a model. The joiners of emoji and Persian stay.
 _CONTROL = LazyRegex(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     r"\ufff9-\ufffb\U000e0000-\U000e01ef]"
@@ -25,7 +25,7 @@ _MAX_HELD = 512
 
 
 def clean(text: str) -> str:
-    """The text without control sequences, control characters and what is not seen; a return becomes a newline."""
+    """Remove control sequences, control characters and invisible characters; a carriage return becomes a newline."""
     if _LONE_SURROGATE.search(text):
         text = _LONE_SURROGATE.sub("\ufffd", text)
     if not _CONTROL.search(text):
@@ -34,12 +34,12 @@ def clean(text: str) -> str:
 
 
 def clean_line(text: str) -> str:
-    """The text cleaned and brought onto one line."""
+    """Clean the text and put it on one line."""
     return " ".join(clean(text).split())
 
 
 def in_full(summary: str, lines: Iterable[str]) -> str:
-    """The line, cleaned, of which a cut summary is the beginning, where it is among these; else the summary."""
+    """Return the cleaned line that a truncated summary is the beginning of, if there is one; else the summary."""
     begun = summary.removesuffix("…").rstrip()
     if begun == summary:
         return summary
@@ -47,18 +47,18 @@ def in_full(summary: str, lines: Iterable[str]) -> str:
 
 
 def visible(text: str) -> str:
-    """The text with every control character spelled out, for a person who must judge all of it; newline and tab stay.
+    r"""Spell out every control character except newline and tab, for a user who must judge the whole text.
 
-    `clean` would hide what a control sequence carries; here it reads "\\x1b[8m".
+    `clean` would hide what a control sequence contains; here it reads "\x1b[8m".
     """
     text = _LONE_SURROGATE.sub("\ufffd", text)
     return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def inert_json(text: str) -> str:
-    """The JSON with every control character, and what is not seen, as escapes: the same values, and nothing steers.
+    """Escape every control character and invisible character in JSON: the values stay the same.
 
-    JSON itself leaves those above 127 as they are, and terminals obey some of them.
+    JSON itself allows those above 127 unescaped, and terminals interpret some of them.
     """
     return _CONTROL.sub(lambda found: "".join(f"\\u{unit}" for unit in _utf16(found[0])), text)
 
@@ -69,7 +69,7 @@ def _utf16(sign: str) -> list[str]:
 
 
 class Cleaner:
-    """`clean` for text that comes in pieces; a control sequence cut in two is still one.
+    """`clean` for streamed text; recognizes a control sequence split between pieces.
 
     At most 512 characters are held back: a longer sequence loses its introducer and its body is shown as text.
     """
@@ -78,7 +78,7 @@ class Cleaner:
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """The clean text that is certain so far."""
+        """Return the cleaned text that later input cannot change."""
         text, self._held = self._held + text, ""
         found = _OPEN_ESCAPE.search(text, max(0, len(text) - _MAX_HELD))
         cut = found.start() if found else len(text) - text.endswith("\r")
@@ -87,7 +87,7 @@ class Cleaner:
         return clean(text)
 
     def finish(self) -> str:
-        """What was held back, made harmless."""
+        """Return the cleaned rest."""
         text, self._held = self._held, ""
         return clean(text)
 
@@ -97,14 +97,14 @@ _MAX_BLANKS = 20
 _MAX_BLANK_LINES = 2
 _MAX_MARKS = 2
 _CHUNK = 2_000
-# Letters and symbols by their category, without a visible shape.
+# Letters and symbols by category, but without a visible shape.
 _BLANK = frozenset("\u115f\u1160\u2800\u3164\uffa0\U0001d159\U00013441\U00013442\U00016fe4\ufffc")
 _MARKS_UNSEEN = frozenset("\u034f\u17b4\u17b5\u180b\u180c\u180d\u180f")
 _SPACES = LazyRegex(rf" {{{_MAX_BLANKS + 1},}}")
 
 
 def spell_out(text: str) -> str:
-    """The text with every character spelled out that cannot be seen or misleads, as "⟨U+2800⟩"; newlines stay.
+    """Spell out every invisible or misleading character, as "⟨U+2800⟩"; newlines stay.
 
     A positive list: letters, numbers, punctuation and symbols with a shape, the plain space, and up to two combining
     marks on a letter. Long runs of spaces and of blank lines are counted: "⟨58 blank lines⟩".
@@ -118,12 +118,12 @@ def spell_out(text: str) -> str:
 
 
 def spell_out_line(text: str) -> str:
-    """The same on one line."""
+    """Do the same and put the text on one line."""
     return clean_line(spell_out(text))
 
 
 def spell_out_lines(text: str) -> list[str]:
-    """The same as lines, those that are very long in pieces, so that each can be scrolled into sight."""
+    """Return the spelled out text as lines, very long ones split so that each piece can be scrolled into view."""
     return [
         line[start : start + _CHUNK]
         for line in spell_out(text).split("\n")
@@ -132,13 +132,13 @@ def spell_out_lines(text: str) -> list[str]:
 
 
 def spell_out_foreign(word: str) -> str:
-    """A word in which every letter outside ASCII is spelled out: it may only look like another one."""
+    """Spell out every letter outside ASCII in a word, because it may only look like a Latin one."""
     return "".join(sign if " " <= sign <= "~" else _code(sign) for sign in word)
 
 
 def _spell_characters(text: str) -> str:
     shown: list[str] = []
-    marks = _MAX_MARKS  # none may stand at the beginning
+    marks = _MAX_MARKS  # a combining mark has no letter to belong to at the start
     for sign in text:
         kind = unicodedata.category(sign)
         if kind in ("Mn", "Mc"):
@@ -160,7 +160,7 @@ def _code(sign: str) -> str:
 
 
 def _counted(lines: list[str]) -> list[str]:
-    """The lines with each longer run of blank ones as one that counts them."""
+    """Replace each longer run of blank lines by one that counts them."""
     shown: list[str] = []
     blank: list[str] = []
     for line in (*lines, None):

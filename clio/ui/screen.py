@@ -1,4 +1,4 @@
-"""The screen of a terminal that can move its cursor: what is finished is printed once, the rest is redrawn."""
+"""The screen of a terminal with cursor control: finished output is printed once, only live rows are redrawn."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -47,13 +47,13 @@ from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, bar_
 BULLET = "●"
 MAX_DIFF_ROWS = 20
 _FAILED_ROWS = 3
-_SLOW_S = 1.0
+_SLOW_S = 1.0  # seconds after which a running call shows its duration
 _MIN_TITLE = 8
-_WIDE = 60
+_WIDE = 60  # columns from which on the progress bar has ten cells instead of five
 
 
 def running_row(title: str, progress: str, seconds: float, width: int, theme: Theme) -> Text:
-    """The line of a call that runs; where its output tells percentages, with a bar and the time left."""
+    """Return the row of a running call; if its output reports percentages, with a progress bar and the time left."""
     told = clean_line(progress)
     share = share_in(told)
     if share is not None and seconds >= LONG_S:
@@ -64,44 +64,48 @@ def running_row(title: str, progress: str, seconds: float, width: int, theme: Th
 
 
 def finished_row(event: ToolFinished, width: int, theme: Theme) -> Text:
-    """The line of a call that is over: `● read clio/app.py:10-40 … 31 lines`."""
-    summary = "failed" if _told_below(event, width) else clean_line(event.summary)
+    """Return the row of a finished call: `● read clio/app.py:10-40 … 31 lines`."""
+    summary = "failed" if _is_shown_below(event, width) else clean_line(event.summary)
     return _row(BULLET, theme.good if event.ok else theme.bad, event.title, summary, width, theme)
 
 
 def interrupted_row(title: str, width: int, theme: Theme) -> Text:
-    """The line of a call that never ended."""
+    """Return the row of a call that was interrupted."""
     return _row(BULLET, theme.warning, title, "interrupted", width, theme)
 
 
 def details(event: ToolFinished, theme: Theme, width: int = 0) -> Iterator[Part]:
-    """What is shown below a finished call: the diff of a change not seen before, or the first lines of a failure."""
+    """Yield what is shown below a finished call: a diff the user has not seen yet, or the first lines of a failure."""
     if event.diff and event.asked:
         return
     if event.diff:
         rows = diff_rows(event.diff, theme, MAX_DIFF_ROWS, width=width)
         yield from (Part(body=row, wraps=False) for row in rows)
     elif not event.ok:
-        sentence = _told_below(event, width)
+        sentence = _is_shown_below(event, width)
         for line in _preview(event)[:_FAILED_ROWS]:
             text = Text(line.expandtabs(4), theme.bad)
             if sentence:
                 yield Part(body=Padding(text, (0, 0, 0, 2), expand=False))
-            elif clean_line(line).strip("[]") != clean_line(event.summary):  # a command's output begins with its end
+            # the summary of a failed command is the first line of its output: do not repeat it
+            elif clean_line(line).strip("[]") != clean_line(event.summary):
                 yield Part(body=Text("  ", theme.bad).append_text(text), wraps=False)
 
 
 def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: int = 0) -> Iterator[Text]:
-    """A unified diff with colours, at most so many rows; the last then says how many are missing.
+    """Yield at most `max_rows` rows of a unified diff in colour; the last one reports how many are missing.
 
-    The names of the files are left out where there is only one. hint: how to see the rest. width: columns there are,
-    for line numbers.
+    File names are omitted if there is only one file.
+
+    Args:
+        hint: how to see the rest, for the last row.
+        width: available columns, which decides whether lines are numbered; 0 for unknown.
     """
     return diff_lines(diff, theme, width, max_rows, hint)
 
 
-def _told_below(event: ToolFinished, width: int) -> bool:
-    """Whether a failure is a sentence that has no room beside the title: it is said once, in full, below it."""
+def _is_shown_below(event: ToolFinished, width: int) -> bool:
+    """Whether a failure message does not fit beside the title, so that it is shown once, in full, below it."""
     lines = () if event.ok or event.diff else _preview(event)
     first, summary = clean_line(lines[0]) if lines else "", clean_line(event.summary)
     if not summary or not first.startswith(summary.removesuffix("…")):
@@ -114,7 +118,7 @@ def _preview(event: ToolFinished) -> list[str]:
 
 
 def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: Theme) -> Text:
-    """One row in the width there is: the title gives way first, but keeps eight columns."""
+    """Return one row at most `width` columns wide; the title is cropped first, but keeps at least eight columns."""
     title = clean_line(title)
     room = max(width - 2, 1)
     if not tail:
@@ -124,13 +128,13 @@ def _row(mark: str, mark_style: str, title: str, tail: str, width: int, theme: T
     if not tail:
         return Text.assemble((mark, mark_style), " ", crop(title, room))
     if cells_of(title) > room - len(joint) - cells_of(tail):
-        joint = " "  # the cropped title ends with an ellipsis of its own
+        joint = " "  # the cropped title already ends with an ellipsis
     title = crop(title, room - len(joint) - cells_of(tail))
     return Text.assemble((mark, mark_style), " ", title, (joint + tail, theme.faint))
 
 
 class _Call:
-    """One call. progress may be set from another thread: the next frame draws it."""
+    """One tool call. `progress` may be set from another thread; the next frame shows it."""
 
     def __init__(self, title: str, started: float) -> None:
         self.title = title
@@ -140,7 +144,7 @@ class _Call:
 
 
 class CallRows:
-    """Takes the events of calls; gives the rows of those that are shown, and the parts of those to be printed."""
+    """Tracks tool calls by their events; returns rows for running calls and the parts to print for finished ones."""
 
     def __init__(self, theme: Theme) -> None:
         self._theme = theme
@@ -150,11 +154,11 @@ class CallRows:
         return bool(self._calls)
 
     def start(self, event: ToolStarted, now: float) -> None:
-        """A call begins. now: in the clock's seconds."""
+        """A call begins. now: time of the screen's clock in seconds."""
         self._calls[event.call_id] = _Call(event.title, now)
 
     def progress(self, event: ToolProgress, now: float) -> None:
-        """News from a call, or that it runs only now; may come from another thread. now: in the clock's seconds."""
+        """Update the progress of a call, or note that it has begun to run; may be called from another thread."""
         if (call := self._calls.get(event.call_id)) is None:
             return
         if not event.text:
@@ -162,7 +166,9 @@ class CallRows:
         call.progress = event.text
 
     def finish(self, event: ToolFinished, now: float, width: int) -> list[Part]:
-        """A call is over: what can be printed for good by now, itself or not."""
+        """A call has finished; return what can be printed permanently now: calls are printed in the order they
+        started.
+        """
         call = self._calls.setdefault(event.call_id, _Call(event.title, now))
         call.finished = event
         parts: list[Part] = []
@@ -173,13 +179,13 @@ class CallRows:
         return parts
 
     def end(self, width: int) -> list[Part]:
-        """The turn is over: all that is still shown; a call that never ended was interrupted."""
+        """The turn is over; return everything still live. A call that never finished is shown as interrupted."""
         parts = [part for call in self._calls.values() for part in self._parts(call, width)]
         self._calls.clear()
         return parts
 
     def rows(self, now: float, width: int) -> Iterator[Part]:
-        """One row for each call that is shown."""
+        """Yield one row for each live call."""
         for call in self._calls.values():
             if call.finished is not None:
                 row = finished_row(call.finished, width, self._theme)
@@ -196,16 +202,20 @@ class CallRows:
 
 
 _CLEAR_BELOW = "\x1b[J"
-# A terminal that knows them (DEC mode 2026) shows all that stands between at once; the others take no notice.
+# Synchronized output (DEC mode 2026): the terminal shows everything between these at once, which avoids flicker. Other
+# terminals ignore them.
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"
 
 
 class LiveArea:
-    """Rows that can be replaced. Scrollback is never printed twice: what is printed leaves the area for good.
+    """Rows at the bottom of the screen that can be redrawn. Printed text leaves the area and is never printed twice.
 
-    At most one row less than the screen has is drawn, the last ones; so the cursor can always go back to the first.
-    Rows above the first that has changed are left alone. Each drawing is one write, which the terminal shows at once.
-    write: takes text for the terminal, control sequences included. reflows: see `Terminal.reflows`.
+    The area is at most one row shorter than the screen, and shows the last rows, so that the cursor can always
+    return to its first row. Rows above the first changed one are left alone. Each drawing is a single write.
+
+    Args:
+        write: takes text for the terminal, including control sequences.
+        reflows: see `Terminal.reflows`.
     """
 
     def __init__(self, write: Callable[[str], None], size: Size, *, reflows: bool) -> None:
@@ -217,9 +227,9 @@ class LiveArea:
         self._column: int | None = None
 
     def show(self, rows: Sequence[str], printed: str = "", *, column: int | None = None) -> None:
-        """Print text for good above the area (whole lines) and draw these rows in it, in one write.
+        """Print text permanently above the area (whole lines) and draw these rows in the area, in one write.
 
-        column: where in the last row the cursor is to stand; at its end without one.
+        column: where to put the cursor in the last row; None puts it at the end of the row.
         """
         size = self._size()
         shown = list(rows[-max(size[1] - 1, 1) :])
@@ -231,11 +241,11 @@ class LiveArea:
         self._drawn, self._drawn_size, self._column = shown, size, column
 
     def clear(self) -> None:
-        """Take the area off the screen."""
+        """Erase the area."""
         self.show(())
 
     def _erase(self, kept: int) -> str:
-        """Put the cursor at the first cell of the area, or of the first row that is not kept, and clear from there."""
+        """Return the sequence that moves to the first row of the area that is not kept and clears from there."""
         if not self._drawn:
             return ""
         columns, lines = self._size()
@@ -247,7 +257,7 @@ class LiveArea:
 
 
 def _same_rows(drawn: Sequence[str], shown: Sequence[str]) -> int:
-    """How many rows from the first on may stay: all that are the same, but the last one is always drawn."""
+    """Count the leading rows that need no redrawing. The last row is always drawn, because the cursor ends there."""
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(drawn, shown, strict=False)))
     return min(same, len(drawn) - 1, len(shown) - 1) if drawn and shown else 0
 
@@ -258,18 +268,18 @@ def _to_column(column: int | None) -> str:
     return f"\r\x1b[{column}C" if column else "\r"
 
 
-_NO_LIMIT = 10**9
+_NO_LIMIT = 10**9  # a requested diff is shown whole
 
 
 class Block(Struct, frozen=True):
-    """Parts that belong together. apart: a blank line stands before them."""
+    """Parts that belong together. apart: print a blank line before them."""
 
     parts: list[Part]
     apart: bool = True
 
 
 def result_blocks(result: CommandResult, theme: Theme, width: int) -> Iterator[Block]:
-    """The result's fields in their order; one that failed is shown as an error. Laid out for `width` columns."""
+    """Yield the fields of a command result in order, laid out for `width` columns; a failure is shown as an error."""
     if result.bar is not None:
         title = Part(body=Text(" ".join(clean(result.bar.title).split()), theme.strong))
         rows = (Part(body=Text.assemble(*row), wraps=False) for row in bar_rows(result.bar, width, theme.faint))
@@ -293,13 +303,13 @@ def result_blocks(result: CommandResult, theme: Theme, width: int) -> Iterator[B
 
 
 def said(text: str, style: str) -> list[Part]:
-    """A text of clio's own, line by line."""
+    """Return a message of clio's own, one part for each line."""
     return [Part(body=Text(line, style)) for line in clean(text).rstrip("\n").split("\n")]
 
 
-FRAME_S = 0.05  # 20 frames a second at most
-_COST_FACTOR = 4  # a frame that takes long makes the next one wait: at most a fifth of the time goes into drawing
-_STATUS_MIN_LINES = 6
+FRAME_S = 0.05  # at most 20 frames a second
+_COST_FACTOR = 4  # a slow frame delays the next one: drawing takes at most a fifth of the time
+_STATUS_MIN_LINES = 6  # on a lower screen there is no blank line above the status line
 
 Section = Literal["", "prompt", "reasoning", "text", "tools", "notes", "footer"]
 
@@ -309,11 +319,13 @@ def _no_facts() -> tuple[str, ...]:
 
 
 class Screen:
-    """Listens to the loop's events and shows them. `tick` is called by the screen itself while a turn runs.
+    """Shows the loop's events. While a turn runs, the screen calls `tick` itself.
 
-    reasoning: how to begin with what the model thinks aloud. facts: of the session, most important first, for the line
-    of a running turn; asked for every frame. notifier: tells of a long turn's end. clock: seconds, only differences
-    count.
+    Args:
+        reasoning: how to show the model's reasoning at first.
+        facts: returns the session's facts, most important first, for the status line; called for every frame.
+        notifier: notifies the user of the end of a long turn.
+        clock: returns seconds; only differences matter.
     """
 
     def __init__(
@@ -337,7 +349,7 @@ class Screen:
         self._area = LiveArea(self._output.write, size, reflows=terminal.reflows)
         self._ticker = Ticker(self.tick, FRAME_S)
         self._cleaner = Cleaner()
-        self._fresh: list[str] = []  # what streams and has come since the last frame
+        self._fresh: list[str] = []  # text that was streamed since the last frame
         self._answer = StreamingMarkdown(self.theme)
         self._reasoning = ReasoningStream(self.theme, reasoning)
         self._thinking_since = 0.0
@@ -347,7 +359,7 @@ class Screen:
         self._section: Section = ""
         self._to_print: list[str] = []
         self._step_printed = False
-        self._told = ""  # why the last request was sent again
+        self._retry_reason = ""  # the reason for the last retry
         self._turn_started: float | None = None
         self._typing = Typing(line=TypedLine())
         self._cursor: int | None = None
@@ -366,7 +378,7 @@ class Screen:
                 self._begin_turn()
             case StepStarted():
                 self._step_printed = False
-                self._told = ""
+                self._retry_reason = ""
             case Steered(text=text):
                 self._end_stream()
                 self._print("prompt", *said_parts(text, self.theme))
@@ -378,8 +390,8 @@ class Screen:
                 self._restart()
             case Retrying():
                 self._end_stream()
-                self._print("notes", Part(body=Text(f"↻ {retry_line(event, self._told)}", self.theme.warning)))
-                self._told = event.reason
+                self._print("notes", Part(body=Text(f"↻ {retry_line(event, self._retry_reason)}", self.theme.warning)))
+                self._retry_reason = event.reason
             case ToolStarted():
                 self._end_stream()
                 self._calls.start(event, self._clock())
@@ -407,30 +419,30 @@ class Screen:
         self._refresh()
 
     def tick(self) -> None:
-        """Draw what has changed, such as the elapsed seconds."""
+        """Redraw what has changed, such as the elapsed seconds."""
         self._refresh()
 
     def note(self, text: str) -> None:
-        """A faint line about what happens."""
+        """Print an informational line in a faint style."""
         self._say(text, self.theme.faint)
 
     def error(self, text: str) -> None:
-        """A line about what went wrong."""
+        """Print an error line."""
         self._say(text, self.theme.bad)
 
     def markdown(self, text: str) -> None:
-        """A whole Markdown text."""
+        """Print a whole Markdown text."""
         self._print("notes", *whole(clean(text), self.theme), apart=True)
         self._refresh(now=True)
 
     def show_result(self, result: CommandResult) -> None:
-        """What a slash command gave; one that failed is shown as an error."""
+        """Print the result of a slash command; a failure is shown as an error."""
         for block in result_blocks(result, self.theme, self._painter.width):
             self._print("notes", *block.parts, apart=block.apart)
         self._refresh(now=True)
 
     def show_rows(self, rows: Iterable[Text]) -> None:
-        """Lines of one look each, such as samples of themes; those that are `no_wrap` are cut at the edge."""
+        """Print lines of one style each, such as theme samples; lines marked `no_wrap` are cut at the edge."""
         rows = list(rows)
         for row in rows:
             if row.no_wrap:
@@ -439,20 +451,22 @@ class Screen:
         self._refresh(now=True)
 
     def toggle_reasoning(self) -> None:
-        """Unfold what the model thinks aloud, or fold it: what streams now, and what comes later."""
+        """Unfold or fold the model's reasoning, for the running stream and for later ones."""
         self._take_in()
         self._print("reasoning", *self._reasoning.toggle())
         self._version += 1
         self._refresh(now=True)
 
     def set_typed(self, typing: Typing) -> None:
-        """Show what the person types while the turn runs, and what of it waits."""
+        """Show what the user types while the turn runs, and the texts that wait."""
         self._typing = typing
         self._refresh(now=True)
 
     @contextmanager
     def suspended(self) -> Generator[None]:
-        """Leave the terminal to somebody else: the live rows go, what comes meanwhile is printed afterwards."""
+        """A context in which another program has the terminal: live rows are erased, new output is printed
+        afterwards.
+        """
         self._refresh(now=True)
         self._paused += 1
         self._area.clear()
@@ -463,7 +477,7 @@ class Screen:
             self._refresh(now=True)
 
     def close(self) -> None:
-        """Stop drawing and leave the cursor on a fresh line; harmless at any time."""
+        """Stop drawing and leave the cursor on a new line; may be called at any time, and repeatedly."""
         self._ticker.stop()
         self._turn_started, self._typing = None, Typing(line=TypedLine())
         self._end_stream()
@@ -496,7 +510,7 @@ class Screen:
         self._fresh.append(text)
 
     def _take_in(self) -> None:
-        """Lay out what has come since the last frame: many deltas cost no more than one."""
+        """Lay out the text streamed since the last frame: many deltas cost no more than one."""
         if not self._fresh or not self._streaming:
             return
         text = self._cleaner.feed("".join(self._fresh))
@@ -505,7 +519,7 @@ class Screen:
         self._version += 1
 
     def _end_stream(self) -> None:
-        """Finish what is streaming: its tail is printed for good."""
+        """End the running stream and print its last part permanently."""
         if not self._streaming:
             return
         self._take_in()
@@ -520,7 +534,7 @@ class Screen:
         self._version += 1
 
     def _restart(self) -> None:
-        """Forget the open end of the answer; what is already in the scrollback can only be called void."""
+        """Discard the unfinished end of the answer; what is already in the scrollback can only be marked as void."""
         self._answer.finish()
         self._reasoning.finish()
         self._cleaner = Cleaner()
@@ -536,7 +550,7 @@ class Screen:
         self._refresh(now=True)
 
     def _print(self, section: Section, *parts: Part, apart: bool = False) -> None:
-        """Put parts into the scrollback with the next frame; a blank line stands between sections."""
+        """Print parts with the next frame; a blank line separates sections."""
         self._take_in()
         for number, part in enumerate(parts):
             if number == 0 and ((apart and self._section) or _needs_gap(self._section, section)):
@@ -551,7 +565,7 @@ class Screen:
         if self._paused or (not now and self._turn_started is not None and started - self._drawn_at < self._interval):
             return
         self._take_in()
-        started = self._clock()  # laying out must be done in any case: it makes no frame wait
+        started = self._clock()  # after laying out, which has to be done anyway and must not delay the next frame
         self._cursor = None
         rows = list(self._rows(started)) if self._turn_started is not None else []
         printed = "".join(self._to_print)
@@ -561,7 +575,7 @@ class Screen:
         self._interval = max(FRAME_S, _COST_FACTOR * (self._clock() - started))
 
     def _rows(self, now: float) -> Iterator[str]:
-        """The live rows of this moment."""
+        """Yield the live rows."""
         section = self._section
         tail = self._tail()
         if tail:
@@ -577,7 +591,9 @@ class Screen:
         yield from self._status_rows(now)
 
     def _tail(self) -> list[str]:
-        """The rows of the answer's open end, painted anew only when it or the width has changed."""
+        """Return the rows of the unfinished end of the answer, rendered again only if the text or the width has
+        changed.
+        """
         key = (self._version, self._painter.width)
         if key != self._tail_key:
             stream = self._answer if self._streaming == "text" else self._reasoning
@@ -614,12 +630,12 @@ def open_screen(
     facts: Callable[[], tuple[str, ...]] = _no_facts,
     notifier: Notifier = Notifier(),  # noqa: B008  # frozen
 ) -> Screen | PipeScreen:
-    """The screen for this terminal: a live one, or plain text for a dumb terminal and a pipe."""
+    """Return a live screen for this terminal, or a plain text screen for a dumb terminal or a pipe."""
     if terminal.live:
         return Screen(stream, terminal, size, reasoning=reasoning, facts=facts, notifier=notifier)
     return PipeScreen(stream, stream, show_footer=True)
 
 
 def _needs_gap(before: Section, after: Section) -> bool:
-    """Whether a blank line stands between two sections; calls and notes belong together."""
+    """Whether a blank line separates two sections; calls and notes belong together."""
     return before not in ("", after) and not {before, after} <= {"tools", "notes"}

@@ -1,4 +1,4 @@
-"""Times and token counts as text, and the line under a finished turn. Pure."""
+"""Formats durations, token counts and the line under a finished turn. Pure functions."""
 
 from clio.agent.user_interface import TurnFinished
 from clio.messages import Usage
@@ -9,7 +9,7 @@ SPINNER_PERIOD_S = 0.1
 
 
 def format_seconds(seconds: float) -> str:
-    """A duration: "0.4 s", "12 s", "1 min 05 s", "2 h 03 min"."""
+    """Format a duration: "0.4 s", "12 s", "1 min 05 s", "2 h 03 min"."""
     if seconds < 9.95:
         return f"{max(seconds, 0.0):.1f} s"
     whole = round(seconds)
@@ -22,7 +22,7 @@ def format_seconds(seconds: float) -> str:
 
 
 def format_usage(usage: Usage) -> str:
-    """What a turn cost: "12k in (8.0k cached, 2.0k written), 450 out"; empty where the server bills nothing."""
+    """Format a turn's tokens: "12k in (8.0k cached, 2.0k written), 450 out"; empty if the server reports none."""
     if not usage.prompt_tokens and not usage.completion_tokens:
         return ""
     cached = describe_cache_use(usage.cached_tokens, usage.cache_write_tokens, format_tokens)
@@ -30,12 +30,12 @@ def format_usage(usage: Usage) -> str:
 
 
 def footer(event: TurnFinished) -> str:
-    """The line under a turn: steps, tokens, money where any was spent, seconds."""
+    """Return the line under a turn: steps, tokens, cost if any, seconds."""
     steps = format_count(event.steps, "step")
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     return " · ".join(part for part in (steps, format_usage(event.usage), cost, format_seconds(event.seconds)) if part)
 
 
 def spinner_frame(seconds: float) -> str:
-    """The spinner's picture after so many seconds."""
+    """Return the spinner's character after so many seconds."""
     return SPINNER[int(max(seconds, 0.0) / SPINNER_PERIOD_S) % len(SPINNER)]

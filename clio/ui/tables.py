@@ -1,4 +1,4 @@
-"""Tables, bars and the task list as lines that fit the terminal."""
+"""Lays out tables, bars and the task list as lines that fit the terminal."""
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,13 +13,16 @@ from clio.ui.text_width import cells_of, crop
 from clio.ui.theme import Theme
 
 Row = list[tuple[str, str]]
-"""Pieces of one line, each with the name of its look."""
-_STYLES = ("bar_1", "bar_2", "bar_3", "bar_4", "bar_5")  # then faint, for what is only kept free
+"""Pieces of one line, each with its style name."""
+_STYLES = ("bar_1", "bar_2", "bar_3", "bar_4", "bar_5")  # then faint, for amounts that are only reserved
 _WIDEST = 72
 
 
 def bar_rows(bar: Bar, width: int, faint: str = "") -> list[Row]:
-    """Bar and legend, no line wider than `width` (at least 24). The marks alone tell the parts apart, too."""
+    """Return bar and legend, no line wider than `width` (at least 24).
+
+    The parts can be told apart without colour too.
+    """
     width = max(width, 24)
     cells = share_cells([part.amount for part in bar.parts], min(width, _WIDEST))
     styles = [_STYLES[number] if number < len(_STYLES) else faint for number in range(len(bar.parts))]
@@ -30,9 +33,9 @@ def bar_rows(bar: Bar, width: int, faint: str = "") -> list[Row]:
 
 
 def share_cells(amounts: Sequence[int], width: int) -> list[int]:
-    """How many of `width` cells each amount gets: in proportion, at least one where there is anything at all.
+    """Return how many of `width` cells each amount gets: in proportion, at least one for every amount above zero.
 
-    They add up to `width`, unless all amounts are zero or less, or there are more of them than half the cells.
+    They add up to `width`, unless all amounts are zero or less, or there are more amounts than half the cells.
     """
     whole = sum(amount for amount in amounts if amount > 0)
     if not whole:
@@ -44,7 +47,7 @@ def share_cells(amounts: Sequence[int], width: int) -> list[int]:
 
 
 def legend_rows(parts: Sequence[BarPart], width: int) -> list[str]:
-    """Name, amount and share of each part in columns; long names are cut."""
+    """Return name, amount and share of each part in columns; long names are truncated."""
     whole = sum(part.amount for part in parts if part.amount > 0)
     amounts = [f"{part.amount:,}" for part in parts]
     shares = [f"{100 * max(part.amount, 0) / whole:.1f} %" if whole else "" for part in parts]
@@ -60,14 +63,14 @@ def legend_rows(parts: Sequence[BarPart], width: int) -> list[str]:
 _GAP = "  "
 _GLUE = "\N{NO-BREAK SPACE}"
 _BLANKS = LazyRegex(rf"[^\S{_GLUE}]+")
-_MIN_COLUMN_CELLS = 16  # cells the wide column must keep, else the rows are stacked
+_MIN_COLUMN_CELLS = 16  # minimum cells of the wide column, else the rows are stacked
 
 
 def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
-    """The heading and the rows, no line wider than `width` (at least 8); the heading is "" where there is no room.
+    """Return the heading and the rows, no line wider than `width` (at least 8); the heading is "" if it does not fit.
 
-    The wide column is wrapped, or cut where the table says so. Where even that leaves too little, each row becomes a
-    short paragraph of its own.
+    The wide column is wrapped, or truncated if the table requests that. If that is still too wide, each row becomes
+    a short paragraph.
     """
     width = max(width, 8)
     rows = [tuple(map(clean_line, row)) for row in table.rows]
@@ -83,7 +86,7 @@ def table_lines(table: Table, width: int) -> tuple[str, list[str]]:
 
 
 def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]:
-    """One row: a line for each line of the wide cell."""
+    """Return the lines of one row: one for each line of the wide cell."""
     size = widths[table.wide]
     wide = cells[table.wide]
     parts = [crop(wide, size)] if table.cut else wrap_cells(wide, size)
@@ -96,21 +99,21 @@ def _row(cells: Sequence[str], widths: Sequence[int], table: Table) -> list[str]
 
 
 def _stacked(columns: Sequence[str], row: Sequence[str], width: int) -> list[str]:
-    """A row as a paragraph whose later lines are set in. Counts bring along what is counted: no heading says it."""
+    """Return a row as a paragraph with indented continuation lines; numbers get their heading as a noun."""
     cells = [_counted(column, cell) for column, cell in zip(columns, row, strict=True) if cell.strip()]
     first, *rest = wrap_cells(" · ".join(cells), width - 2)
     return [first, *(f"  {line}" for line in rest)]
 
 
 def _counted(column: str, cell: str) -> str:
-    """A number below a heading such as "messages", with that noun."""
+    """Return a number with the heading, such as "messages", as its noun."""
     if not (column.isalpha() and column.endswith("s") and cell.replace(",", "").isdecimal()):
         return cell
     return f"{cell} {column[:-1] if cell == '1' else column}"
 
 
 def wrap_cells(text: str, width: int) -> list[str]:
-    """The text in lines of at most `width` cells; words longer than a line are broken. No line begins with a "·"."""
+    """Wrap the text at `width` cells; longer words are broken. No line begins with a "·"."""
     return [line.replace(_GLUE, " ") for line in _wrapped(text.replace(" · ", f"{_GLUE}· "), width)]
 
 
@@ -127,13 +130,13 @@ def _wrapped(text: str, width: int) -> list[str]:
                 continue
             head = _head(word, width)
             lines.append(head)
-            word = word[len(head) :]  # what is left of the word goes on the next line
+            word = word[len(head) :]  # the rest of the word goes on the next line
         line = joined
     return [*lines, line] if line or not lines else lines
 
 
 def _head(word: str, width: int) -> str:
-    """As many characters of a word as fit, at least one."""
+    """Return as many characters of a word as fit, at least one."""
     end = 1
     while end < len(word) and cells_of(word[: end + 1]) <= width:
         end += 1
@@ -141,17 +144,17 @@ def _head(word: str, width: int) -> str:
 
 
 WORDS: dict[TodoStatus, str] = {"pending": "", "in_progress": "in work", "completed": "done", "blocked": "blocked"}
-_MAX_OPEN = 15
-_MAX_DONE = 3
+_MAX_OPEN = 15  # open items displayed in a folded list; items in progress or blocked are always displayed
+_MAX_DONE = 3  # done items displayed in a folded list: the last ones
 
 
 def count_words(todos: tuple[Todo, ...]) -> str:
-    """ "2 of 5 done"."""
+    """Return how many are done: "2 of 5 done"."""
     return f"{sum(todo.status == 'completed' for todo in todos)} of {len(todos)} done"
 
 
 def plain_rows(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterator[str]:
-    """The same for a pipe and a reader aloud: words in place of marks, no wrapping."""
+    """Yield the task list for a pipe or a screen reader: words in place of marks, no wrapping."""
     for part in folded(todos) if fold else todos:
         if isinstance(part, str):
             yield part
@@ -162,7 +165,7 @@ def plain_rows(todos: tuple[Todo, ...], *, fold: bool = True) -> Iterator[str]:
 
 
 def folded(todos: tuple[Todo, ...]) -> Iterable[Todo | str]:
-    """The items that are shown, and a sentence in the place of each run of those that are not."""
+    """Return the items to display, with a sentence in place of each run of hidden ones."""
     done = [todo.id for todo in todos if todo.status == "completed"]
     still = [todo.id for todo in todos if todo.status != "completed"]
     hidden = set(done[: max(len(done) - _MAX_DONE, 0)]) if len(done) > _MAX_DONE + 1 else set[int]()
@@ -188,13 +191,13 @@ def _missing(run: list[Todo]) -> Iterator[str]:
 
 
 MARKS: dict[TodoStatus, str] = {"pending": "○", "in_progress": "▸", "completed": "✓", "blocked": "!"}
-_ACTIVE_CELLS = 16  # beside all that stands before it on the line of a running turn, in 80 columns
+_ACTIVE_CELLS = 16  # leaves room for the other parts of a running turn's status line in 80 columns
 _MIN_TODO_CELLS = 8
 _NARROWEST_LIST = 20
 
 
 def active_words(todos: tuple[Todo, ...]) -> str:
-    """For the status line: `2/5 write tests`, the item in work and its place; "" where none is in work."""
+    """Return the task in progress and its position for the status line: `2/5 write tests`; "" if there is none."""
     active = next((todo for todo in todos if todo.status == "in_progress"), None)
     if active is None:
         return ""
@@ -203,9 +206,9 @@ def active_words(todos: tuple[Todo, ...]) -> str:
 
 
 def todo_rows(todos: tuple[Todo, ...], width: int, theme: Theme, *, fold: bool = True) -> Iterator[Text]:
-    """The list in its order, no row wider than `width` (at least 20): mark, number, title, and the note below it.
+    """Yield the task list, no row wider than `width` (at least 20): mark, number, title, and the note below it.
 
-    fold: of many done items only the last few are shown, of many open ones the first, and a row counts the others.
+    fold: show only the last done items and the first open ones, and count the others in a row.
     """
     width = max(width, _NARROWEST_LIST)
     numbers = max((len(str(todo.id)) for todo in todos), default=1)

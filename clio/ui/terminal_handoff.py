@@ -17,19 +17,20 @@ from clio.ui.keyboard import KeyWatch
 from clio.ui.safe_text import clean
 
 _LATE_TURNS = 3
-"""Turns of the event loop. A signal is heard one or two of them after the end of a program it came before: the end
-is told to the loop directly, a signal through a socket the loop has to find readable."""
-_borrowers: list[object] = []  # a process has one terminal
+"""Iterations of the event loop. A signal sent before a program ended is handled one or two iterations after its end,
+because the end is reported to the loop directly and the signal through a socket the loop has to poll.
+"""
+_borrowers: list[object] = []  # module level: a process has one terminal
 
 
 def is_lent() -> bool:
-    """Whether Ctrl-C, where it comes as a signal, is another program's."""
+    """Whether a Ctrl-C signal is meant for another program that has the terminal."""
     return bool(_borrowers)
 
 
 @asynccontextmanager
 async def lent() -> AsyncGenerator[None]:
-    """A context in which another program has the terminal; signals sent before it ended are still heard within."""
+    """A context in which another program has the terminal; signals sent before it ended are still handled inside."""
     borrower = object()
     _borrowers.append(borrower)
     try:
@@ -49,15 +50,15 @@ class Pausable(Protocol):
     """A screen that can stop drawing."""
 
     def suspended(self) -> AbstractContextManager[None]:
-        """A context in which nothing is drawn."""
+        """Return a context in which nothing is drawn."""
         ...
 
 
 def suspended_both(screen: Pausable, keys: Callable[[], KeyWatch | None]) -> Suspended:
-    """A factory of contexts in which neither the screen draws nor the keys are read.
+    """Return a factory of contexts in which neither the screen draws nor the keys are read.
 
-    One at a time: a question waits until the pager is left. A task that has the terminal may ask for it again.
-    keys: the watch of the running turn, or None where there is none.
+    One at a time: a question waits until the pager is closed. A task that has the terminal may enter again.
+    keys: returns the watch of the running turn, or None between turns.
     """
     free = asyncio.Lock()
     owner: asyncio.Task[object] | None = None
@@ -94,9 +95,9 @@ _USUAL_EDITORS = "notepad" if os.name == "nt" else "vi"
 
 
 def words_of(command: str, *, windows: bool = os.name == "nt") -> list[str]:
-    """A program and its options, as a variable names them. On Windows a backslash is part of a path.
+    """Split a program and its options as given in a variable. On Windows a backslash is part of a path.
 
-    Raises ValueError where a quotation mark lacks its other.
+    Raises ValueError for an unclosed quotation mark.
     """
     if not windows:
         return shlex.split(command)
@@ -104,10 +105,10 @@ def words_of(command: str, *, windows: bool = os.name == "nt") -> list[str]:
 
 
 def edit_text(text: str, suffix: str = ".md") -> str | None:
-    """What the person made of the text in $VISUAL or $EDITOR; None where they left it as it was.
+    """Open the text in $VISUAL or $EDITOR; return the edited text, None if it is unchanged.
 
-    Without either it is vi, on Windows notepad. The file they edit is readable by them alone and gone afterwards.
-    Raises UserError where there is no terminal, the editor cannot be run, or it ends with an error.
+    Without either variable it is vi, on Windows notepad. The temporary file is readable only by the user and deleted
+    afterwards. Raises UserError if there is no terminal, the editor cannot be run, or it ends with an error.
     """
     if not (sys.stdin and sys.stdin.isatty()):
         raise UserError("an editor needs a terminal; give the new text on the command line instead")
@@ -116,7 +117,7 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
 
     with tempfile.TemporaryDirectory(prefix="clio-edit-") as folder:
         path = Path(folder, f"text{suffix}")
-        path.write_bytes(text.encode("utf-8"))  # bytes: line endings stay what they are
+        path.write_bytes(text.encode("utf-8"))  # bytes, so that line endings stay the same
         try:
             code = subprocess.run([*words_of(editor), str(path)], check=False).returncode
         except (OSError, ValueError) as error:
@@ -132,9 +133,9 @@ _USUAL_PAGERS = (("less", "-R"), ("more",))
 
 
 def page(text: str, env: Mapping[str, str]) -> bool:
-    """Show the text until the person leaves the pager; False where none can be run. For a thread: it waits.
+    """Show the text until the user leaves the pager; False if none can be run. Blocks, so call it in a thread.
 
-    env: PAGER names the program, else it is less. Control sequences in the text are taken out first.
+    env: PAGER names the program, by default less. Control sequences are removed from the text first.
     """
     data = (clean(text).rstrip("\n") + "\n").encode("utf-8", errors="replace")
     for argv in _pagers(env):
@@ -142,13 +143,13 @@ def page(text: str, env: Mapping[str, str]) -> bool:
             done = subprocess.run(argv, input=data, env={**os.environ, **env}, check=False)
         except (OSError, ValueError):
             continue
-        if done.returncode not in (126, 127):  # what a shell says of a command that is not there
+        if done.returncode not in (126, 127):  # a shell's exit codes for a command that does not exist or cannot be run
             return True
     return False
 
 
 def _pagers(env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
-    """The person's own, then the usual ones."""
+    """Yield the user's pager, then the usual ones."""
     try:
         own = tuple(words_of(env.get("PAGER", "")))
     except ValueError:
@@ -159,11 +160,13 @@ def _pagers(env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
 
 
 _STANDARD_OUTPUT = -11
-_UNDERSTANDS = 0x0004  # ENABLE_VIRTUAL_TERMINAL_PROCESSING; known from Windows 10 on
+_UNDERSTANDS = 0x0004  # ENABLE_VIRTUAL_TERMINAL_PROCESSING; available from Windows 10 on
 
 
 def switch_on(kernel: Any) -> bool:
-    """Ask for it. kernel: the functions of kernel32. False where the console is too old, or there is none."""
+    """Enable escape sequences on a Windows console; False if it is too old, or there is none. kernel: kernel32's
+    functions.
+    """
     output, mode = kernel.GetStdHandle(_STANDARD_OUTPUT), ctypes.c_uint32()
     if not kernel.GetConsoleMode(output, ctypes.byref(mode)):
         return False

@@ -1,6 +1,6 @@
-"""Columns that text takes on a screen, and cutting text to them: wide characters take two.
+"""Width of text in columns, and truncation to columns: wide characters take two.
 
-Apart from `safe_text`, because output to a pipe cleans text but never needs `rich`.
+Separate from `safe_text`, because output to a pipe cleans text but never needs `rich`.
 """
 
 from collections.abc import Iterator
@@ -15,12 +15,12 @@ _JOINER = "\u200d"
 
 
 def cells_of(text: str) -> int:
-    """Columns of a text on one line."""
+    """Return the columns of a text on one line."""
     return cell_len(text)
 
 
 def crop(text: str, cells: int) -> str:
-    """The beginning of a text in at most so many columns, its last one an ellipsis if something is missing."""
+    """Truncate a text to `cells` columns; the last one is an ellipsis if anything is missing."""
     if cells_of(text) <= cells:
         return text
     if cells < 1:
@@ -34,7 +34,7 @@ def crop(text: str, cells: int) -> str:
 
 
 def chop(text: "Text", cells: int) -> "list[Text]":
-    """The text cut into lines of at most so many columns, by characters and not by words."""
+    """Split the text into lines of at most `cells` columns, by characters and not by words."""
     cuts: list[int] = []
     used = 0
     for start, width in _letters(text.plain):
@@ -46,7 +46,9 @@ def chop(text: "Text", cells: int) -> "list[Text]":
 
 
 def _letters(text: str) -> Iterator[tuple[int, int]]:
-    """Where each letter begins and its columns; what a joiner, an accent or a variation selector ties is one letter."""
+    """Yield the start and columns of each letter; characters tied by a joiner, accent or variation selector are one
+    letter.
+    """
     start = 0
     for index in range(1, len(text) + 1):
         tied = index < len(text) and (text[index - 1] == _JOINER or not get_character_cell_size(text[index]))
@@ -56,7 +58,7 @@ def _letters(text: str) -> Iterator[tuple[int, int]]:
 
 
 def cut(line: "Text", max_chars: int, style: str) -> "Text":
-    """The line, or its beginning and, in this style, how much is missing."""
+    """Return the line, or its beginning followed by how much is missing, in this style."""
     if len(line) <= max_chars:
         return line
     return line[:max_chars].append(f" … {len(line) - max_chars:,} more characters", style)

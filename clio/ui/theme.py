@@ -1,4 +1,4 @@
-"""Styles by what they mean, and what the terminal can do: colours, links."""
+"""Styles by meaning, and the capabilities of the terminal: colours, links."""
 
 import re
 from collections.abc import Mapping
@@ -11,15 +11,15 @@ from clio.ui.palettes import Depth, Palette, builtin
 _PROGRAMS = frozenset("iTerm.app WezTerm vscode ghostty Hyper Tabby rio WarpTerminal".split())
 _TERMS = ("xterm-kitty", "xterm-ghostty", "alacritty", "foot", "wezterm", "contour")
 _MARKS = ("WT_SESSION", "KITTY_WINDOW_ID", "KONSOLE_VERSION", "ALACRITTY_WINDOW_ID", "DOMTERM")
-_OLDEST_VTE = 5000  # 0.50; older ones crashed on some links
+_OLDEST_VTE = 5000  # 0.50; older versions crashed on some links
 _OLDEST_TMUX = (3, 4)
 _MAX_TARGET = 2000
-# No control character, no blank, nothing beyond ASCII: nothing can end the sequence or look like another address.
+# No control characters, blanks or non-ASCII: nothing can end the sequence or look like another address.
 _TARGET = LazyRegex(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
 
 
 def takes_links(env: Mapping[str, str]) -> bool:
-    """Whether the terminal is known to take links. FORCE_HYPERLINK decides where it is set: 0 is no, all else yes."""
+    """Whether the terminal is known to support links. FORCE_HYPERLINK overrides it: 0 is no, any other value yes."""
     if forced := env.get("FORCE_HYPERLINK", ""):
         return forced != "0"
     program = env.get("TERM_PROGRAM", "")
@@ -37,7 +37,7 @@ def takes_links(env: Mapping[str, str]) -> bool:
 
 
 def may_open(target: str) -> bool:
-    """Whether an address from a model may be made a link: http, https, or a file on this machine."""
+    """Whether an address from a model may become a link: http, https, or a file on this machine."""
     return len(target) <= _MAX_TARGET and _TARGET.fullmatch(target) is not None
 
 
@@ -50,15 +50,15 @@ _TRUE_PROGRAMS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "rio", "
 
 
 class Looks(Struct, kw_only=True):
-    """The palette in force. Whoever draws asks for it each time, so that a change is seen in all that follows."""
+    """Holds the palette in force. Drawing code reads it each time, so that a change applies to all later output."""
 
     palette: Palette = field(default_factory=lambda: builtin("sixteen"))
 
 
 class Theme(Struct, frozen=True, kw_only=True):
-    """Names of looks by meaning, for rich. Without `colour` bold and faint stay, without `escapes` nothing does.
+    """Style names by meaning, for rich. Without `colour` only bold and faint remain, without `escapes` nothing does.
 
-    links: addresses can be clicked. depth: how many colours there are.
+    links: addresses are clickable. depth: the number of colours.
     """
 
     colour: bool = True
@@ -81,13 +81,17 @@ class Theme(Struct, frozen=True, kw_only=True):
 
 
 class Terminal(Struct, frozen=True, kw_only=True):
-    """What the output can do.
+    """The capabilities of the output.
 
-    live: the cursor may be moved, so that lines can be replaced. escapes: bold and faint are understood.
-    reflows: lines are wrapped anew when the window becomes narrower, as most terminals do.
-    links: it opens addresses that are marked as such. depth: how many colours it has. looks: the palette in force.
-    aloud: a screen reader reads it; then nothing is drawn, and nothing of the above is so. keys: they come one by one
-    all the same.
+    Attributes:
+        live: the cursor can be moved, so that lines can be replaced.
+        escapes: bold and faint are supported.
+        reflows: lines are wrapped again when the window becomes narrower, as in most terminals.
+        links: marked addresses can be opened.
+        depth: the number of colours.
+        looks: holds the palette in force.
+        aloud: the output is for a screen reader; then nothing is drawn, and all of the above is off.
+        keys: keys can be read one by one nevertheless.
     """
 
     live: bool
@@ -102,21 +106,21 @@ class Terminal(Struct, frozen=True, kw_only=True):
 
     @property
     def takes_keys(self) -> bool:
-        """Whether each key can be read as it is pressed; else whole lines come."""
+        """Whether each key can be read as it is pressed; otherwise whole lines are read."""
         return self.live or self.keys
 
     @property
     def theme(self) -> Theme:
-        """The theme for this terminal; all of them share one palette."""
+        """The theme for this terminal; all themes share one palette."""
         return Theme(colour=self.colour, escapes=self.escapes, links=self.links, depth=self.depth, looks=self.looks)
 
 
 def detect_terminal(
     env: Mapping[str, str], *, is_tty: bool, wants_colour: bool = True, aloud: bool = False
 ) -> Terminal:
-    """What can be shown, from the environment: TERM=dumb, NO_COLOR (any non-empty value), and whether it is a tty.
+    """Detect the capabilities from the environment: TERM=dumb, NO_COLOR (any non-empty value), and whether it is a tty.
 
-    aloud: a screen reader reads it, as the person says.
+    aloud: the user has chosen output for a screen reader.
     """
     term = env.get("TERM", "")
     able = is_tty and term not in ("dumb", "unknown")
@@ -126,7 +130,7 @@ def detect_terminal(
         live=able,
         escapes=able,
         colour=able and wants_colour and not env.get("NO_COLOR"),
-        # xterm, GNU screen and the Linux console cut lines instead of wrapping them anew.
+        # xterm, GNU screen and the Linux console truncate lines instead of wrapping them again.
         reflows=able and term != "linux" and not env.get("XTERM_VERSION") and not env.get("STY"),
         links=able and takes_links(env),
         depth=colour_depth(env),
@@ -134,7 +138,7 @@ def detect_terminal(
 
 
 def colour_depth(env: Mapping[str, str]) -> Depth:
-    """How many colours the terminal has, as far as its environment tells."""
+    """Return how many colours the terminal has according to its environment."""
     term = env.get("TERM", "")
     if term == "linux":
         return "standard"
@@ -146,7 +150,7 @@ def colour_depth(env: Mapping[str, str]) -> Depth:
 
 
 def rich_styles(palette: Palette, *, links: bool = False) -> dict[str, str]:
-    """The palette by rich's names, those of Markdown among them. links: addresses can be clicked."""
+    """Return the palette by rich's style names, including those of Markdown. links: addresses are clickable."""
     looks, heading = {name: look.for_rich for name, look in palette.looks.items()}, palette.looks["heading"]
     return looks | {
         "markdown.code": looks["code"],

@@ -19,16 +19,16 @@ from clio.ui.text_width import crop
 from clio.ui.theme import Theme
 
 LONG_S = 2.0
-"""Work that is over sooner shows no progress."""
+"""Seconds; shorter work shows no progress."""
 _CELLS = 10
 _FULL, _EMPTY = "▰", "▱"
-_PERIOD_S = 0.1
-_SURE_S, _SURE_SHARE = 1.0, 0.02  # before that, the time left is a guess not worth telling
+_PERIOD_S = 0.1  # at most ten redraws a second
+_SURE_S, _SURE_SHARE = 1.0, 0.02  # earlier, an estimate of the time left is too unreliable
 _PERCENT = LazyRegex(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
 
 
 class Progress(Struct):
-    """Work with a beginning. label: what is done, such as "indexing"; begun: in the clock's seconds."""
+    """The progress of some work. label: such as "indexing"; begun: time of the clock in seconds."""
 
     label: str
     begun: float
@@ -37,39 +37,41 @@ class Progress(Struct):
 
     @property
     def share(self) -> float:
-        """How much is done, 0 to 1."""
+        """The share done, 0 to 1."""
         return min(self.done / self.total, 1.0) if self.total > 0 else 0.0
 
     def short(self, now: float) -> str:
-        """For a status line: "indexing 40 %"; "" while the work is young, and when it is over."""
+        """Return the progress for a status line: "indexing 40 %"; "" in the first seconds and at the end."""
         if now - self.begun < LONG_S or not self.total > 0 or self.done >= self.total:
             return ""
         return f"{self.label} {round(self.share * 100)} %"
 
     def line(self, now: float, width: int, hint: str = "") -> str:
-        """For a line of its own: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc stops · 120 of 300"."""
+        """Return the progress as a line: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc stops · 120 of 300"."""
         bar = f"{self.label} {bar_and_time(self.share, now - self.begun)}"
         return fit((bar, hint, f"{self.done:,} of {self.total:,}"), width)
 
 
 def bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:
-    """A share, 0 to 1, reached after so many seconds: "▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left"."""
+    """Return the bar of a share, 0 to 1, reached after `seconds`: "▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left"."""
     full = min(int(share * cells), cells)
     left = f" · {format_seconds(seconds * (1 - share) / share)} left" if _is_sure(share, seconds) else ""
     return f"{_FULL * full}{_EMPTY * (cells - full)} {round(share * 100)} %{left}"
 
 
 def share_in(text: str) -> float | None:
-    """The last percentage a line of output tells, as a share, as in "tests/a.py ..... [ 45%]"; None where none is."""
+    """Return the last percentage in a line of output, such as "tests/a.py ..... [ 45%]", as a share; None if there is
+    none.
+    """
     found = _PERCENT.findall(text)
     return int(found[-1]) / 100 if found and int(found[-1]) <= 100 else None
 
 
 class TerminalProgress:
-    """Draws the line of long work on a terminal, and takes it away again. May be told from any thread.
+    """Draws the progress line of long work on a terminal, and erases it. May be called from any thread.
 
-    width: columns of the terminal. hint: what a key does. after_s: work that is over sooner is not drawn. Nothing but a
-    carriage return moves the cursor, so every terminal can show it.
+    width: columns of the terminal. hint: what a key does. after_s: shorter work is not drawn. Only a carriage return
+    is used to move the cursor, which every terminal supports.
     """
 
     def __init__(
@@ -93,7 +95,7 @@ class TerminalProgress:
         self._drawn_at = -1e9
 
     def at(self, done: int, total: int) -> None:
-        """So much of `total` is done; all of it takes the line away."""
+        """Set the progress to `done` of `total`; the line is erased at the end."""
         now = self._clock()
         if self._work is None:
             self._work = Progress(self._label, now)
@@ -106,7 +108,7 @@ class TerminalProgress:
             self._draw(self._line(self._work, now))
 
     def say(self, hint: str) -> None:
-        """Another hint from now on, at once where the line stands."""
+        """Change the hint, at once if the line is displayed."""
         self._hint = hint
         if self._work is not None and self._drawn:
             self._draw(self._line(self._work, self._clock()))
@@ -130,7 +132,7 @@ def _is_sure(share: float, seconds: float) -> bool:
 
 
 class Ticker:
-    """A heartbeat of `period_s`. Without a running event loop, as in a plain test, it never beats."""
+    """Calls back every `period_s` seconds; never without a running event loop, as in a plain test."""
 
     def __init__(self, beat: Callable[[], None], period_s: float) -> None:
         self._beat = beat
@@ -138,13 +140,13 @@ class Ticker:
         self._next: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Begin to beat; harmless when it does already."""
+        """Start ticking; does nothing if already started."""
         loop = _running_loop()
         if self._next is None and loop is not None:
             self._next = loop.call_later(self._period_s, self._again)
 
     def stop(self) -> None:
-        """No beat after this."""
+        """Stop ticking."""
         if self._next is not None:
             self._next.cancel()
             self._next = None
@@ -155,7 +157,7 @@ class Ticker:
 
 
 def in_background(work: Callable[[], None]) -> None:
-    """Run this in a worker thread, if there is an event loop; nobody waits for it."""
+    """Run this in a worker thread if there is an event loop, without waiting for it."""
     loop = _running_loop()
     if loop is not None:
         loop.run_in_executor(None, work)
@@ -175,13 +177,13 @@ _OSC777 = ("foot", "rxvt-unicode")
 
 
 class Notifier(Struct, frozen=True, kw_only=True):
-    """What to write when a turn has ended. kind: as the setting `notify`, with "auto" settled."""
+    """Writes a notification when a turn has ended. kind: as the setting `notify`, with "auto" resolved."""
 
     kind: Notify = "off"
     after_s: float = 10.0
 
     def of(self, event: TurnFinished) -> str:
-        """Control sequences for the terminal; "" where the turn was short, or a person stopped it."""
+        """Return control sequences for the terminal; "" if the turn was short or was stopped by the user."""
         if self.kind == "off" or event.seconds < self.after_s or event.status == "interrupted":
             return ""
         how = "is done" if event.status == "done" else "has ended"
@@ -190,7 +192,7 @@ class Notifier(Struct, frozen=True, kw_only=True):
 
 
 def sequence(kind: Notify, title: str, text: str) -> str:
-    """The notification as this terminal wants it; no control character of the text comes through."""
+    """Return the notification in this terminal's format; control characters are removed from the text."""
     text = crop(clean_line(text), _NOTICE_CELLS)
     match kind:
         case "osc9":
@@ -204,24 +206,24 @@ def sequence(kind: Notify, title: str, text: str) -> str:
 
 
 def settle(kind: Notify, env: Mapping[str, str]) -> Notify:
-    """The setting with "auto" made into what this terminal is known to take; a bell where nothing is known."""
+    """Resolve "auto" to what this terminal is known to support; a bell if nothing is known."""
     if kind != "auto":
         return kind
     if env.get("TMUX") or env.get("STY"):
-        return "bell"  # they pass no notification on
+        return "bell"  # multiplexers do not pass notifications on
     if env.get("TERM_PROGRAM") in _OSC9 or env.get("KITTY_WINDOW_ID"):
         return "osc9"
     return "osc777" if env.get("TERM", "").startswith(_OSC777) else "bell"
 
 
-_MAX_LINE = 2000
-_TOLD_S = 1.0
+_MAX_LINE = 2000  # characters after which a line without newline is broken, because each delta renders it again
+_REPORTED_S = 1.0  # seconds; folded reasoning that took less leaves no line
 
 
 class ReasoningStream:
-    """`StreamingMarkdown`'s little sister: lines are finished at their newline.
+    """Renders the model's reasoning line by line.
 
-    show: "fold" keeps the words back until `toggle`, and leaves one line if it took a second; "hide" leaves none.
+    show: "fold" holds the text until `toggle`, and leaves one line if it took a second; "hide" leaves none.
     """
 
     def __init__(self, theme: Theme, show: ShowReasoning = "show") -> None:
@@ -234,7 +236,7 @@ class ReasoningStream:
         self._gap = False
 
     def toggle(self) -> list[Part]:
-        """Unfold what is folded, from its beginning, or fold what comes from now on; the lines to print."""
+        """Unfold what is held from its beginning, or fold what comes from now on; return the lines to print."""
         if self.show == "show":
             self.show = "fold"
             part, self._partial = self._line(self._partial), ""
@@ -244,7 +246,7 @@ class ReasoningStream:
         return self.feed(held)
 
     def feed(self, text: str) -> list[Part]:
-        """The lines that this text has finished."""
+        """Return the lines completed by this text."""
         if self.show != "show":
             self._held.append(text)
             return []
@@ -255,15 +257,15 @@ class ReasoningStream:
         return [part for line in lines if (part := self._line(line)) is not None]
 
     def finish(self, seconds: float = 0.0) -> list[Part]:
-        """The last line; the object can then take other reasoning. seconds: how long the thinking took."""
+        """Return the last line; the object can then take other reasoning. seconds: how long the reasoning took."""
         parts = [part for part in (self._line(self._partial),) if part is not None]
-        if self.show == "fold" and seconds >= _TOLD_S and any(text.strip() for text in self._held):
+        if self.show == "fold" and seconds >= _REPORTED_S and any(text.strip() for text in self._held):
             parts.append(Part(body=Text(f"thought for {format_seconds(seconds)}", self._theme.faint)))
         self._held, self._partial, self._started, self._gap = [], "", False, False
         return parts
 
     def tail(self) -> Part | None:
-        """The line that has no end yet."""
+        """Return the unfinished line."""
         if not self._partial.strip():
             return None
         return Part(body=Text(self._partial.strip(), self._style), gap=self._gap and self._started)

@@ -57,15 +57,15 @@ if TYPE_CHECKING:
 PATIENCE_S = 5.0
 """How long to wait for the editor's text of a file; after that the file on disk is used."""
 Read = Callable[[str], Awaitable[str]]
-"""Asks the editor for the text of a file in its buffer; raises OSError where it refuses."""
+"""Requests the text of a file in the editor's buffer; raises OSError if the editor refuses."""
 Write = Callable[[str, str], Awaitable[None]]
-"""Makes the editor write and save a text; raises OSError where it refuses."""
+"""Makes the editor write and save a text; raises OSError if it refuses."""
 
 
 class EditorFiles:
-    """Reads and saves files through the editor of one session. write: None where the editor offers none.
+    """Reads and saves files through the editor of one session. write: None if the editor cannot save.
 
-    editor_path: a file's path as the editor knows it.
+    editor_path: returns a file's path as the editor names it.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class EditorFiles:
         return self._write is not None
 
     def text(self, path: Path, disk: str) -> str | None:
-        """The editor's unsaved text of a file; None where nothing is unsaved, or the editor does not answer.
+        """Return the editor's unsaved text of a file; None if there is none, or the editor does not answer.
 
-        An editor's buffer may also be older than the file, when a command changed the file since. So the buffer
-        counts only while the file is as it was when both agreed, or is older than this session.
+        An editor's buffer may also be older than the file, if a command changed the file since. So the buffer is
+        used only while the file is as it was when both agreed, or is older than this session.
         """
         shown = self._shown(path) if self._workspace.contains(path) else None
         if shown is None:
@@ -112,13 +112,12 @@ class EditorFiles:
         except (TimeoutError, CancelledError):
             asked.cancel()
             return None
-        except (OSError, ValueError):  # the editor does not know the file, or is gone: the file on disk is used
+        except (OSError, ValueError):  # the editor does not have the file, or has exited: the file on disk is used
             return None
 
     async def save_before(self, action: ChangeFiles) -> None:
-        """Make the editor save its unsaved text of these files, so that undo restores it.
-
-        Raises ToolFailed where it does not.
+        """Make the editor save its unsaved text of these files, so that undo restores it. Raises ToolFailed if it does
+        not.
         """
         for change in action.changes:
             if change.before is None or self._write is None:
@@ -164,9 +163,9 @@ class Offer(Struct, frozen=True, kw_only=True):
 
 
 def _open_stored(app: App, session_id: str) -> None:
-    """Open a stored session, or a new one under an id that clio gave out and that was never prompted.
+    """Open a stored session, or a new one under an id that clio issued and that was never prompted.
 
-    A session is not on disk before its first message, so the id itself must show that clio made it.
+    A session is not on disk before its first message, so the id itself must show that clio created it.
     Raises ClioError.
     """
     try:
@@ -199,7 +198,7 @@ async def open_session(
     async def ask(
         session_id: str, call: "ToolCallUpdate", choices: "list[PermissionOption]"
     ) -> "RequestPermissionResponse":
-        return await _asked(client.request_permission(session_id=session_id, tool_call=call, options=choices))
+        return await _await_answer(client.request_permission(session_id=session_id, tool_call=call, options=choices))
 
     desk = EditorDesk(make, outbox, ask)
     approver = EditorApprover(desk, paths.shown)
@@ -216,7 +215,7 @@ async def open_session(
     desk.session_id = app.session.id
     if offer.reads:
         _read_open_files(app, offer, paths, client)
-    for sentence in _to_know(loaded, refused):
+    for sentence in _collect_notices(loaded, refused):
         listener.handle(Notice(text=sentence, level="warning"))
     session = EditorSession(app, make=make, outbox=outbox, desk=desk, listener=listener, shelf=shelf)
     sessions.append(session)
@@ -240,17 +239,17 @@ def _read_open_files(app: App, offer: Offer, paths: _Paths, client: "Client") ->
     session_id = app.session.id
 
     async def read(path: str) -> str:
-        return (await _asked(client.read_text_file(session_id=session_id, path=path))).content
+        return (await _await_answer(client.read_text_file(session_id=session_id, path=path))).content
 
     async def write(path: str, text: str) -> None:
-        await _asked(client.write_text_file(session_id=session_id, path=path, content=text))
+        await _await_answer(client.write_text_file(session_id=session_id, path=path, content=text))
 
     files = EditorFiles(app.workspace, read, write if offer.writes else None, paths.shown)
     app.workspace.open_files = files
     app.turn_files.before_change = files.save_before
 
 
-async def _asked(answer: Awaitable[T]) -> T:
+async def _await_answer(answer: Awaitable[T]) -> T:
     """Await the editor's answer; raise its refusal as OSError."""
     from acp import RequestError
 
@@ -292,7 +291,7 @@ def _server(one: Any) -> Server | None:
     return Server(name=one.name, where=HANDED, own=True, kind=kind, url=one.url, headers=headers)
 
 
-def _to_know(loaded: Loaded, refused: Sequence[str]) -> list[str]:
+def _collect_notices(loaded: Loaded, refused: Sequence[str]) -> list[str]:
     """Notices to show before the first prompt."""
     sentences = start_notes(loaded)
     if loaded.config.incognito and not loaded.is_closed:
@@ -337,13 +336,13 @@ class StdioTransport:
         self._writer = start_daemon_thread(lambda: self._write(sink), "acp-out")
 
     async def receive(self) -> dict[str, Any] | None:
-        """Wait for the next message; None where the editor has closed its end."""
+        """Wait for the next message; None if the editor has closed its end."""
         return await self._incoming.get()
 
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message and wait until it is written; messages keep the order of the calls.
 
-        Raises ConnectionError where the editor has closed its end.
+        Raises ConnectionError if the editor has closed its end.
         """
         written = self._loop.create_future()
         self._outgoing.put((_encode(message), written))
@@ -396,11 +395,11 @@ class StdioTransport:
                     sink.flush()
             except OSError as error:
                 broken = error
-                self._tell(self._incoming.put_nowait, None)  # an editor that does not read is gone
+                self._tell(self._incoming.put_nowait, None)  # an editor that does not read has exited
             self._tell(_settle, written, broken)
 
     def _tell(self, act: Any, *arguments: Any) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended
+        with contextlib.suppress(RuntimeError):  # the event loop was closed
             self._loop.call_soon_threadsafe(act, *arguments)
 
 
@@ -417,7 +416,7 @@ def take_over() -> tuple[int, BinaryIO]:
 
 
 def _some(source: int) -> bytes:
-    """The next bytes; none at the end of the input, or where it was closed meanwhile."""
+    """Return the next bytes; b"" at the end of the input, or if it was closed meanwhile."""
     try:
         return os.read(source, 1 << 16)
     except OSError:
@@ -436,7 +435,7 @@ def _settle(written: "asyncio.Future[None]", error: OSError | None) -> None:
         written.set_result(None)
     else:
         written.set_exception(ConnectionError("the editor does not read any more"))
-        written.exception()  # marks it as retrieved: possibly nothing awaits it
+        written.exception()  # marks the error as retrieved: possibly nothing awaits it
 
 
 PAGE = 50
@@ -562,7 +561,9 @@ class AcpAgent:
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **more: Any
     ) -> "schema.ListSessionsResponse":
-        """The sessions of a project, the last changed first; without `cwd`, of the folder clio was started in."""
+        """Return the sessions of a project, the last changed first; without `cwd`, of the directory clio was started
+        in.
+        """
         folder = _folder(cwd) if cwd else self._options.cwd
         place = project_folder(folder, clio_home=clio_home(self._env), user_home=user_home(self._env))
         store = SessionStore(place / ".clio" / "sessions", own=OwnSessions(place, clio_home(self._env)))
@@ -633,14 +634,14 @@ class AcpAgent:
 
 
 def _folder(cwd: str) -> Path:
-    """The folder as a path. Raises UsageError unless it is an absolute path of an existing folder."""
+    """Return the directory as a path. Raises UsageError unless it is absolute and exists."""
     path = Path(cwd)
     if not path.is_absolute():
         raise UsageError(f"cwd must be an absolute path, not {cwd!r}")
     try:
         if path.is_dir():
             return path
-    except OSError as error:  # a name no file can have
+    except OSError as error:  # not a valid file name
         raise UsageError(f"cwd {cwd!r} cannot be used: {error.strerror}") from None
     raise UsageError(
         f"cwd {cwd!r}: " + ("that is not a folder" if os.path.lexists(path) else "there is no such folder")
@@ -677,7 +678,7 @@ It needs the extra acp: pip install '.[acp]' in the folder of clio's source
 
 
 def run(options: Options) -> int:
-    """Serve until the editor closes its end; return the exit code. Raises ClioError where the SDK is not installed."""
+    """Serve until the editor closes its end; return the exit code. Raises ClioError if the SDK is not installed."""
     try:
         import acp
     except ImportError:
@@ -689,7 +690,7 @@ def run(options: Options) -> int:
     if sys.stdin and sys.stdin.isatty():
         say("clio: waiting for an editor on standard input; Ctrl-C ends it")
     if not options.overrides.get("debug"):
-        # The SDK logs a traceback for every error that is answered, and for an editor that has gone.
+        # The SDK logs a traceback for every error that is answered, and for an editor that has exited.
         logging.getLogger().setLevel(logging.CRITICAL)
     return asyncio.run(_serve(options))
 

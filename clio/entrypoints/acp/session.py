@@ -123,7 +123,7 @@ class EditorShelf(Shelf):
 
 
 def read_blocks(blocks: "list[Block]", shelf: EditorShelf) -> str:
-    """The text of a prompt; images and attachments go on the shelf, and the text names them.
+    """Return the text of a prompt; images and attachments go on the shelf, and the text names them.
 
     Raises UsageError for an empty prompt, and for audio and other binary data.
     """
@@ -157,7 +157,7 @@ def _words(block: "Block", shelf: EditorShelf) -> str:
 
 
 def named(uri: str, title: str) -> str:
-    """How the text names a link: a file as a mention, which clio then reads; anything else by its address."""
+    """Return how the text names a link: a file as a mention, which clio then reads; anything else by its address."""
     path, lines = _file(uri)
     if path:
         return write_mention(path) + lines
@@ -191,7 +191,7 @@ def _picture(data: str, shelf: EditorShelf) -> str:
 
 
 Ask = Callable[[str, "ToolCallUpdate", "list[PermissionOption]"], Awaitable["RequestPermissionResponse"]]
-"""Puts a permission request of a session to the editor; raises ConnectionError where it has gone."""
+"""Sends a permission request of a session to the editor; raises ConnectionError if it has exited."""
 Kind = Literal["allow_once", "allow_always", "reject_once"]
 
 
@@ -214,12 +214,12 @@ class EditorDesk:
         shown: Shown | None = None,
         places: Sequence[Place] = (),
     ) -> str:
-        """Ask, and return the id of the chosen option; "" where the question was closed without an answer.
+        """Ask, and return the id of the chosen option; "" if the question was closed without an answer.
 
         Args:
             title: the question.
             options: id, label and kind of each option.
-            id: of the tool call the question is about; "" gives the question an entry of its own.
+            id: of the tool call the question is about; "" shows the question as an entry of its own.
             kind: of that call, such as "edit".
             shown: what the call would do.
             places: the files it is about.
@@ -312,13 +312,13 @@ class EditorApprover:
 
 
 class EditorAsker:
-    """Puts the model's question to the user. Editors offer buttons but no text field, so it needs options."""
+    """Asks the user the model's questions. Editors offer buttons but no text field, so a question needs options."""
 
     def __init__(self, desk: EditorDesk) -> None:
         self._desk = desk
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
-        """Ask, and return the chosen option; "" where none was chosen.
+        """Ask, and return the chosen option; "" if none was chosen.
 
         Raises ToolFailed for a question without options.
         """
@@ -437,7 +437,7 @@ _IN_TERMINAL = "This needs a terminal; start `clio -c` in the project and give t
 class EditorSession:
     """A running session. `id` is that of clio's stored session, so it can be opened in a terminal too.
 
-    One prompt runs at a time; prompts that come meanwhile steer it. shelf: images and attachments of the prompt.
+    One prompt runs at a time; prompts that arrive meanwhile steer it. shelf: images and attachments of the prompt.
     """
 
     def __init__(
@@ -459,7 +459,7 @@ class EditorSession:
         self._listener = listener
         self._task: asyncio.Task[Stop] | None = None
         self._stop = StopOnce(time.monotonic)
-        self._told: dict[str, object] = {"mode": app.policy.mode, "plan": ()}
+        self._sent: dict[str, object] = {"mode": app.policy.mode, "plan": ()}
         self._usage: Usage | None = None
 
     @property
@@ -474,7 +474,7 @@ class EditorSession:
 
     def begin(self) -> None:
         """Send commands, notices and state once the editor knows the session's id."""
-        self._told.pop("commands", None)
+        self._sent.pop("commands", None)
         self._tell_commands()
         self._listener.open(self.id)
         self.tell()
@@ -482,7 +482,7 @@ class EditorSession:
     def replay(self) -> None:
         """Send the whole conversation again."""
         replay(self.app.session.messages, self._make, self._listener.places, self._put)
-        self._told["plan"] = ()
+        self._sent["plan"] = ()
 
     def start(self, words: str) -> "asyncio.Task[Stop]":
         """Start a turn for a prompt, or pass it to the running turn; the task ends with that turn.
@@ -500,7 +500,7 @@ class EditorSession:
         return self._task
 
     async def wait(self, task: "asyncio.Task[Stop]") -> Stop:
-        """Wait for a prompt's end. Cancelling the caller stops the turn first. Raises ClioError where it failed."""
+        """Wait for a prompt's end. Cancelling the caller stops the turn first. Raises ClioError if it failed."""
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
@@ -511,14 +511,14 @@ class EditorSession:
         return "cancelled" if task.cancelled() else task.result()
 
     def cancel(self) -> None:
-        """Stop the running turn; do nothing where none runs, or where it was asked to stop a moment ago."""
+        """Stop the running turn; does nothing if none runs, or if it was asked to stop a moment ago."""
         if self.running and self._task is not None and self._stop.passes():
             self._task.cancel()
 
     def set_mode(self, mode: ApprovalMode) -> None:
         """Change the approval mode at the editor's request."""
         self.app.planning.set_mode(mode)
-        self._told["mode"] = mode
+        self._sent["mode"] = mode
 
     def heard_step(self, usage: Usage | None) -> None:
         """A step has ended, or the todo list may have changed: send what changed."""
@@ -560,7 +560,7 @@ class EditorSession:
             self._tell_commands()
 
     async def _turn(self, words: str, make: MakeMeaning | None = None) -> Stop:
-        """Run one turn. make: expands a custom command. Raises ClioError where the turn failed."""
+        """Run one turn. make: expands a custom command. Raises ClioError if the turn failed."""
         self._listener.begin_turn()
         finished = await self.app.run_turn(words, make)
         self.tell()
@@ -655,7 +655,7 @@ class EditorSession:
             case Prefill(text=text):
                 listener.text(f"Next: `{text}`")
             case Choose():
-                pass  # the result's table says how to choose
+                pass  # the result's table explains how to choose
             case NewSession() | SwitchSession():
                 listener.text("Sessions are opened in the editor: by its list of threads, or by a new one.")
             case _:
@@ -696,8 +696,8 @@ class EditorSession:
         self._tell("commands", rows, lambda: self._make.commands(rows))
 
     def _tell(self, what: str, value: object, update: Callable[[], object]) -> None:
-        if self._told.get(what) != value:
-            self._told[what] = value
+        if self._sent.get(what) != value:
+            self._sent[what] = value
             self._put(update())
 
     def _put(self, update: object) -> None:

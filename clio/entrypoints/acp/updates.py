@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 MAX_WHOLE_CHARS = 400_000
-"""A larger file is not sent whole: only its changed places are."""
+"""Characters. A larger file is not sent whole: only its changed places are."""
 _HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\ No newline at end of file"
 NOTHING = "/dev/null"
@@ -64,7 +64,7 @@ class Hunk(Struct, frozen=True, kw_only=True):
 
 
 class FilePatch(Struct, frozen=True, kw_only=True):
-    """The changes of one file. A name is NOTHING where the file is new or deleted."""
+    """The changes of one file. A name is NOTHING if the file is new or deleted."""
 
     old_name: str
     new_name: str
@@ -118,7 +118,7 @@ def sides(patch: FilePatch, now: str | None) -> Iterator[Sides]:
 
 
 def text_now(read: Callable[[], bytes]) -> str | None:
-    """The text of a file for `sides`; None where it is missing, not UTF-8, too large, or has carriage returns."""
+    """Return the text of a file for `sides`; None if it is missing, not UTF-8, too large, or has carriage returns."""
     try:
         data = read()
         return data.decode("utf-8") if len(data) <= MAX_WHOLE_CHARS and b"\r" not in data else None
@@ -149,7 +149,7 @@ def _drop_newline(mark: str, old: list[str], new: list[str]) -> None:
 
 
 def _unpatched(hunks: Sequence[Hunk], now: str) -> str | None:
-    """The text before the hunks were applied; None where they do not match it."""
+    """Return the text before the hunks were applied; None if they do not match it."""
     lines = text_lines(now)
     for hunk in reversed(hunks):
         start = hunk.first - 1 if hunk.new else hunk.first
@@ -358,7 +358,7 @@ def spelled_out(value: object) -> object:
 
 
 Send = Callable[[str, Any], Awaitable[None]]
-"""Sends one update of a session; raises ConnectionError where the editor is gone."""
+"""Sends one update of a session; raises ConnectionError if the editor has exited."""
 
 
 class Outbox:
@@ -369,7 +369,7 @@ class Outbox:
 
     def __init__(self, send: Send, said: Callable[[Voice, str], Any]) -> None:
         self._send = send
-        self._said = said
+        self._make_text = said
         self._waiting: deque[tuple[str, str, Any]] = deque()
         self._news = asyncio.Event()
         self._empty = asyncio.Event()
@@ -416,7 +416,7 @@ class Outbox:
                 while self._waiting:
                     session_id, _, update = self._waiting.popleft()
                     if isinstance(update, Said):
-                        update = self._said(update.voice, update.text)
+                        update = self._make_text(update.voice, update.text)
                     await self._send(session_id, update)
                 self._news.clear()
                 self._empty.set()
@@ -430,14 +430,17 @@ class Outbox:
 CURRENT_CALL: ContextVar[str] = ContextVar("current_call", default="")
 """The id of the tool call that runs in this task; parallel calls each see their own."""
 _TAIL_CHARS = 4_000
-"""Of a running command's output."""
+"""Characters kept of a running command's output."""
 
 
 class Listener:
     """Sends one session's events to the editor. Set `workspace`, `redact` and `session_id` before the first event.
 
-    editor_path: a file's path as the editor knows it, whose folder may be a link. on_step: called after each step with
-    its billed usage, and with None after each call that may have changed the todo list.
+    Args:
+        editor_path: returns a file's path as the editor names it, whose directory may be a link.
+        on_step: called after each step with its billed usage, and with None after each call that may have changed
+        the
+            todo list.
     """
 
     def __init__(
@@ -622,7 +625,7 @@ def fenced(text: str) -> str:
 
 
 def decoded(arguments: str) -> object:
-    """A call's arguments as JSON values; unchanged where they are not JSON."""
+    """Return a call's arguments as JSON values; unchanged if they are not JSON."""
     try:
         return decode_json(arguments)
     except msgspec.DecodeError:

@@ -149,7 +149,7 @@ def _is_for_this_python(line: str) -> bool:
 
 
 def _problem(line: str) -> tuple[str, str] | None:
-    """What is wrong with a required package, and its specifier for pip; None where nothing is wrong."""
+    """Return what is wrong with a required package, and its specifier for pip; None if nothing is."""
     found = _REQUIREMENT.fullmatch(line.strip())
     if found is None:
         return None
@@ -184,7 +184,7 @@ def _extras(wanted: list[str]) -> set[str]:
 
 GIT_NEEDED = (2, 23)
 """The version that introduced `git switch`."""
-_TIME_LIMIT_S = 3.0
+_TIME_LIMIT_S = 3.0  # seconds for `--version` of a program
 _VERSION = LazyRegex(r"\d+\.\d+[\w.+-]*")
 
 
@@ -204,7 +204,7 @@ def check_git(ground: Ground) -> Iterator[Finding]:
 
 
 def check_ripgrep(ground: Ground) -> Iterator[Finding]:
-    """Whether ripgrep is there for fast searches."""
+    """Whether ripgrep is installed, for fast searches."""
     yield _program("ripgrep", ripgrep(), "searching works without it, more slowly; install ripgrep")
 
 
@@ -255,7 +255,7 @@ _FEW_FILES = 1_000
 _READ_BYTES = 1_000_000
 _OTHERS_READ = stat.S_IRGRP | stat.S_IROTH
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
-# A literal value, not a reference to a variable.
+# Matches a literal value, not a reference to a variable.
 _SECRET = re.compile(
     rb"(?i)[\w-]*(key|token|secret|passw\w*|authorization|credential)[\w-]*[\"']?\s*[:=]\s*[\"']?(?!\$)[^\s\"'#]{8}"
 )
@@ -299,7 +299,7 @@ def check_secrets(ground: Ground) -> Iterator[Finding]:
 
 
 def check_disk(ground: Ground) -> Iterator[Finding]:
-    """How much space is left where clio writes."""
+    """Report how much space is left where clio writes."""
     seen: set[int] = set()
     for name, folder in (("home", ground.home), ("project", ground.owner)):
         there = _nearest(folder)
@@ -318,7 +318,7 @@ def check_disk(ground: Ground) -> Iterator[Finding]:
 
 
 def check_space(ground: Ground) -> Iterator[Finding]:
-    """What `clio gc` could free in clio's folders."""
+    """Report how much `clio gc` could free in clio's directories."""
     heaps = look(ground.loaded, GcRequest())
     waste = sum(heap.wasted for heap in heaps)
     unfinished = sum(len(heap.waste) for heap in heaps if heap.what == "unfinished writes")
@@ -375,7 +375,7 @@ _PARTLY = ", in part: files' modes and times, and other terminals, stay open to 
 def check_sandbox(ground: Ground) -> Iterator[Finding]:
     """Which sandbox level works: a small command is run at each level, in a temporary folder."""
     config = ground.loaded.config
-    # "off" is tried as "auto": a user without a sandbox is told which one would work.
+    # "off" is checked as "auto", which tells a user without a sandbox which one would work.
     choice = "auto" if config.sandbox == "off" else config.sandbox
     sandbox = Sandbox(choice, home=ground.home, person=ground.person, env=ground.env)
     try:
@@ -386,14 +386,14 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
         return
     why = _why(sandbox)
     if config.sandbox != "off":
-        none = f"none holds here: {why}{_around()}"
+        none = f"none holds here: {why}{_describe_environment()}"
         held = f"{level} holds commands to the project{_PARTLY if level == 'landlock' else ''}"
         install = "install bubblewrap, or run clio in a container"
         yield note("sandbox", none, install) if level == "off" else ok("sandbox", held)
         return
     in_part = ", in part" if level == "landlock" else ""
     would = f"{level} would hold them here{in_part}" if level != "off" else f"none would hold them here: {why}"
-    text = f"off, commands run with your rights{_around()}, approve is {config.approve}; {would}"
+    text = f"off, commands run with your rights{_describe_environment()}, approve is {config.approve}; {would}"
     if config.approve != "all" or _container():
         yield ok("sandbox", text)
     else:
@@ -401,7 +401,7 @@ def check_sandbox(ground: Ground) -> Iterator[Finding]:
 
 
 def check_confinement(ground: Ground) -> Iterator[Finding]:
-    """What confines commands that run without approval; a small command is run to find out."""
+    """Report what confines commands that run without approval, by running a small command."""
     confinement = Confinement(
         wanted=ground.loaded.config.confine_unasked != "off", home=None, person=ground.person, env=ground.env
     )
@@ -421,7 +421,7 @@ def _why(sandbox: Sandbox) -> str:
     return ", ".join(f"{level}: {reason[:_SHORT_CHARS]}" for level, reason in reasons.items() if reason)
 
 
-def _around() -> str:
+def _describe_environment() -> str:
     """Whether clio itself runs in a container or as root."""
     if found := _container():
         return f", inside a container ({found})"
@@ -436,7 +436,7 @@ _MAX_NAMED = 3
 
 
 def check_files(ground: Ground) -> Iterator[Finding]:
-    """Which configuration files were read; reading them has succeeded by then."""
+    """Report which configuration files were read; reading them has succeeded by then."""
     files = ", ".join(ground.shown(path) for path in ground.loaded.files)
     yield ok("configuration", files or "no files, so everything is as it comes")
 
@@ -462,7 +462,7 @@ def check_trust(ground: Ground) -> Iterator[Finding]:
 
 
 def check_added(ground: Ground) -> Iterator[Finding]:
-    """How many MCP servers, skills, commands, sub-agents and hooks there are; none is started."""
+    """Count MCP servers, skills, commands, sub-agents and hooks; none is started."""
     loaded = ground.loaded
     found = SkillShelf(ground.owner, ground.home, ground.env).find()
     commands = CustomCommands(ground.owner, ground.home, ground.env)
@@ -509,7 +509,7 @@ def check_index(ground: Ground) -> Iterator[Finding]:
     import sqlite3
 
     try:
-        kept = _kept(path)
+        kept = _read_stamps(path)
     except sqlite3.Error as error:
         yield note("index", f"{ground.shown(path)} cannot be used ({error})", "nothing, it is made anew when needed")
         return
@@ -523,7 +523,7 @@ def check_index(ground: Ground) -> Iterator[Finding]:
     yield ok("index", f"{format_count(len(kept), 'session')}, {format_bytes(path.stat().st_size)}, {state}")
 
 
-def _kept(path: Path) -> dict[str, str] | None:
+def _read_stamps(path: Path) -> dict[str, str] | None:
     """The stamp of each session in the index; None for an index of another version. Raises sqlite3.Error.
 
     Opened as immutable, so that no lock is taken.
@@ -577,7 +577,7 @@ def check_memory(ground: Ground) -> Iterator[Finding]:
 
 
 def check_team(ground: Ground) -> Iterator[Finding]:
-    """Shared memory files that are left out, or ignored by git; nothing where memory is not shared and trusted."""
+    """Report shared memory files that are left out, or ignored by git; nothing if memory is not shared and trusted."""
     project = ground.owner
     if ground.loaded.config.incognito or not (is_shared(shared_folder(project)) and is_trusted(project, ground.home)):
         return
@@ -600,7 +600,7 @@ def check_team(ground: Ground) -> Iterator[Finding]:
 
 
 def check_undo(ground: Ground) -> Iterator[Finding]:
-    """The checkpoints of all projects for /undo; nothing where there are none."""
+    """Report the checkpoints of all projects for /undo; nothing if there are none."""
     store = ground.home / "checkpoints"
     if not store.is_dir():
         return
@@ -614,7 +614,7 @@ def check_undo(ground: Ground) -> Iterator[Finding]:
 
 
 def check_locks(ground: Ground) -> Iterator[Finding]:
-    """Which locks are held, and by whom. A lock file left by a process that ended locks nothing."""
+    """Report which locks are held, and by whom. A lock file left by a process that has exited locks nothing."""
     folder = ground.owner / ".clio"
     held, left = 0, 0
     for path in _locks((folder, folder / "sessions", folder / "cache", ground.home)):
@@ -647,7 +647,7 @@ def _locks(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _what_is_wrong(path: Path) -> str:
-    """What keeps clio from reading the file, as the end of a sentence; "" where nothing does."""
+    """Return what prevents clio from reading the file, as the end of a sentence; "" if nothing does."""
     try:
         data = read_regular(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What the doctor says about one thing, what each check is given, and a time limit for each."""
+"""The findings of `clio doctor`, the input of each check, and the time limit of all checks."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,10 +18,10 @@ class Finding(Struct, frozen=True, kw_only=True):
     """One line of the report.
 
     Attributes:
-        mark: "ok", "note" for what could be better, "fix" for what must be repaired.
+        mark: "ok", "note" for a possible improvement, "fix" for what must be repaired.
         about: the subject in a word or two, such as "git".
         text: what was found.
-        todo: what to do; "" where there is nothing to do.
+        todo: what to do; "" for nothing.
     """
 
     mark: Literal["ok", "note", "fix"]
@@ -36,7 +36,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Ground(Struct, frozen=True, kw_only=True):
-    """What every check is given. home: clio's own folder. person: the user's home folder."""
+    """The input of every check. home: clio's own directory. person: the user's home directory."""
 
     options: Options
     env: Mapping[str, str]
@@ -64,17 +64,17 @@ Check = Callable[[Ground], Iterable[Finding]]
 
 
 def ok(about: str, text: str) -> Finding:
-    """A finding that needs nothing to be done."""
+    """Return a finding that requires no action."""
     return Finding(mark="ok", about=about, text=text)
 
 
 def note(about: str, text: str, todo: str = "") -> Finding:
-    """A finding that works and could be better."""
+    """Return a finding about something that works but could be improved."""
     return Finding(mark="note", about=about, text=text, todo=todo)
 
 
 def fix(about: str, text: str, todo: str) -> Finding:
-    """A finding that does not work until the user acts."""
+    """Return a finding about something that does not work until the user acts."""
     return Finding(mark="fix", about=about, text=text, todo=todo)
 
 
@@ -85,7 +85,7 @@ HANGS = "a disk or network folder may hang"
 
 
 class Named(Struct, frozen=True, kw_only=True):
-    """A check and its subject. hint: the likely reason where it does not end."""
+    """A check and its subject. hint: the likely reason if it does not end."""
 
     about: str
     check: Check

@@ -35,18 +35,18 @@ from clio.ui.safe_text import clean_line, inert_json
 
 LIVE_LIMIT_S = 60.0
 _LIVE_TOKENS = 2_000
-"""The longest answer: a model that reasons needs more than the one word."""
+"""Output limit in tokens: a reasoning model needs more than the one word of the answer."""
 LIMIT_S = 4.0
-"""Time limit for the server; below the limit of the check, so that a silent server is named."""
+"""Seconds. Below the limit of the check, so that an unresponsive server is named."""
 
 
 def check_model(ground: Ground) -> Iterator[Finding]:
-    """Which model would answer, and whether it can. Asks the server for its models, and nothing else."""
+    """Report which model would answer, and whether it can. Requests only the server's list of models."""
     loaded = ground.loaded
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
-        yield fix("model", *_halves(str(error)))
+        yield fix("model", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
         if loaded.config.provider == OFFLINE:
@@ -98,7 +98,7 @@ def ask_live(ground: Ground) -> Iterator[Finding]:
     try:
         provider = make_provider(loaded.config, ground.env, book=LessonBook(loaded.home))
     except ConfigError as error:
-        yield fix("live", *_halves(str(error)))
+        yield fix("live", *_split_sentence(str(error)))
         return
     if provider.name == OFFLINE:
         yield note(
@@ -108,7 +108,7 @@ def ask_live(ground: Ground) -> Iterator[Finding]:
     try:
         yield asyncio.run(_ask_once(loaded, provider))
     except (ClioError, TooDear) as error:
-        yield fix("live", *_halves(str(error)))
+        yield fix("live", *_split_sentence(str(error)))
     except TimeoutError:
         yield fix(
             "live", f"{provider.name} did not answer within {LIVE_LIMIT_S:g} seconds", "try again, or another model"
@@ -146,7 +146,7 @@ async def _ask_once(loaded: Loaded, provider: Provider) -> Finding:
 
 
 def _key(ground: Ground, server: str) -> Finding:
-    """Where the key is from; the key itself is not printed."""
+    """Report the source of the key; the key itself is not printed."""
     origin = ground.loaded.origins.get("api_key") if ground.loaded.config.api_key else None
     if origin is None and ground.loaded.config.api_key_command:
         origin = f"api_key_command, {ground.loaded.origins.get('api_key_command', 'the configuration')}"
@@ -162,7 +162,7 @@ def _key(ground: Ground, server: str) -> Finding:
 
 
 async def _ask(provider: Provider) -> tuple[Finding, Limits | None]:
-    """Ask the server for its models and for the window's size, None where it did not answer in time."""
+    """Request the server's models and the window's size, None if it did not answer in time."""
     try:
         async with asyncio.timeout(LIMIT_S):
             server = await _server(provider)
@@ -180,7 +180,7 @@ async def _server(provider: Provider) -> Finding:
     try:
         offered = await provider.offered()
     except ClioError as error:
-        return fix("server", *_halves(str(error)))
+        return fix("server", *_split_sentence(str(error)))
     took_ms = (time.monotonic() - begun) * 1000
     names = [one.name for one in offered]
     text = f"{provider.name} answers within {max(round(took_ms), 1):,} ms"
@@ -209,12 +209,12 @@ def _who_says(limits: Limits, loaded: Loaded, model: str) -> str:
 
 
 def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
-    """Whether the model's price is known, and its age; nothing for a free model."""
+    """Report whether the model's price is known, and its age; nothing for a free model."""
     book = PriceBook(loaded.home)
     try:
         price = book.price_of(provider.name, provider.model)
     except ConfigError as error:
-        yield fix("prices", *_halves(str(error)))
+        yield fix("prices", *_split_sentence(str(error)))
         return
     age = book.age()
     if price is None and not states_cost(provider.name):
@@ -226,7 +226,7 @@ def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
         yield ok("prices", f"{provider.model}{day}; {age.prices} known, {age.old} older than {OLD_DAYS} days")
 
 
-def _halves(sentence: str) -> tuple[str, str]:
+def _split_sentence(sentence: str) -> tuple[str, str]:
     """Split the sentence of an error into what is wrong and what to do."""
     for mark in ("; ", ": "):
         wrong, found, todo = sentence.rpartition(mark)
@@ -249,7 +249,7 @@ CONFIGURED = (
     Named(about="extensions", check=data_checks.check_added),
     Named(about="model", check=check_model, hint="look at the network, and at proxies in the environment"),
 )
-"""Checks that need a configuration which could be read."""
+"""Checks that require a readable configuration."""
 REST = (
     Named(about="git", check=checks.check_git),
     Named(about="ripgrep", check=checks.check_ripgrep),
@@ -272,7 +272,7 @@ REST = (
 
 
 def run(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False, json: bool = False) -> int:
-    """Print what is found; 1 where something must be done. fetch, live: see `collect_findings`.
+    """Print the findings; return 1 if something must be fixed. fetch, live: see `collect_findings`.
 
     Raises UsageError for flags.
     """
@@ -302,7 +302,7 @@ def _printed(finding: Finding) -> str:
 def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, live: bool = False) -> Iterator[Finding]:
     """Run all checks; yield the findings in order of dependence. Raises UsageError for flags.
 
-    fetch: download the encoding that is missing. live: send the model one tiny request.
+    fetch: download a missing encoding. live: send the model one tiny request.
     """
     wrong: list[Finding] = []
     try:
@@ -331,7 +331,7 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
 
 
 def _as_it_comes(options: Options, env: Mapping[str, str]) -> Loaded:
-    """The default configuration, where the user's cannot be read."""
+    """Return the default configuration if the user's cannot be read."""
     home = clio_home(env)
     project = project_folder(options.cwd, clio_home=home, user_home=user_home(env))
     incognito = options.overrides.get("incognito") is True

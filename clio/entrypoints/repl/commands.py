@@ -1,4 +1,6 @@
-"""Slash commands in the interactive shell: run, displayed, and carried out; among them commits."""
+"""Runs slash commands in the interactive shell, shows their results and carries out their follow-ups, such as
+commits.
+"""
 
 import asyncio
 import sys
@@ -87,7 +89,7 @@ if TYPE_CHECKING:
 _ANSWER_TOKENS = 800
 
 Wait = Callable[[str, Awaitable[Any]], Awaitable[Any]]
-"""Awaits work, announced by a label; returns None where the user stops it."""
+"""Awaits work and shows a label meanwhile; returns None if the user stops it."""
 
 
 class Reviewer(Protocol):
@@ -102,7 +104,7 @@ class Reviewer(Protocol):
 
 
 class Committing:
-    """One /commit. wait: awaits work that the user can stop."""
+    """One run of /commit. wait: awaits work that the user can stop."""
 
     def __init__(self, app: App, reviewer: Reviewer, wait: Wait) -> None:
         self._app = app
@@ -110,7 +112,7 @@ class Committing:
         self._wait = wait
 
     async def run(self, words: str) -> None:
-        """Run the dialog and commit. words: what the message is to say. Raises ClioError, OSError."""
+        """Run the dialog and commit. words: instructions for the message. Raises ClioError, OSError."""
         if not await self._may_run_programs():
             self._reviewer.tell("nothing was committed")
             return
@@ -151,7 +153,9 @@ class Committing:
         self._reviewer.tell("nothing was committed: there is no message")
 
     async def _may_run_programs(self) -> bool:
-        """Whether git may start programs that this repository's own configuration names; a yes is stored as trust."""
+        """Ask whether git may start programs that the repository's own configuration names; a yes is stored as
+        trust.
+        """
         loaded = self._app.loaded
         await self._undo_what_jobs_did()
         root = await asyncio.to_thread(find_root, self._app.project)
@@ -169,7 +173,7 @@ class Committing:
             self._reviewer.tell(sentence, bad=True)
 
     def _look(self) -> RepositoryState:
-        """Read the state of the working tree. Raises UserError where it cannot be committed."""
+        """Read the state of the working tree. Raises UserError if it cannot be committed."""
         check_trailer(self._app.config.attribution)
         state = read_state(self._app.project, filters=True)
         if state.conflicts:
@@ -182,7 +186,9 @@ class Committing:
         return state
 
     async def _files(self, state: RepositoryState) -> Sequence[Changed] | None:
-        """The files to commit as they are; an empty sequence commits what is staged. None: the user declined."""
+        """Return the files to commit as they are; an empty sequence commits what is staged, None means the user
+        declined.
+        """
         if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
             if rest := len(state.open):
                 self._reviewer.tell(
@@ -199,7 +205,7 @@ class Committing:
         return own or tracked
 
     def _own(self, state: RepositoryState) -> list[Changed]:
-        """The unstaged changes in files that turns of this session changed."""
+        """Return the unstaged changes in files that turns of this session changed."""
         try:
             turns = session_turns(self._app)
         except (ClioError, OSError):
@@ -213,14 +219,14 @@ class Committing:
         return [file for file in state.open if file.path in paths]
 
     def _begun(self, state: RepositoryState) -> str:
-        """An existing message: of the last attempt, or git's own for a merge; "" for none."""
+        """Return an existing message: of the last attempt, or git's own for a merge; "" if there is none."""
         if kept := commits.load_saved_message(state.root):
             self._reviewer.tell("this is the message of the last try; r makes another")
             return kept
         return self._clean(commits.read_prepared_message(state))
 
     async def _message(self, state: RepositoryState, difference: Difference, words: str, before: str = "") -> str:
-        """A message from the model; without a model, one made by rule."""
+        """Return a message from the model; without a model, one generated from the diff."""
         subjects = await asyncio.to_thread(commits.list_subjects, state.root)
         by_rule = compose_message(
             difference.counts,
@@ -283,10 +289,10 @@ class Committing:
         return message if edited is None else edited.strip()
 
     async def _commit(self, state: RepositoryState, files: Sequence[Changed], message: str) -> None:
-        await self._undo_what_jobs_did()  # a job may have made a hook while the user read the message
+        await self._undo_what_jobs_did()  # a background job may have created a hook while the user read the message
         work = commits.create_commit(state, files, self._clean(message), self._app.config.attribution or "")
         signs = run_git(state.root, "config", "--type=bool", "--get", "commit.gpgsign", wrong=(1,)) == "true"
-        # git may ask for a passphrase at this terminal: then clio must not read its keys.
+        # A signing git may ask for a passphrase at this terminal, so clio must not read its keys.
         made: CommitResult | None = await work if signs else await self._wait("committing", work)
         if made is None:
             self._reviewer.tell("stopped before there was a commit; the message is kept for the next /commit", bad=True)
@@ -342,7 +348,7 @@ async def carry_out(parts: Parts, step: GitWork) -> str:
 
 
 def copy(result: CommandResult) -> None:
-    """Copy the text a result offers to the terminal's clipboard, by OSC 52; do nothing without a terminal."""
+    """Copy the text that a result offers to the terminal's clipboard by OSC 52; does nothing without a terminal."""
     if result.copy and sys.stdout.isatty():
         sys.stdout.write(copy_sequence(result.copy))
         sys.stdout.flush()
@@ -356,7 +362,7 @@ class _Wait:
         self.typed = ""
 
     async def on(self, label: str, work: Awaitable[_T]) -> _T | None:
-        """Return the work's result; None where the user stopped it. Raises what the work raises."""
+        """Return the work's result; None if the user stopped it. Raises what the work raises."""
         task = asyncio.ensure_future(work)
 
         def stop() -> None:
@@ -377,13 +383,13 @@ class _Wait:
 
 
 RunTurn = Callable[[Parts, str, MakeMeaning | None], Awaitable[None]]
-"""Runs turns until no plan waits for review; none for an empty text. Further arguments: see `App.run_turn`."""
+"""Runs turns until no plan waits for review; none for an empty text. Other arguments: see `App.run_turn`."""
 
 
 class Commands:
     """Runs slash commands and carries out their follow-ups.
 
-    line: where the user is asked. prefill: puts a text on the next line.
+    line: the prompt line, on which the user is asked. prefill: puts a text on the next line.
     """
 
     def __init__(
@@ -402,7 +408,7 @@ class Commands:
         self._behind = behind
         self._run_turn = run_turn
         self._prefill = prefill
-        self._unsaved: str | None = None  # the last warning printed; turns print their own
+        self._unsaved: str | None = None  # the last warning printed here; turns print their own
 
     async def run(self, parts: Parts, line: str) -> bool:
         """Run the command of a line that begins with a slash; False to leave the REPL."""
@@ -439,7 +445,7 @@ class Commands:
         return chosen is None or await self.run(parts, f"{step.then} {chosen}")
 
     async def _follow(self, parts: Parts, step: FollowUp) -> bool:
-        """Carry out what a command asked for; False to leave the REPL."""
+        """Carry out the follow-up of a command; False to leave the REPL."""
         app, screen, live, aloud = parts.app, parts.screen, self._terminal.live, self._terminal.aloud
         match step:
             case Quit():

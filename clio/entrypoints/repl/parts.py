@@ -1,4 +1,4 @@
-"""What the shell is made of: the prompt line first, the rest behind it in a thread; and how it ends."""
+"""The objects the interactive shell consists of: the prompt line first, the others loaded behind it in a thread."""
 
 import asyncio
 import contextlib
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from clio.ui.terminal_handoff import Suspended
 
 
-_AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # a project whose files take longer, or are more, is listed at the first "@"
-# Modules that the first command and the first tool calls of a turn import.
+_AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # slower or larger projects are listed only at the first "@": seconds, files
+# Modules imported ahead of time for the first command and the first tool calls.
 _OPENED_AHEAD = (
     "clio.entrypoints.repl.commands",
     "clio.agent.tool_runner",
@@ -78,7 +78,10 @@ def make_line(
     shelf: "Shelf",
     held: "Held",
 ) -> "PromptLine | PlainLine":
-    """The prompt line for this terminal. history: None keeps it in memory only. Further arguments: see `PromptLine`."""
+    """Make the prompt line for this terminal. history: None keeps it in memory only.
+
+    Other arguments: see `PromptLine`.
+    """
     if not terminal.takes_keys:
         from clio.ui.plain_line import PlainLine
 
@@ -145,11 +148,11 @@ def make_parts(
         watch: returns the keyboard watch of the running turn.
         interrupt: stops the running turn.
         wrap: adds a listener for the loop's events to the given one.
-        shelf: what is put aside for the next message.
-        facts: of the status line; updated by events.
+        shelf: output and pictures saved for the next message.
+        facts: values of the status line; updated by events.
 
     Raises:
-        ConfigError: where no provider can be made.
+        ConfigError: if no provider can be made.
     """
     from clio.agent.user_interface import ComposedInterface
     from clio.app import build_app
@@ -180,7 +183,7 @@ def make_parts(
 
 
 def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":
-    """The screen that shows turns at this terminal. facts: for the status line of a running turn."""
+    """Make the screen that shows turns on this terminal. facts: for the status line of a running turn."""
     from clio.ui.turn_display import Notifier, settle
 
     notifier = Notifier(kind=settle(config.notify, os.environ), after_s=config.notify_after_s)
@@ -198,7 +201,7 @@ def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "S
 def make_desk(
     terminal: Terminal, suspended: "Suspended", interrupt: Callable[[], None], is_typing: Callable[[], bool]
 ) -> "Desk":
-    """The dialog for questions at this terminal."""
+    """Make the dialog that asks questions on this terminal."""
     if terminal.aloud:
         from clio.ui.reader.prompt import ReaderDesk
 
@@ -209,7 +212,7 @@ def make_desk(
 
 
 def this_terminal(config: Config) -> Terminal:
-    """What standard output can show, by its terminal and the settings."""
+    """Describe what standard output can show, from its terminal and the settings."""
     is_tty = sys.stdout.isatty()
     if is_tty and sys.platform == "win32":
         import ctypes
@@ -223,7 +226,9 @@ def this_terminal(config: Config) -> Terminal:
 def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -> None:
     """Import what the first turn needs, list the project's files, and update the index; runs in a thread.
 
-    facts: show the progress of the index. line: redrawn when the facts change; the user may be typing on it.
+    Args:
+        facts: show the progress of the index.
+        line: redrawn when the facts change; the user may be typing on it.
     """
     from clio.providers.http_provider import HttpProvider
     from clio.ui.markdown import preload
@@ -259,7 +264,7 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
 
 
 def terminal_size() -> tuple[int, int]:
-    """The terminal's columns and lines; the variable COLUMNS is ignored."""
+    """Return the terminal's columns and lines; the variable COLUMNS is ignored."""
     try:
         size = os.get_terminal_size(sys.stdout.fileno())
     except OSError:
@@ -337,21 +342,21 @@ class Behind:
 
 
 def on_interrupt(act: Callable[[], None]) -> None:
-    """Let Ctrl-C, where it comes as a signal, do this."""
+    """Call `act` when Ctrl-C arrives as a signal."""
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, act)
 
 
 def on_end(act: Callable[[int], None]) -> None:
-    """Let the signals that end a program do this; called with the signal's number."""
+    """Call `act` with the signal's number when a signal ends the program."""
     loop = asyncio.get_running_loop()
-    with contextlib.suppress(NotImplementedError, AttributeError):  # Windows knows no SIGHUP either
+    with contextlib.suppress(NotImplementedError, AttributeError):  # Windows has no SIGHUP either
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, act, number)
 
 
 def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
-    """Say how to come back to the session, or why it is not saved."""
+    """Print how to resume the session, or why it is not saved."""
     session = app.session
     if not session.persistent or not session.messages:
         return

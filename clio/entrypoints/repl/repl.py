@@ -1,4 +1,4 @@
-"""The shell: a line is read, a command or a turn is carried out, and the next line is read."""
+"""The interactive shell: read a line, carry out a command or a turn, read the next line."""
 
 import asyncio
 import contextlib
@@ -62,12 +62,12 @@ class LineSigns:
         self._app = app
 
     def hint(self, text: str) -> str:
-        """What Enter will do with the line, for the hint; "" for a message."""
+        """Return the hint for what Enter will do with the line; "" for a message."""
         rating = self._rating(text)
         return rating.hint if rating else sign_hint(text)
 
     async def look_up(self, text: str) -> bool:
-        """Load what completes the line being typed; return whether there is something new to offer."""
+        """Load what completes the line being typed; return whether there are new completions to offer."""
         early, model = self._app() is None, text.startswith("/model ")
         if not early and not model:
             return False
@@ -80,14 +80,14 @@ class LineSigns:
         return await ask_server(app)  # arguments, and commands that are not built in
 
     def command(self, text: str) -> str:
-        """The slash command that is equivalent to the line; "" for a message."""
+        """Return the slash command equivalent to the line; "" for a message."""
         if rating := self._rating(text):
             return rating.command
         kept = memory_line(text)
         return f"/memory remember -- {kept}" if kept else ""
 
     def _rating(self, text: str) -> "QuickRating | None":
-        """The rating a line gives the last answer; None for a message, or where there is no answer."""
+        """Return the rating that a line gives the last answer; None for a message, or if there is no answer."""
         app = self._app()
         if app is None or not text.startswith(("+", "-", "−")):
             return None
@@ -97,11 +97,8 @@ class LineSigns:
         return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
 
 
-"""After one turn: a person came to get work done."""
-
-
 def run(options: Options, loaded: Loaded) -> int:
-    """Run the REPL until the user leaves; return the exit code. Raises UserError where it cannot start."""
+    """Run the REPL until the user leaves; return the exit code. Raises UserError if it cannot start."""
     try:
         repl = Repl(options, settle_trust(options, loaded, os.environ, ask_at_start))
         session_id = repl.resuming.choose(options)
@@ -110,7 +107,7 @@ def run(options: Options, loaded: Loaded) -> int:
         sys.stdout.write("\n")
         return 0
     if not loaded.config.debug:
-        # asyncio warns, in the middle of the screen, of every child that had ended before it was killed.
+        # asyncio prints a warning into the screen for every child that had exited before it was killed.
         logging.getLogger("asyncio").setLevel(logging.ERROR)
     try:
         return asyncio.run(repl.main(session_id))
@@ -157,7 +154,7 @@ class Repl:
         self._turns.hotkeys |= {"c-o": self._open_last, "c-t": self._toggle_reasoning, "s-tab": next_mode}
         self._idle = make_idle(loaded.config, behind.app, self._tell, live=self._terminal.takes_keys)
 
-    # Needed once a line is entered, not to type one: imported late.
+    # Needed once a line is entered, not while typing it, so it is imported late.
 
     @cached_property
     def _commands(self) -> "Commands":
@@ -248,7 +245,7 @@ class Repl:
         self._history_problem = problem
 
     async def _ask_about_doubts(self, parts: Parts) -> None:
-        """Statements that may hold for this turn only are stored if the user confirms them."""
+        """Ask about statements that may apply to this turn only: they are stored only if the user confirms them."""
         if not self._terminal.takes_keys or self._turns.ahead.busy:
             parts.app.lessons.keep_doubts()
             return
@@ -261,7 +258,7 @@ class Repl:
                 keep()
 
     async def _ask_about_pending(self) -> None:
-        """Ask, before the first line, about statements from runs that could not ask."""
+        """Before the first line, ask about statements from runs that could not ask."""
         if self._terminal.takes_keys and (self._loaded.home / "memories.pending.json").exists():
             parts = await self._behind.ready()
             await self._ask_each(parts.app.lessons.take_pending())
@@ -320,11 +317,11 @@ class Repl:
             parts.screen.toggle_reasoning()
 
     def _catch_interrupts(self) -> None:
-        """Make Ctrl-C as a signal do what the key does. Questions remove the handler, so it is set again each time."""
+        """Make a Ctrl-C signal do what the key does. Questions remove the handler, so it is set again each time."""
 
         def interrupt() -> None:
             if is_lent():
-                return  # the key is for the pager or editor that has the terminal
+                return  # Ctrl-C is for the pager or editor that has the terminal
             if self._typed_commands.stop():
                 return
             if self._turns.running:

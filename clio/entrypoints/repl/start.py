@@ -1,4 +1,4 @@
-"""What precedes the first prompt: trust in the folder, choosing or resuming a session, the first start."""
+"""What precedes the first prompt: trust in the project, choosing or resuming a session, the first-start notice."""
 
 import os
 import shutil
@@ -42,7 +42,7 @@ CONNECT = "export OPENAI_API_KEY=… or start Ollama"
 def first_lines(
     loaded: Loaded, env: Mapping[str, str], *, model: str, server: str, user_home: Path
 ) -> tuple[str, str, str]:
-    """The three lines of the first start. model, server: the names of the model and its server."""
+    """Return the three lines of the first start. model, server: names of the model and its server."""
     return (
         who_answers(loaded, env, model=model, server=server),
         where(loaded.project, user_home),
@@ -58,7 +58,7 @@ def note_greeting(home: Path) -> None:
 
 
 def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: str) -> str:
-    """The model, its server and where the key is from; without a model, how to connect one."""
+    """Return the model, its server and the source of the key; without a model, how to connect one."""
     if server == OFFLINE:
         asked = (loaded.config.provider or "").lower() == OFFLINE
         return f"offline{' as asked' if asked else ': no key, no local server'} · {CONNECT}"
@@ -67,13 +67,13 @@ def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: s
 
 
 def where(project: Path, user_home: Path) -> str:
-    """The folder, its branch and its instructions; for what is missing, the command that creates it."""
+    """Return the directory, its branch and its instructions; for what is missing, the command that creates it."""
     folder = str(project) if project == user_home else display(project, project=None, user_home=user_home)
     return " · ".join([folder, _git(project), *_own_folder(project), _instructions(project)])
 
 
 def _key_place(loaded: Loaded, env: Mapping[str, str], server: str) -> str:
-    """The variable or the file that the key is from; "" where there is none."""
+    """Return the variable or file that the key is from; "" if there is none."""
     if loaded.config.api_key:
         return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
     if loaded.config.api_key_command:
@@ -103,14 +103,14 @@ def _instructions(project: Path) -> str:
 
 
 Ask = Callable[[str], str]
-"""Prints a question and returns the line answered; raises EOFError at the end of the input."""
+"""Prints a question and returns the line entered; raises EOFError at the end of the input."""
 TAIL_MESSAGES = 10
 _TAIL_LINES = 6
 _CALLED_CHARS, _ID_CHARS = 50, 13
 
 
 def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
-    """Ask once whether the project's settings that widen rights may count; return the resulting configuration."""
+    """Ask once whether project settings that extend permissions may apply; return the resulting configuration."""
     if (loaded.config.incognito and not loaded.is_closed) or not should_ask(loaded):
         return loaded
     from clio.config.show import withheld_rows
@@ -131,7 +131,7 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
 
 
 def ask_at_start(question: str) -> str:
-    """Ask before the line editor runs. Text typed before the question is no answer: it goes to the prompt."""
+    """Ask before the line editor runs. Text typed before the question does not answer it but goes to the prompt."""
     from clio.ui.keyboard import keep_early_lines
 
     first_paint.restore_terminal()
@@ -140,9 +140,9 @@ def ask_at_start(question: str) -> str:
 
 
 def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: Terminal) -> str | None:
-    """The id of the session to continue; None for a new one.
+    """Return the id of the session to continue; None for a new one.
 
-    Raises SessionNotFound or AmbiguousSession, and EOFError where the user cancels the choice.
+    Raises SessionNotFound or AmbiguousSession, and EOFError if the user cancels the choice.
     """
     if options.new:
         return None
@@ -184,7 +184,7 @@ def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
 
 
 def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
-    """Lines to print before the first prompt: three at the very first start, later only what is unusual."""
+    """Yield the lines before the first prompt: three at the very first start, later only what is unusual."""
     if first:
         yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
         note_greeting(loaded.home)
@@ -199,7 +199,7 @@ def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: 
 
 
 def recap(session: "Session") -> Iterator[str]:
-    """A resumed session in short: its name, its length, open todos, and its last messages."""
+    """Summarize a resumed session: its name, its length, open todos, and its last messages."""
 
     parts = [f"session {_called(session)}", format_count(len(session.messages), "message")]
     open_todos = sum(todo.status != "completed" for todo in session.todos)
@@ -210,7 +210,7 @@ def recap(session: "Session") -> Iterator[str]:
 
 
 def _called(session: "Session") -> str:
-    """The session's name, else the start of its first message, else the start of its id."""
+    """Return the session's name, else the start of its first message, else the start of its id."""
     from clio.text.formatting import truncate
 
     if session.name:
@@ -220,10 +220,10 @@ def _called(session: "Session") -> str:
 
 
 def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[str]:
-    """The last messages as lines of plain text, each message truncated to a few lines."""
+    """Yield the last messages as lines of plain text, each message truncated to a few lines."""
     from clio.export.document import named_call
 
-    near = messages[-2 * count :]  # the call of the first result may come before it
+    near = messages[-2 * count :]  # the call of the first result may be before the last `count` messages
     asked = {call.id: call for message in near if isinstance(message, AssistantMessage) for call in message.tool_calls}
     for message in messages[-count:]:
         match message:
@@ -236,7 +236,7 @@ def tail(messages: Sequence[Message], count: int = TAIL_MESSAGES) -> Iterator[st
                 title = named_call(call) if call else message.name
                 yield f"● {title} … {message.summary or ('done' if message.ok else 'failed')}"
             case _:
-                pass  # calls are shown by their results; messages of clio's own are not shown
+                pass  # calls are shown with their results; clio's own messages are not shown
 
 
 def _cut(text: str, mark: str) -> Iterator[str]:
@@ -256,7 +256,10 @@ class Resuming:
         self._session: Session | None = None
 
     def choose(self, options: Options) -> str | None:
-        """The id of the session to continue; None for a new one. May ask the user; raises as `choose_session`."""
+        """Return the id of the session to continue; None for a new one.
+
+        May ask the user; raises as `choose_session`.
+        """
         if not options.continue_latest and options.resume is None:
             return None
         from clio.sessions.store import open_store
@@ -267,8 +270,8 @@ class Resuming:
     def show(self, session_id: str | None) -> bool:
         """Open the session and print how it ended; return whether the prompt may appear before the app is loaded.
 
-        False where the terminal does not allow it, or where a warning or a question comes first that needs the app.
-        Raises what `SessionStore.open` raises.
+        False if the terminal does not allow it, or if a warning or a question that needs the app comes first. Raises
+        what `SessionStore.open` raises.
         """
         if session_id is None and self._terminal.live:
             return True

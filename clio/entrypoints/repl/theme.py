@@ -1,4 +1,4 @@
-"""The theme of the terminal: asked of the terminal, chosen by the user, changed while clio runs."""
+"""The terminal's colour theme: background detection, the user's choice, and changes while clio runs."""
 
 import os
 import re
@@ -31,19 +31,19 @@ if TYPE_CHECKING:
 _PARTS = LazyRegex(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
 _WHOLE = LazyRegex(r"#((?:[0-9a-f]{3}){1,4})", re.I)
 _HALF = 0.179
-"""The luminance whose contrast with black and with white is the same."""
-_DARK_NUMBERS = frozenset((*range(7), 8))
+"""The luminance that has the same contrast with black and with white."""
+_DARK_NUMBERS = frozenset((*range(7), 8))  # of the 16 ANSI colours
 _SILENT_TERMS = ("dumb", "unknown", "linux", "vt", "ansi", "cons", "eterm", "sun")
 
 
 def paper_of(colour: str) -> Paper | None:
-    """Of a colour as terminals write it, such as `rgb:1e1e/1e1e/1e1e`; None where it is none."""
+    """Whether a colour such as `rgb:1e1e/1e1e/1e1e` is dark or light; None if the text is not a colour."""
     rgb = read_colour(colour)
     return None if rgb is None else "light" if luminance(rgb) > _HALF else "dark"
 
 
 def read_colour(text: str) -> tuple[float, float, float] | None:
-    """Red, green and blue, 0.0 to 1.0: of `rgb:RRRR/GGGG/BBBB` with one to four digits each, or of `#rrggbb`."""
+    """Parse red, green and blue, 0.0 to 1.0, from `rgb:RRRR/GGGG/BBBB` with one to four digits each, or `#rrggbb`."""
     if match := _PARTS.fullmatch(text.strip()):
         parts = (match[1], match[2], match[3])
     elif match := _WHOLE.fullmatch(text.strip()):
@@ -56,13 +56,13 @@ def read_colour(text: str) -> tuple[float, float, float] | None:
 
 
 def luminance(rgb: tuple[float, float, float]) -> float:
-    """Relative luminance, 0.0 to 1.0. Source: WCAG 2.1, "relative luminance"."""
+    """Return the relative luminance, 0.0 to 1.0. Source: WCAG 2.1, "relative luminance"."""
     red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in rgb)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def paper_in_environment(env: Mapping[str, str]) -> Paper | None:
-    """From COLORFGBG, such as "15;0", which some terminals set; None where it says nothing."""
+    """Return the background that COLORFGBG, such as "15;0", reports; None if it is unset or unusable."""
     last = env.get("COLORFGBG", "").rpartition(";")[2]
     if not last.isascii() or not last.isdigit() or int(last) > 15:
         return None
@@ -70,7 +70,7 @@ def paper_in_environment(env: Mapping[str, str]) -> Paper | None:
 
 
 def may_be_asked(env: Mapping[str, str]) -> bool:
-    """Whether a terminal of this name takes the question for what it is, whether or not it answers."""
+    """Whether a terminal of this type recognizes the query as a control sequence, whether or not it answers it."""
     term = env.get("TERM", "")
     return bool(term) and not term.startswith(_SILENT_TERMS) and not env.get("INSIDE_EMACS")
 
@@ -83,32 +83,35 @@ _OPEN_FENCE = r"\[(?:\?[0-9;]{0,64})?"
 _OPEN = LazyRegex(rf"\x1b(?:{_OPEN_COLOUR}|{_OPEN_FENCE})?\Z")
 _OPEN_LATE = LazyRegex(rf"\x1b(?:{_OPEN_COLOUR})?\Z")
 _A_KEY = 2
-"""So long may be the beginning of a key: Esc, or Alt and a bracket."""
+"""The longest held text that may be the beginning of a key: Esc, or Alt and a bracket."""
 
 
 class Replies:
-    """What comes from a keyboard goes through `feed`; when nothing follows for a moment, `flush` gives back what may
-    have been a key after all.
+    """Separates the terminal's replies from typed keys: all input goes through `feed`.
 
-    colour: the background as the terminal names it, "" before it has. fenced: no answer is to be waited for any more.
+    If nothing follows for a moment, `flush` returns what was held back, because it may have been a key.
+
+    Attributes:
+        colour: the background as the terminal reported it; "" before it has.
+        fenced: whether the reply to the fence query has arrived, so that no more replies are expected.
     """
 
     def __init__(self) -> None:
         self.colour = ""
         self.fenced = False
         self._held = ""
-        self._given = 0  # so much of what is held was given back, as keys
+        self._given = 0  # number of held characters already returned as keys
 
     @property
     def over(self) -> bool:
-        """Whether nothing can come any more."""
+        """Whether no further reply can arrive."""
         return self.fenced and bool(self.colour)
 
     def feed(self, data: str) -> str:
-        """What of it was typed."""
+        """Return the part of the input that was typed."""
         text = self._held + data
         if self._given and not any(form.match(text) for form in (_COLOUR, _FENCE, self._open)):
-            text = text[self._given :]  # those were keys indeed
+            text = text[self._given :]  # those characters were typed after all
             self._given = 0
         text = self._take_colour(text)
         if not self.fenced and (match := _FENCE.search(text)):
@@ -122,7 +125,7 @@ class Replies:
         return text
 
     def flush(self) -> str:
-        """What was held back and, as nothing followed, was typed. The rest of an answer may still come."""
+        """Return held text that must have been typed because nothing followed. The rest of a reply may still arrive."""
         if not 0 < len(self._held) <= _A_KEY:
             return ""
         text, self._given = self._held[self._given :], len(self._held)
@@ -139,22 +142,22 @@ class Replies:
         return text[: match.start()] + text[match.end() :]
 
 
-_LEAVE_S = 0.1
+_LEAVE_S = 0.1  # seconds to wait for a late reply
 
 
 class BackgroundQuestion:
-    """One question. heard: told what the background is like, where the terminal says it; may never be called."""
+    """One query for the background. heard: called with the result if the terminal answers, which it may never do."""
 
     def __init__(self, heard: Callable[[Paper], None]) -> None:
         self._heard = heard
         self._replies = Replies()
-        self._told = False
+        self._is_reported = False
         self._asked = False
 
     def ask(self, keyboard: Input, stream: TextIO) -> None:
-        """Ask, and take the answer out of what comes from this keyboard, whenever it comes.
+        """Send the query, and remove the reply from the input of this keyboard whenever it arrives.
 
-        Nobody else may read the keys. Nothing is asked where the keyboard is not a terminal's.
+        No other reader may consume the keys. Does nothing if the keyboard is not a terminal.
         """
         parser: Any = getattr(keyboard, "vt100_parser", None)
         if parser is None:
@@ -176,7 +179,9 @@ class BackgroundQuestion:
         self._asked = True
 
     def leave(self, keyboard: int = 0) -> None:
-        """Wait a moment for an answer that is on its way: whoever reads the terminal next would take it for keys."""
+        """Wait briefly for a reply that is still on its way: the next program to read the terminal would take it for
+        keys.
+        """
         end = time.monotonic() + _LEAVE_S
         while self._asked and not self._replies.fenced and (left := end - time.monotonic()) > 0:
             try:
@@ -191,8 +196,8 @@ class BackgroundQuestion:
 
     def _take(self, data: str) -> str:
         typed = self._replies.feed(data)
-        if self._replies.colour and not self._told:
-            self._told = True
+        if self._replies.colour and not self._is_reported:
+            self._is_reported = True
             if paper := paper_of(self._replies.colour):
                 self._heard(paper)
         return typed
@@ -202,14 +207,14 @@ _CUT_OFF = LazyRegex(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
 
 
 class UserTheme(Struct, frozen=True, kw_only=True):
-    """What such a file says. extends: one of THEMES."""
+    """The contents of a theme file. extends: one of THEMES."""
 
     extends: str
     looks: dict[str, Look]
 
 
 def read_user_theme(home: Path, name: str) -> UserTheme:
-    """The theme of that name. Raises ConfigError with file and line."""
+    """Read the user's theme of that name. Raises ConfigError with file and line."""
     shown = f"{FOLDER}/{name}.yaml"
     data = read_bytes(home / FOLDER / f"{name}.yaml", shown) if is_theme_name(name) else None
     if data is None:
@@ -265,10 +270,12 @@ AUTO = "auto"
 
 
 class Themes:
-    """Puts the palette of a theme into `terminal.looks`, where all that draws looks for it.
+    """Puts the palette of a theme into `terminal.looks`, where all drawing code looks it up.
 
-    home: clio's own folder, where the person's themes are. name: the theme in force. problem: why it is not the one
-    that was asked for, as a sentence; "" where it is.
+    Attributes:
+        home: clio's own directory, which contains the user's themes.
+        name: the theme in force.
+        problem: why the requested theme is not in force, as a sentence; "" if it is.
     """
 
     def __init__(self, terminal: Terminal, home: Path, env: Mapping[str, str], wanted: str = AUTO) -> None:
@@ -287,25 +294,25 @@ class Themes:
             self.use(AUTO)
 
     def use(self, name: str) -> None:
-        """Let everything that is drawn from now on look like this. Raises ConfigError and changes nothing."""
+        """Use a theme for everything drawn from now on. Raises ConfigError and then changes nothing."""
         own = None if name in THEMES else read_user_theme(self._home, name)
         self.name, self._own = name, own
         self._dress()
 
     def palette(self, name: str) -> Palette:
-        """What a theme looks like in this terminal. Raises ConfigError."""
+        """Return the palette of a theme for this terminal. Raises ConfigError."""
         if name in THEMES:
             return self._base(name)
         return self._whole(read_user_theme(self._home, name))
 
     @property
     def asks(self) -> bool:
-        """Whether the terminal is to be asked for its background: it matters, and it can be."""
+        """Whether to query the terminal's background: the theme depends on it, and the terminal can be queried."""
         follows = (self._own.extends if self._own else self.name) in (AUTO, "high-contrast")
         return follows and self._terminal.live and self._terminal.colour and may_be_asked(self._env)
 
     def heard(self, paper: Paper) -> None:
-        """The background is known now."""
+        """Use the reported background."""
         self._paper = paper
         self._dress()
 
@@ -350,7 +357,7 @@ _WORDS = (
 
 
 def sample_row(name: str, palette: Palette, *, current: bool, width: int, on_paper: bool) -> Text:
-    """The theme's name and a few words as they would look, as many as fit. on_paper: the background is drawn too."""
+    """Return the theme's name and a sample of its styles, as many as fit. on_paper: draw the background too."""
     label = f"{'→' if current else ' '} {name:<{width}}  "
     return Text.assemble((label, "strong" if current else ""), *_pieces(palette, on_paper=on_paper), no_wrap=True)
 
@@ -367,7 +374,7 @@ def _pieces(palette: Palette, *, on_paper: bool) -> Iterator[tuple[str, str]]:
 
 
 class Colours:
-    """The theme in use: asks the terminal for its background, and carries out `/theme`."""
+    """The theme in use: queries the terminal for its background and carries out `/theme`."""
 
     def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
         self._loaded = loaded
@@ -378,11 +385,11 @@ class Colours:
 
     @property
     def problem(self) -> str:
-        """Why the configured theme is not in use, as a sentence; "" where it is."""
+        """Why the configured theme is not in use, as a sentence; "" if it is."""
         return self._themes.problem
 
     def ask_background(self, line: "PromptLine | PlainLine") -> None:
-        """Ask the terminal for its background, once, if that decides the colours. Call it when the prompt is up."""
+        """Query the terminal's background, once, if the colours depend on it. Call it when the prompt is displayed."""
         self._line = line
         if self._question is not None or not self._themes.asks:
             return
@@ -393,7 +400,7 @@ class Colours:
             self._question.ask(line.keyboard, sys.stdout)
 
     def stop_asking(self) -> None:
-        """Make sure that no answer of the terminal arrives after clio has ended."""
+        """Make sure that no reply of the terminal arrives after clio has exited."""
         if self._question is not None:
             self._question.leave()
 

@@ -1,4 +1,4 @@
-"""One turn at a time in the shell: stopped by a key, steered by text; and plans approved or declined."""
+"""Runs one turn at a time in the shell, stopped by a key and steered by text; reviews proposed plans."""
 
 import asyncio
 import sys
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 Kind = Literal["steer", "look", "turn"]
 STEER_MARK = "!"
-_MOMENT_S = 1.0
+_MOMENT_S = 1.0  # seconds in which another Esc counts as meant for the stopped turn
 _STEERS = "Enter again: at the next step · ↑ edits"
 _EDITS = "↑ edits the last"
 
 
 class Entered(Struct):
-    """An entered text. words: goes to the model, even if it begins with a slash. held: waits until the user acts."""
+    """An entered text. words: sent to the model, even if it begins with a slash. held: waits until the user acts."""
 
     text: str
     kind: Kind
@@ -42,7 +42,7 @@ class Ahead:
     """The line typed during a turn, and the entered texts that are not carried out yet, oldest first.
 
     A read-only slash command waits for the end of the step, everything else for the end of the turn. `!` before a
-    text, or a second Enter after it, sends it with the next request of the running turn. clock: seconds.
+    text, or a second Enter after it, sends it with the next request of the running turn. clock: returns seconds.
     """
 
     def __init__(self, pastes: Pastes | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -59,7 +59,7 @@ class Ahead:
         self._mailbox = mailbox
 
     def end(self, *, done: bool) -> None:
-        """The turn has ended: queue steering texts that came too late first; hold all texts unless the turn is done."""
+        """The turn has ended: queue steering texts that came too late first, and hold all texts unless `done`."""
         late = self._mailbox.take_all() if self._mailbox is not None else []
         self._mailbox, self._just_queued = None, False
         self._entered = [one for one in self._entered if one.kind != "steer"]
@@ -113,7 +113,7 @@ class Ahead:
             self._entered.remove(oldest)
 
     def take_look(self) -> str:
-        """Remove and return the first command that waits for the end of a step; "" where there is none."""
+        """Remove and return the first command that waits for the end of a step; "" if there is none."""
         look = next((one for one in self._entered if one.kind == "look"), None)
         if look is None:
             return ""
@@ -136,7 +136,7 @@ class Ahead:
         self._entered.insert(0, Entered(text, "turn"))
 
     def release(self) -> bool:
-        """Release all held texts; False where there are none."""
+        """Release all held texts; False if there are none."""
         held = [one for one in self._entered if one.held]
         for one in held:
             one.held = False
@@ -182,16 +182,20 @@ def _only_looks(text: str) -> bool:
 
 Wait = Callable[[], Awaitable[None]]
 Look = Callable[[Parts, str], bool]
-"""Runs a read-only command; False where it asks for more than showing its result."""
+"""Runs a read-only command; False if it asks for more than showing its result."""
 
 
 class Turns:
     """Runs one turn at a time: keys stop it, steer it, or are typed ahead.
 
-    live: keys are watched one by one. Where the terminal gives whole lines only, Ctrl-C stops a turn as a signal, and
-        what is typed waits in the terminal.
-    watch: the keyboard watch of the running turn, None between turns. hotkeys: actions of further keys meanwhile.
-    ahead: the text typed. before_end: awaited when a turn is over, before the keyboard returns to the prompt.
+    Args:
+        live: keys are watched one by one. If the terminal gives whole lines only, Ctrl-C stops a turn as a signal,
+        and
+            typed text waits in the terminal.
+        watch: the keyboard watch of the running turn, None between turns.
+        hotkeys: actions of further keys during a turn.
+        ahead: the text typed.
+        before_end: awaited when a turn is over, before the keyboard returns to the prompt.
     """
 
     def __init__(self, *, live: bool, look: Look) -> None:
@@ -233,7 +237,7 @@ class Turns:
         return self._task is not None
 
     def interrupt(self) -> None:
-        """Stop the running turn; do nothing where none runs, or where it was asked to stop a moment ago."""
+        """Stop the running turn; does nothing if none runs, or if it was asked to stop a moment ago."""
         if self._task is not None and self._stop.passes():
             self._task.cancel()
 
@@ -296,7 +300,7 @@ class Turns:
             self.watch = None
 
     def _report(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
-        """Print how the turn ended where it did not do so itself. Raises errors that are bugs."""
+        """Print how the turn ended unless its events have shown that. Raises errors that are bugs."""
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ClioError):
             parts.screen.error(str(error))
@@ -307,7 +311,7 @@ class Turns:
 
 
 def look(parts: Parts, line: str) -> bool:
-    """Run a read-only command while a turn runs; False where it asks for more than showing its result."""
+    """Run a read-only command while a turn runs; False if it asks for more than showing its result."""
     from clio.commands.registry import run_command
 
     result = run_command(parts.app, line)
@@ -323,7 +327,7 @@ def _to_terminal(sequence: str) -> None:
     sys.stdout.flush()
 
 
-_RETRY_S = 0.05
+_RETRY_S = 0.05  # seconds between checks whether the app is loaded
 
 
 def cycling(parts_of: Callable[[], Parts | None], turns: Turns, changed: Callable[[str], None]) -> Callable[[], None]:

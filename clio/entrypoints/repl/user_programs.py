@@ -19,21 +19,24 @@ if TYPE_CHECKING:
     from clio.ui.prompt_line import PromptLine
 
 
-_LOOK_S = 0.1
+_LOOK_S = 0.1  # seconds between prints of new output
 _MAX_SHOWN = 400
-"""Lines printed while the command runs; of what follows only the end is printed."""
+"""Lines printed while the command runs; of later lines only the last ones are printed."""
 _LAST_SHOWN = 20
 
 
 class TypedCommands:
-    """Runs `!` commands, one at a time. live: keys are watched; else Ctrl-C arrives as a signal and calls `stop`."""
+    """Runs `!` commands, one at a time.
+
+    live: keys are watched; otherwise Ctrl-C arrives as a signal and calls `stop`.
+    """
 
     def __init__(self, *, live: bool) -> None:
         self._live = live
         self._task: asyncio.Task[RunningProcess] | None = None
 
     def stop(self) -> bool:
-        """Stop the running command and everything it started; False where none runs."""
+        """Stop the running command and everything it started; False if none runs."""
         if self._task is None:
             return False
         self._task.cancel()
@@ -43,7 +46,7 @@ class TypedCommands:
         self.stop()
 
     async def run(self, parts: Parts, line: ShellLine) -> str:
-        """Run the command, print its output as it comes, and return the text typed meanwhile."""
+        """Run the command, print its output as it arrives, and return the text typed meanwhile."""
         from clio.ui.keyboard import KeyWatch
 
         shown = _Shown(parts)
@@ -67,7 +70,7 @@ class TypedCommands:
 
 
 class _Shown:
-    """Prints a command's output as it comes, and keeps track of how much is printed."""
+    """Prints a command's output as it arrives, and keeps track of how much is printed."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -78,11 +81,11 @@ class _Shown:
 
     @property
     def text(self) -> str:
-        """The whole output; the middle of a very long one is left out."""
+        """Return the whole output; the middle of a very long one is omitted."""
         return self.process.output.text().strip("\n") if self.process else ""
 
     def more(self) -> None:
-        """Print what came since the last call."""
+        """Print what has arrived since the last call."""
         if self.process is None or self.process.output.total_chars == self._offset:
             return
         lines = self.process.output.since(self._offset).removesuffix("\n").split("\n")
@@ -128,7 +131,7 @@ async def _run(parts: Parts, command: str, shown: _Shown) -> "RunningProcess":
 
 
 def _report(parts: Parts, line: ShellLine, task: "asyncio.Task[RunningProcess]", shown: _Shown) -> None:
-    """Print how the command ended, and put its output aside for the next message where `line` asks for it."""
+    """Print how the command ended, and save its output for the next message if `line` asks for it."""
     error = None if task.cancelled() else task.exception()
     if error is not None:
         if not isinstance(error, ToolFailed):
@@ -154,7 +157,9 @@ def _ended(process: "RunningProcess") -> str:
 class LastPager:
     """Shows the whole output of the last tool call in the user's pager, one pager at a time.
 
-    parts_of: returns None while the app is being loaded. opens: False for a screen reader; then the output is printed.
+    Args:
+        parts_of: returns None while the app is being loaded.
+        opens: False for a screen reader; then the output is printed.
     """
 
     def __init__(
@@ -176,7 +181,7 @@ class LastPager:
             await asyncio.wait({self._showing})
 
     def open(self) -> None:
-        """Show the output of the last finished call; print it where there is no pager."""
+        """Show the output of the last finished call; print it if there is no pager."""
         parts = self._parts_of()
         if parts is not None and not self.is_open:
             self._showing = asyncio.get_running_loop().create_task(self._show(parts))

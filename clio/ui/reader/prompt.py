@@ -1,4 +1,4 @@
-"""Line and questions for a user who hears them: said once, answered by a key or a line."""
+"""Prompt line and questions for a screen reader: printed once, answered by a key or a line."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ _SPELLED = {
 
 
 class ReaderQuestions(Questions):
-    """`Questions` that print nothing but lines. size: the terminal's columns and rows."""
+    """`Questions` that only print lines. size: the terminal's columns and rows."""
 
     def __init__(self, stream: TextIO, size: Callable[[], tuple[int, int]], *, keyboard: Input | None = None) -> None:
         output = TerminalOutput(stream)
@@ -72,9 +72,9 @@ class ReaderQuestions(Questions):
         above: int = 0,
         after_end: frozenset[str] = frozenset(),
     ) -> str | None:
-        """Which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
+        """Return which of the one-letter choices was pressed; None for Esc, Ctrl-C and the end of the input.
 
-        Any other key lets the choices be said again. See `Questions.key`.
+        Any other key repeats the choices. See `Questions.key`.
         """
         async with self._alone:
             self._choices = said_choices(choices)
@@ -82,7 +82,7 @@ class ReaderQuestions(Questions):
             return await self._press(choices, guarded, None, 0)
 
     async def line(self, prompt: str) -> str | None:
-        """A line of text; None for Esc, Ctrl-C and the end of the input."""
+        """Return a line of text; None for Esc, Ctrl-C and the end of the input."""
         async with self._alone:
             return await self._typed(f"{spoken(prompt)} ")
 
@@ -111,7 +111,7 @@ class ReaderQuestions(Questions):
 
         session.app.after_render += shown
         session.app.ttimeoutlen = 0.025
-        session.app.timeoutlen = 0.1  # long enough for Alt and a key
+        session.app.timeoutlen = 0.1  # long enough for Alt and a key to arrive
         try:
             return await session.prompt_async("", handle_sigint=False)
         except (KeyboardInterrupt, EOFError):
@@ -121,7 +121,7 @@ class ReaderQuestions(Questions):
 
 
 def said_choices(choices: Mapping[str, str]) -> str:
-    """ "keys: y once, n no, or Escape"."""
+    """Return the choices as text: "keys: y once, n no, or Escape"."""
     words = (f"{letter} {_SPELLED.get(meaning, spoken(meaning))}" for letter, meaning in choices.items())
     return f"keys: {', '.join(words)}, or Escape"
 
@@ -130,11 +130,11 @@ PROMPT = "you: "
 _VI_NORMAL = "vi normal: "
 _MAX_OFFERED = 30
 _WITH_NOTES = 6
-"""So few offers are said with what they are."""
+"""Up to so many completions are read out with their descriptions."""
 
 
 class ReaderLine(PromptLine):
-    """`PromptLine`, read aloud. stream: the terminal. size: its columns and rows. The rest: see `PromptLine`."""
+    """`PromptLine` for a screen reader. stream: the terminal. size: its columns and rows. Others: see `PromptLine`."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class ReaderLine(PromptLine):
         self._size = size
         self._echo = EchoedLine(output.write, lambda: size()[0])
         self._completer = completer
-        self._told: tuple[Waiting, ...] = ()
+        self._announced: tuple[Waiting, ...] = ()
         self._found = _Search(HistorySearch(history))
         self._questions = ReaderQuestions(stream, size, keyboard=input)
         super().__init__(
@@ -173,20 +173,23 @@ class ReaderLine(PromptLine):
         on_start: Callable[[], None] | None = None,
         on_ready: Callable[[], None] | None = None,
     ) -> str:
-        """The next message; what waits since a turn was stopped is said first. See `PromptLine.read`."""
+        """Return the next message, after printing the texts that wait since a turn was stopped.
+
+        See `PromptLine.read`.
+        """
         waiting = tuple(self._held.waiting()) if self._held is not None else ()
-        if waiting and waiting != self._told:
+        if waiting and waiting != self._announced:
             for one in waiting:
                 self._write(f"{one.label}: {clean_line(one.text)}")
             self._write(spoken(HELD_HINT))
-        self._told = waiting
+        self._announced = waiting
         try:
             return await super().read(default=default, on_start=on_start, on_ready=on_ready)
         finally:
             self._echo.end()
 
     async def confirm(self, question: str, word: str = "") -> bool:
-        """Ask yes or no by a key; where a word is named, only that on a line is a yes."""
+        """Ask yes or no by a key; if a word is given, only that word on a line means yes."""
         self._questions.keep_early_input()
         if word:
             answer = await self._questions.line(f"{question} type {word}: ")
@@ -195,24 +198,24 @@ class ReaderLine(PromptLine):
         return await self._questions.key({"y": "yes", "n": "no"}) == "y"
 
     async def print_above(self, show: Callable[[], None], *, in_thread: bool = False) -> None:
-        """Let `show` print while the line is open: it is ended, and said again afterwards."""
+        """Call `show`, which prints, while the line is open: the line is ended before and printed again afterwards."""
         self._echo.end()
         await super().print_above(show, in_thread=in_thread)
         self.redraw()
 
     def changed(self, words: str) -> None:
-        """Say what is another now."""
+        """Print what has changed."""
         self._say(words)
 
     def _rendered(self, _: object) -> None:
-        """Where another line would be drawn, this one is shown."""
+        """Print the line where `PromptLine` would draw it."""
         buffer, app = self._session.default_buffer, self._session.app
         normal = self._vi and app.vi_state.input_mode == InputMode.NAVIGATION and not app.is_done
         self._echo.show(_VI_NORMAL if normal else PROMPT, buffer.text, buffer.cursor_position)
         super()._rendered(_)
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
-        """Enter on an empty line says how things are, where nothing waits to be sent."""
+        """Handle Enter; on an empty line it prints the status unless a text waits to be sent."""
         if not buffer.text.strip() and not (self._held is not None and self._held.waiting()):
             buffer.reset()
             self._say(", ".join(self._status()))
@@ -227,7 +230,7 @@ class ReaderLine(PromptLine):
             self._say(words)
 
     def _say(self, words: str) -> None:
-        """A line of its own; the one that is typed is said again below it."""
+        """Print a line of its own, and the line being typed again below it."""
         self._echo.end()
         self._write(spoken(words))
         self.redraw()
@@ -262,12 +265,12 @@ class ReaderLine(PromptLine):
         return [bindings]
 
     async def _complete(self, buffer: Buffer) -> None:
-        """Write what all offers have in common, and say them where there are several."""
+        """Insert the common beginning of all completions, and list them if there are several."""
         document = buffer.document
         asked = CompleteEvent(completion_requested=True)
         offers = await asyncio.to_thread(lambda: list(self._completer.get_completions(document, asked)))
         if buffer.document != document:
-            return  # somebody typed on
+            return  # the user continued to type
         if not offers:
             self._say("nothing to complete")
         elif len(offers) == 1:
@@ -279,7 +282,7 @@ class ReaderLine(PromptLine):
 
 
 class _Search:
-    """Earlier lines one after the other, the best first, for what stood on the line when the search began."""
+    """History search: steps through earlier lines, best match first, for the text on the line when it began."""
 
     def __init__(self, history: HistorySearch) -> None:
         self._history = history
@@ -292,7 +295,7 @@ class _Search:
         return 0 <= self._place < len(self._entries) and self._entries[self._place].text == text
 
     def next(self, text: str) -> tuple[str, str]:
-        """What to say, and the line: the next one found, or the same where there is none."""
+        """Return the text to print and the line: the next match, or the same line if there is none."""
         if not self.stands_on(text):
             self._history.begin()
             self._before = text
@@ -306,13 +309,13 @@ class _Search:
         return f"earlier line {self._place + 1} of {len(self._entries)}{where}, Escape leaves", entry.text
 
     def leave(self) -> str:
-        """The search is over; what stood on the line before."""
+        """End the search and return the original line."""
         self._place = -1
         return self._before
 
 
 def said_offers(offers: Sequence[Completion]) -> str:
-    """The offers on one line: "3 fit: a, b, c"."""
+    """Return the completions on one line: "3 fit: a, b, c"."""
     notes = len(offers) <= _WITH_NOTES
     words = [
         f"{offer.display_text} ({offer.display_meta_text})" if notes and offer.display_meta_text else offer.display_text
@@ -323,7 +326,7 @@ def said_offers(offers: Sequence[Completion]) -> str:
 
 
 class ReaderDesk(Desk):
-    """`Desk` whose words are all that is printed. See there."""
+    """`Desk` that prints only text. See there."""
 
     def __init__(
         self,
@@ -348,7 +351,7 @@ class ReaderDesk(Desk):
         return ReaderQuestions(stream, self.size, keyboard=keyboard)
 
     def title(self, name: str, more: str, style: str = "", *, whole: bool = True) -> Part:
-        """The question's number and what it is about."""
+        """Return the question's number and its subject."""
         return Part(body=Text(f"{self._number()}: {name}, {more}"))
 
     def question(self, text: str) -> list[Part]:
@@ -357,7 +360,7 @@ class ReaderDesk(Desk):
         return [Part(body=Text(line)) for line in (f"{self._number()}: {first}", *rest)]
 
     def action(self, action: Action, display: Naming) -> Sequence[Text]:
-        """What a call would do, each line with what it is."""
+        """Describe what a call would do, each line with a label."""
         match action:
             case ChangeFiles(changes=changes):
                 return self.changes(changes, display)
@@ -376,42 +379,42 @@ class ReaderDesk(Desk):
         return [Text(spell_drawn(line)) for line in lines]
 
     def changes(self, changes: Iterable[FileChange], display: Naming) -> Sequence[Text]:
-        """What becomes of which line."""
+        """Describe how each line changes."""
         changes = tuple(changes)
         named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
         diff = "".join(diff_change(change, lambda path: display(path).replace("\n", "\\n")).text for change in changes)
         return [Text(line) for line in spoken_diff(diff, names=named)]
 
     def diff(self, text: str) -> Sequence[Text]:
-        """What becomes of which line of one file."""
+        """Describe how each line of one file changes."""
         return [Text(line) for line in spoken_diff(text, names=False)]
 
     def todos(self, todos: tuple[Todo, ...], width: int) -> list[Text]:
-        """Each item with its number and how it stands."""
+        """Return each item with its number and its state."""
         return [Text(line) for line in plain_rows(todos, fold=False)]
 
     def remark(self, words: str, style: str = "") -> None:
-        """A sentence of clio's own."""
+        """Print a sentence of clio's own."""
         self._lines.write(f"{broken(spoken(words), self.width)}\n")
 
     def say(self, parts: Iterable[Part | Text]) -> None:
-        """Each as one line; the terminal breaks those that are too long."""
+        """Print each part as one line; the terminal wraps lines that are too long."""
         for part in parts:
-            exact = isinstance(part, Text)  # a line of what is asked about; a part is a sentence
+            exact = isinstance(part, Text)  # a bare `Text` is content to be judged; a part is a sentence
             body = part if exact else part.body
-            words = body.renderable if isinstance(body, Padding) else body  # a margin is nothing to be heard
+            words = body.renderable if isinstance(body, Padding) else body  # margins mean nothing to a screen reader
             line = undrawn(str(words)).strip()
             if line:
                 self._lines.write(f"{line if exact else broken(line, self.width)}\n")
 
     def excerpt(self, body: Sequence[Text], rows: int, hint: str = "") -> Iterator[Text]:
-        """The first lines, and how many are missing."""
+        """Yield the first lines, and how many are missing."""
         yield from body[:rows]
         if len(body) > rows:
             yield Text(f"{format_count(len(body) - rows, 'more line')}{hint.replace('shows', 'reads')}")
 
     def fits(self, body: Sequence[Text], rows: int) -> bool:
-        """Whether there are no more lines than that."""
+        """Whether there are at most so many lines."""
         return len(body) <= rows
 
     def _number(self) -> str:

@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     from clio.ui.keyboard import Typing, Waiting
 
 
-_TOLD_S = 1.0
+_REPORTED_S = 1.0  # seconds; folded reasoning that took less is not reported
 
 
 class SpokenThoughts:
-    """`ReasoningStream` in words. show: as the setting `reasoning`."""
+    """`ReasoningStream` as plain text. show: as the setting `reasoning`."""
 
     def __init__(self, show: ShowReasoning) -> None:
         self._stream = ReasoningStream(Theme(colour=False, escapes=False), show)
@@ -68,24 +68,24 @@ class SpokenThoughts:
 
     @property
     def shows(self) -> bool:
-        """Whether the words are read out."""
+        """Whether the reasoning is printed."""
         return self._stream.show == "show"
 
     def toggle(self) -> list[str]:
-        """Read out from the beginning of what is kept back, or keep back what comes from now on."""
+        """Print the reasoning from the beginning of what is held, or hold what comes from now on."""
         return self._lines([str(part.body) for part in self._stream.toggle()])
 
     def feed(self, text: str) -> list[str]:
-        """The lines that this text has finished."""
+        """Return the lines completed by this text."""
         return self._lines([str(part.body) for part in self._stream.feed(text)])
 
     def finish(self, seconds: float) -> list[str]:
-        """The last line; where the words were kept back, how long they took."""
+        """Return the last line; if the reasoning was held, how long it took."""
         folded = self._stream.show == "fold"
         lines = [str(part.body) for part in self._stream.finish(0.0)]
         said = self._lines(lines)
         self._begun = False
-        return [*said, f"thought for {spoken_seconds(seconds)}"] if folded and seconds >= _TOLD_S else said
+        return [*said, f"thought for {spoken_seconds(seconds)}"] if folded and seconds >= _REPORTED_S else said
 
     def _lines(self, lines: list[str]) -> list[str]:
         said = [f"{'' if self._begun or number else 'thinking: '}{undrawn(line)}" for number, line in enumerate(lines)]
@@ -98,7 +98,7 @@ _FAILED_LINES = 3
 
 
 def spoken_call(event: ToolFinished) -> Iterator[str]:
-    """How a call ended; below it the change, where nobody has heard it, or the first lines of a failure."""
+    """Describe how a call ended, then its change if the user has not seen it, or the first lines of a failure."""
     lines = [undrawn(line).strip() for line in clean(event.preview).splitlines()]
     summary = in_full(clean_line(event.summary), () if event.ok else lines)
     yield spoken(f"{'done' if event.ok else 'failed'}: {clean_line(event.title)}" + (f", {summary}" if summary else ""))
@@ -110,7 +110,7 @@ def spoken_call(event: ToolFinished) -> Iterator[str]:
 
 
 def spoken_result(result: CommandResult) -> Iterator[str]:
-    """The result's fields in their order; one that failed is said as an error."""
+    """Yield the fields of a command result in order; a failure is reported as an error."""
     if result.bar is not None:
         yield from spoken_bar(result.bar)
     if result.text and not result.ok:
@@ -129,13 +129,13 @@ def spoken_result(result: CommandResult) -> Iterator[str]:
         yield from map(spoken, plain_rows(result.todos, fold=not result.todos_whole))
 
 
-_AGAIN_S = 10.0
+_AGAIN_S = 10.0  # seconds between two progress reports: each interrupts the screen reader
 
 
 class SpokenProgress:
-    """Says that work goes on, and at most every ten seconds how far it is. May be told from any thread.
+    """Reports at most every ten seconds how far work has progressed. May be called from any thread.
 
-    hint: what a key does. after_s: work that is over sooner is not spoken of. clock: seconds.
+    hint: what a key does. after_s: shorter work is not reported. clock: seconds.
     """
 
     def __init__(
@@ -156,7 +156,7 @@ class SpokenProgress:
         self._word = ""
 
     def at(self, done: int, total: int) -> None:
-        """So much of `total` is done."""
+        """Set the progress to `done` of `total`."""
         now = self._clock()
         if self._next is None:
             self._next = now + self._after_s
@@ -169,7 +169,7 @@ class SpokenProgress:
         self._word = "still "
 
     def say(self, hint: str) -> None:
-        """Say this at once."""
+        """Print this hint at once."""
         self._write(hint)
 
     def _write(self, line: str) -> None:
@@ -178,11 +178,11 @@ class SpokenProgress:
 
 
 YOU, CLIO = "you: ", "clio: "
-_BEAT_S = 0.25
+_BEAT_S = 0.25  # seconds between two checks whether held output can be printed
 _LONG_S = 1.0
-"""A call that takes longer is said to have begun."""
+"""Seconds; the start of a call that takes longer is reported."""
 _TYPING_S = 5.0
-"""So long after the last key what waits is printed, though the line is not sent."""
+"""Seconds after the last key before held output is printed although the user has not sent the line."""
 
 
 class _Call(Struct):
@@ -192,10 +192,13 @@ class _Call(Struct):
 
 
 class ReaderScreen:
-    """Listens to the loop's events and says them. `tick` is called by the screen itself while a turn runs.
+    """Prints the loop's events as text. While a turn runs, the screen calls `tick` itself.
 
-    reasoning: how to begin with what the model thinks aloud. notifier: tells of a long turn's end. clock: seconds.
-    on_broken: called when nobody reads any more.
+    Args:
+        reasoning: how to show the model's reasoning at first.
+        notifier: notifies the user of the end of a long turn.
+        clock: seconds.
+        on_broken: called when the output has no reader any more.
     """
 
     def __init__(
@@ -222,7 +225,7 @@ class ReaderScreen:
         self._activity = Activity()
         self._runs = False
         self._speaks = False
-        """Whether the last line was of the answer."""
+        """Whether the last line belonged to the answer."""
         self._said_at = 0.0
         self._typed_at = 0.0
         self._waiting: tuple[Waiting, ...] = ()
@@ -230,7 +233,7 @@ class ReaderScreen:
         self._paused = 0
 
     def handle(self, event: Event) -> None:
-        """Say one event."""
+        """Print one event."""
         self._activity.hear(event, self._clock())
         match event:
             case TurnStarted():
@@ -273,7 +276,7 @@ class ReaderScreen:
                 assert_never(event)
 
     def tick(self) -> None:
-        """Say what takes long, and what has waited while somebody typed."""
+        """Report long work, and print what was held while the user typed."""
         now = self._clock()
         if self._paused or not self._runs:
             return
@@ -290,28 +293,28 @@ class ReaderScreen:
             self._say(self._still(now))
 
     def note(self, text: str) -> None:
-        """Lines about what happens."""
+        """Print informational lines."""
         self._say(*(spoken(line) for line in clean(text).rstrip("\n").split("\n")))
 
     def error(self, text: str) -> None:
-        """What went wrong."""
+        """Print an error."""
         self._say(f"error: {spoken(' '.join(clean(text).split()))}")
 
     def markdown(self, text: str) -> None:
-        """A whole Markdown text."""
+        """Print a whole Markdown text."""
         self._say(*spoken_text(clean(text)))
 
     def show_result(self, result: CommandResult) -> None:
-        """What a slash command gave; one that failed is said as an error."""
+        """Print the result of a slash command; a failure is reported as an error."""
         self._say(*spoken_result(result))
 
     def toggle_reasoning(self) -> None:
-        """Say what the model thinks aloud, or keep it back: what comes now, and what comes later."""
+        """Show or hide the model's reasoning, for the running stream and for later ones."""
         lines = self._thoughts.toggle()
         self._say(f"what the model thinks is {'read out' if self._thoughts.shows else 'kept back'} from now on", *lines)
 
     def set_typed(self, typing: "Typing") -> None:
-        """Show what the person types while the turn runs, and say what of it waits."""
+        """Show what the user types while the turn runs, and print which texts wait."""
         line = typing.line
         fresh = [f"{one.label}: {clean_line(one.text)}" for one in typing.waiting if one not in self._waiting]
         self._waiting = typing.waiting
@@ -325,7 +328,7 @@ class ReaderScreen:
 
     @contextmanager
     def suspended(self) -> Generator[None]:
-        """Leave the terminal to somebody else; what comes meanwhile is said afterwards."""
+        """A context in which another program has the terminal; new output is printed afterwards."""
         self._echo.end()
         self._release()
         self._paused += 1
@@ -337,7 +340,7 @@ class ReaderScreen:
             self._release()
 
     def close(self) -> None:
-        """End the line that was begun, and say what still waits."""
+        """End an unfinished line, and print what is still held."""
         self._ticker.stop()
         self._runs = False
         self._echo.end()
@@ -376,7 +379,7 @@ class ReaderScreen:
             self._thinking_since = None
 
     def _end_stream(self) -> None:
-        """Finish what streams."""
+        """Finish the running stream."""
         self._end_thoughts()
         held = self._cleaner.finish()
         self._say_answer([*self._answer.feed(held), *self._answer.finish()])
@@ -402,7 +405,7 @@ class ReaderScreen:
         self._release()
 
     def _release(self) -> None:
-        """Print what waits, where nobody is typing or answering."""
+        """Print held output unless the user is typing or answering."""
         if self._paused or self._echo.is_open or not self._held:
             return
         lines, self._held = self._held, []

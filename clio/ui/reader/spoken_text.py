@@ -1,4 +1,4 @@
-"""Text to be read aloud: words in place of signs, diffs and Markdown in sentences."""
+"""Text for a screen reader: words in place of symbols, and diffs and Markdown as sentences."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 
-# What clio's own sentences use. A sign of the last line stands alone only where it means a key.
+# Symbols in clio's own messages. Those in the last line are replaced only where they mean a key.
 _WORDS = (
     (LazyRegex(r"^(\s*)[›❯] ?"), r"\1you: "),
     (LazyRegex(r"^(\s*)[●•▸○] ?"), r"\1"),
@@ -39,12 +39,12 @@ _WORDS = (
     (LazyRegex(r"(?<!\w)[−](?=\s)"), "minus"),
     (LazyRegex(r"…"), "..."),
 )
-# Boxes, blocks, shapes, braille, private use: a reader spells their names, or says nothing at all.
+# Boxes, blocks, shapes, braille, private use: a screen reader spells out their names, or skips them.
 _DRAWN = LazyRegex("[\u2500-\u25ff\u2800-\u28ff\ue000-\uf8ff\U000f0000-\U0010fffd]")
 
 
 def spell_drawn(text: str) -> str:
-    """The text with such signs by their codes, where none of it may be left out."""
+    """Replace such characters by their code points, where none of the text may be left out."""
     return _DRAWN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", text)
 
 
@@ -54,11 +54,11 @@ _BREAKS = LazyRegex("[\u2028\u2029\x85]")
 
 
 class Exact(str):
-    """A line whose end means something, as in code: where it is too long, the terminal breaks it."""
+    """A line whose spacing matters, such as code: if it is too long, the terminal wraps it."""
 
 
 def broken(line: str, width: int) -> str:
-    """The line with newlines in place of blanks, so that the terminal breaks no word; it would be read as two."""
+    """Wrap the line at blanks, because a word wrapped by the terminal is read as two."""
     rows: list[str] = []
     while not isinstance(line, Exact) and cells_of(line) > width:
         place = next((at for at in range(width, 0, -1) if line[at : at + 1] == " " and cells_of(line[:at]) <= width), 0)
@@ -70,24 +70,26 @@ def broken(line: str, width: int) -> str:
 
 
 def spoken(line: str) -> str:
-    """A line of clio's own with words for its signs and without its layout: "› a · b" is "you: a, b"."""
+    """Replace symbols in a line of clio's own by words and remove its layout: "› a · b" is "you: a, b"."""
     return " ".join(worded(line).split())
 
 
 def worded(line: str) -> str:
-    """The same with its blanks, such as a line of code in a page of help."""
+    """Do the same but keep the blanks, for example in a line of code in a help page."""
     for sign, words in _WORDS:
         line = sign.sub(words, line)
     return undrawn(line).rstrip()
 
 
 def undrawn(text: str) -> str:
-    """Anybody's text with blanks where something is drawn: columns and indentation stay, control characters do not."""
+    """Replace drawing characters of any text by blanks, which keeps columns and indentation; removes control
+    characters.
+    """
     return _DRAWN.sub(" ", _BREAKS.sub(" ", clean(text)))
 
 
 def spoken_seconds(seconds: float) -> str:
-    """A duration in words: "less than a second", "12 seconds", "1 minute 5 seconds"."""
+    """Return a duration in words: "less than a second", "12 seconds", "1 minute 5 seconds"."""
     whole = round(seconds)
     if whole < 1:
         return "less than a second"
@@ -98,7 +100,7 @@ def spoken_seconds(seconds: float) -> str:
 
 
 def spoken_footer(event: TurnFinished) -> str:
-    """How a turn ended and what it took: "done, 2 steps, 12k in, 432 out, 12 seconds"."""
+    """Return how a turn ended and its totals: "done, 2 steps, 12k in, 432 out, 12 seconds"."""
     cost = event.cost.text if event.cost is not None and event.cost.micro_dollars else ""
     how = {"done": "done", "interrupted": "interrupted"}.get(event.status, "failed")
     parts = (how, format_count(event.steps, "step"), format_usage(event.usage), cost, spoken_seconds(event.seconds))
@@ -106,13 +108,16 @@ def spoken_footer(event: TurnFinished) -> str:
 
 
 def spoken_retry(event: Retrying) -> str:
-    """Why a request is sent again, and when."""
+    """Return why a request is sent again, and when."""
     when = "at once" if event.delay_s < 1 else f"in {spoken_seconds(event.delay_s)}"
     return f"{clean_line(event.reason)}, asking again {when}, attempt {event.attempt} of {event.of}"
 
 
 def spoken_table(table: Table) -> Iterator[str]:
-    """A line for each row, every cell under its heading: "row 2: name: x; size: 3". A key and a value stay a pair."""
+    """Yield a line for each row with its headings: "row 2: name: x; size: 3".
+
+    Two-column rows stay a key and a value.
+    """
     headings = [_HEADINGS.get(heading.strip(), clean_line(heading)) for heading in table.columns]
     named = any(headings)
     several = len(table.rows) > 1 and named and table.columns[0].strip() != "#"
@@ -124,7 +129,7 @@ def spoken_table(table: Table) -> Iterator[str]:
 
 
 def spoken_bar(bar: Bar) -> Iterator[str]:
-    """Amounts that make a whole: the title, then a line for each."""
+    """Yield the title of a bar, then a line for each amount."""
     whole = sum(part.amount for part in bar.parts if part.amount > 0)
     yield spoken(clean_line(bar.title))
     for part in bar.parts:
@@ -136,10 +141,12 @@ _MAX_CHARS = 2_000
 
 
 def spoken_diff(diff: str, *, names: bool | None = None, max_lines: int | None = None, hint: str = "") -> list[str]:
-    """The sentences. Lines that stay as they are are not said: their numbers tell where a change stands.
+    """Describe the changed lines of a diff in sentences, with their line numbers; unchanged lines are left out.
 
-    names: whether files are named; None names them where there are several. max_lines: of so many changed lines no
-    more are said, and how many are missing. hint: how to hear the rest.
+    Args:
+        names: whether files are named; None names them if there are several.
+        max_lines: limit of changed lines; a last line reports how many are missing.
+        hint: how to see the rest.
     """
     parsed = parse_diff(diff)
     named = len(parsed.counts) > 1 if names is None else names
@@ -168,7 +175,7 @@ def _lines(parsed: ParsedDiff, named: bool) -> Iterator[str]:
 
 
 def _counts(added: int, removed: int) -> str:
-    """ "2 lines added, 1 line removed"."""
+    """Return the counts: "2 lines added, 1 line removed"."""
     parts = [f"{format_count(added, 'line')} added"] * bool(added) + [
         f"{format_count(removed, 'line')} removed"
     ] * bool(removed)
@@ -176,7 +183,7 @@ def _counts(added: int, removed: int) -> str:
 
 
 def _content(row: DiffRow) -> str:
-    """The line itself, its indentation kept; what nobody would hear is said."""
+    """Return the line with its indentation; a line a screen reader would skip is described."""
     text = row.text.expandtabs(4)
     bare = text.rstrip(" ")
     if not bare:
@@ -187,16 +194,16 @@ def _content(row: DiffRow) -> str:
 
 
 _HELD_LINES = 100
-"""Code is held until it is known how many lines it has; a longer one is begun without."""
+"""Lines of code held until the block's length is known; a longer block is printed without it."""
 _SENTENCE = LazyRegex(r"""[.!?]["')\]*_`]*\s+(?=\S)""")
 _NO_SENTENCE = LazyRegex(r"\b(?:[A-Za-z]|e\.g|i\.e|etc|vs|cf|approx|no|fig|\d+)\.\s+$", re.I)
 _NO_PARAGRAPH = LazyRegex(r"\s*(?:[#>|]|[-*+]\s|\d+[.)]\s)")
 
 
 class SpokenMarkdown:
-    """An answer that comes in deltas, as lines: `feed` gives what can be said, a paragraph sentence by sentence.
+    """Converts a streamed answer to lines: `feed` returns finished ones, of a paragraph sentence by sentence.
 
-    Control characters must be gone already.
+    Control characters must have been removed before.
     """
 
     def __init__(self) -> None:
@@ -209,7 +216,7 @@ class SpokenMarkdown:
         self._in_code = False
 
     def feed(self, text: str) -> list[str]:
-        """The lines that this text has finished."""
+        """Return the lines completed by this text."""
         lines = [line for piece in self._splitter.feed(text) for line in self._piece(piece)]
         if self._in_code and not self._splitter.in_code:
             lines += self._end_code()
@@ -217,7 +224,7 @@ class SpokenMarkdown:
         return [*lines, *self._sentences(tail.text)] if tail is not None and tail.kind == "prose" else lines
 
     def finish(self) -> list[str]:
-        """The rest, at the end of the answer; the object can then take another one."""
+        """Return the rest at the end of the answer; the object can then take another one."""
         lines = [line for piece in self._splitter.finish() for line in self._piece(piece)]
         return [*lines, *self._end_code()]
 
@@ -252,7 +259,7 @@ class SpokenMarkdown:
         self._code, self._code_lines, self._in_code = [], 0, False
 
     def _sentences(self, block: str) -> list[str]:
-        """The whole sentences of a paragraph that were not said yet, up to the one that nothing follows."""
+        """Return the whole new sentences of a paragraph, except one that may still continue."""
         if _NO_PARAGRAPH.match(block):
             return []
         lines: list[str] = []
@@ -265,27 +272,27 @@ class SpokenMarkdown:
 
 
 def spoken_text(text: str) -> list[str]:
-    """A whole Markdown text, such as the result of a slash command."""
+    """Return the lines of a whole Markdown text, such as the result of a slash command."""
     stream = SpokenMarkdown()
     return [*stream.feed(text), *stream.finish()]
 
 
 def spoken_prose(text: str) -> list[str]:
-    """The lines of a piece of Markdown."""
+    """Return the lines of a piece of Markdown."""
     return list(_Reader(markdown_tokens(text)).lines()) if text.strip() else []
 
 
 class _Reader:
-    """Goes through the parser's tokens once."""
+    """Converts the parser's tokens to lines in one pass."""
 
     def __init__(self, tokens: "Sequence[Token]") -> None:
         self._tokens = tokens
-        self._lists: list[int | None] = []  # the number of the next item of each open list, None without numbers
+        self._lists: list[int | None] = []  # the next item number of each open list, None for lists without numbers
         self._lead = ""
         self._quotes = 0
 
     def lines(self) -> Iterator[str]:
-        """The tokens in words."""
+        """Yield the tokens as text."""
         place = 0
         while place < len(self._tokens):
             token = self._tokens[place]
@@ -338,7 +345,7 @@ class _Reader:
 
 
 def _words(children: "Sequence[Token]") -> str:
-    """Text without its marks, the target behind a link; a hard break is a newline."""
+    """Return the text without markup, the target after a link; a hard break is a newline."""
     said = ""
     target, since = "", 0
     for token in children:
@@ -389,7 +396,7 @@ def _announced(language: str, length: str) -> str:
 
 
 def _is_closed(sentence: str) -> bool:
-    """Whether no mark that was opened in the sentence ends behind it, and it is not the heading of a table."""
+    """Whether a sentence closes all marks it opens and is not the heading of a table."""
     pairs = (("(", ")"), ("[", "]"))
     marks = ("`", "**", "__", "~~", "*")
     return (
