@@ -85,18 +85,20 @@ class CommandView:
     @cached_property
     def risks(self) -> tuple[Risk, ...]:
         """The risk of each simple command in order, its paths considered."""
-        return tuple(self._risk(command) for command in self.line.commands)
+        return tuple(self._assess_command(command) for command in self.line.commands)
 
     @cached_property
     def redirect_risks(self) -> tuple[Risk, ...]:
         """The risk of each redirect: low if harmless, medium for an ordinary write in the workspace."""
-        return tuple(self._redirect_risk(redirect) for redirect in self.line.redirects)
+        return tuple(self._assess_redirect(redirect) for redirect in self.line.redirects)
 
     @property
     def risk(self) -> Risk:
         """The most dangerous part of the line, with the reason. A part that could not be parsed counts as high."""
         unknown = [high(reason) for reason in self.unknown]
-        dynamic = [low("an argument is only known when it runs")] if any(map(self._open, self.line.commands)) else []
+        dynamic = (
+            [low("an argument is only known when it runs")] if any(map(self._has_open_word, self.line.commands)) else []
+        )
         return pick_worst_risk([*dynamic, *self.risks, *self.redirect_risks, *unknown])
 
     @property
@@ -106,8 +108,8 @@ class CommandView:
             not self.unknown
             and bool(self.line.commands)
             and all(risk.level == "low" for risk in (*self.risks, *self.redirect_risks))
-            and not any(map(self._open, self.line.commands))
-            and not any(redirect.writes and not _harmless(redirect) for redirect in self.line.redirects)
+            and not any(map(self._has_open_word, self.line.commands))
+            and not any(redirect.writes and not _is_harmless_redirect(redirect) for redirect in self.line.redirects)
         )
 
     def denied_by(self, rules: tuple[Rule, ...], certainty: Match = "yes") -> str | None:
@@ -120,7 +122,7 @@ class CommandView:
         """
         aliases = ConfiguredAliases(self.start, self.line)
         scripts = [parse_command_line(script.text).commands for script in self.line.late_scripts]
-        late = [_open_marks(each) for commands in scripts for each in commands]
+        late = [_mark_placeholders(each) for commands in scripts for each in commands]
         commands = (*self.line.commands, *self.line.second_reading, *late)
         unnamed = not all(scripts) or any(each.words and not _PROGRAM.fullmatch(each.program) for each in late)
         # A program hidden in a variable or an encoded script could be any denied one.
@@ -145,11 +147,12 @@ class CommandView:
                 return None
         used: list[str] = []
         for command, risk in zip(self.line.commands, self.risks, strict=True):
-            if risk.level == "low" and not self._open(command):
+            if risk.level == "low" and not self._has_open_word(command):
                 continue
-            needed = self._needed(command, risk)
+            needed = self._get_needed_level(command, risk)
             rule = next(
-                (rule for rule in rules if is_allowed_by_rule(rule, command, needed, self._inside_of(command))), None
+                (rule for rule in rules if is_allowed_by_rule(rule, command, needed, self._make_inside_test(command))),
+                None,
             )
             if rule is None:
                 return None
@@ -174,8 +177,8 @@ class CommandView:
             return None
         wanted: set[str | None] = set()
         for command, risk in zip(self.line.commands, self.risks, strict=True):
-            needed, inside = self._needed(command, risk), self._inside_of(command)
-            if (risk.level == "low" and not self._open(command)) or any(
+            needed, inside = self._get_needed_level(command, risk), self._make_inside_test(command)
+            if (risk.level == "low" and not self._has_open_word(command)) or any(
                 is_allowed_by_rule(rule, command, needed, inside) for rule in rules
             ):
                 continue
@@ -184,29 +187,31 @@ class CommandView:
             )
         return wanted.pop() if len(wanted) == 1 else None
 
-    def _inside_of(self, command: SimpleCommand) -> Callable[[Word], bool]:
+    def _make_inside_test(self, command: SimpleCommand) -> Callable[[Word], bool]:
         """Return a predicate: whether an operand of this command leads only into the workspace, links resolved."""
 
         def is_inside(word: Word) -> bool:
-            bases = self._bases(command.folders)
+            bases = self._list_bases(command.folders)
             return bases is not None and all(
-                all(map(self._inside, _places(posixpath.join(base, _expanded(word.text)), glob=word.glob)))
-                and not (word.glob and _like_option(base, word.text))
+                all(
+                    map(self._is_inside, _resolve_places(posixpath.join(base, _expand_home(word.text)), glob=word.glob))
+                )
+                and not (word.glob and _may_match_option(base, word.text))
                 for base in bases
             )
 
         return is_inside
 
-    def _open(self, command: SimpleCommand) -> bool:
+    def _has_open_word(self, command: SimpleCommand) -> bool:
         """Whether a word that affects the judgement is only known when the command runs."""
         if is_started(command) and is_listed(command.program):
             return isinstance(judge_reading(command, self.line), str)
         return (
             not is_settled(command, None if self._nested else self.text, self.start)
-            and self._stands_for(command) is None
+            and self._find_plain_calls(command) is None
         )
 
-    def _stands_for(self, command: SimpleCommand) -> KnownCalls | None:
+    def _find_plain_calls(self, command: SimpleCommand) -> KnownCalls | None:
         """Return the calls that a command with computed words can turn into; None if they are not known."""
         if command not in self._known:
             open_words = any(word.dynamic for word in command.words) and command.stdin != ""
@@ -218,86 +223,86 @@ class CommandView:
     def _nested(self) -> bool:
         return any((SHELLS | SAME_SHELL) & set(command.wrappers) for command in self.line.commands)
 
-    def _needed(self, command: SimpleCommand, risk: Risk) -> Level:
+    def _get_needed_level(self, command: SimpleCommand, risk: Risk) -> Level:
         """The risk level a rule must cover: reading outside the workspace needs a rule that spells out the path."""
         return "high" if risk.level == "medium" and assess(command, self.line).level == "low" else risk.level
 
-    def _risk(self, command: SimpleCommand) -> Risk:
+    def _assess_command(self, command: SimpleCommand) -> Risk:
         """How dangerous a command is where it runs: the worst of all calls it can turn into."""
-        known = self._stands_for(command)
+        known = self._find_plain_calls(command)
         if known is None or not is_listed(command.program):
-            return self._risk_of(command)
+            return self._assess_call(command)
         if known.files and not self._nested and is_settled(command, self.text, self.start):
-            return self._risk_of(command)  # the file names it prints are not opened
-        for base in self._bases(command.folders) or ():
-            if any(_parts_names(base, pattern) for pattern in known.patterns):
+            return self._assess_call(command)  # the file names it prints are not opened
+        for base in self._list_bases(command.folders) or ():
+            if any(_may_split_names(base, pattern) for pattern in known.patterns):
                 return medium("a name that a pattern matches may stand for several words")
         if known.files and (why := self._check_files(command.folders)):
             return medium(f"it {why}")
-        return pick_worst_risk([self._risk_of(call) for call in known.calls])
+        return pick_worst_risk([self._assess_call(call) for call in known.calls])
 
     def _check_files(self, folders: tuple[str, ...] | None) -> str:
         """Why a file name below these folders may be misread as another word, or lead outside; "" if none may."""
-        bases = self._bases(folders)
+        bases = self._list_bases(folders)
         if bases is None:
             return "reads files in a folder that cannot be told"
-        return _check_index(bases, _STRANGE_WORD) or self._tree_leaves(bases, strange=_STRANGE_WORD)
+        return _check_index(bases, _STRANGE_WORD) or self._explain_tree_risk(bases, strange=_STRANGE_WORD)
 
-    def _risk_of(self, command: SimpleCommand) -> Risk:
+    def _assess_call(self, command: SimpleCommand) -> Risk:
         risk = assess(command, self.line)
         if risk.level == "high":
             return risk
         if risk.level == "low" and is_listed(command.program):
-            why = self._reads_more(command)
+            why = self._explain_further_reads(command)
             return medium(f"it {why}") if why else risk
         reads = risk.level == "low"
         touches_files = command.program in tables.FILES
         if not reads and not touches_files:
             return risk
-        where = self._outside(command, writes=not reads)
+        where = self._explain_outside_path(command, writes=not reads)
         if not where:
             return risk
         reason = f"it {'reads' if reads else 'may change'} {where}"
         return medium(reason) if reads else high(reason)
 
-    def _reads_more(self, command: SimpleCommand) -> str:
+    def _explain_further_reads(self, command: SimpleCommand) -> str:
         """Which files outside the workspace a read-only command would read, as a verb phrase; "" for none."""
         judgement = judge_reading(command, self.line)
         if isinstance(judgement, str):
             return judgement
-        bases = self._bases(command.folders)
+        bases = self._list_bases(command.folders)
         if bases is None:
             return "reads files in a folder that cannot be told"
         for base in bases:
-            if not all(map(self._inside, _places(base, glob=False))):
+            if not all(map(self._is_inside, _resolve_places(base, glob=False))):
                 return f"reads {base!r}, outside the workspace"
             if judgement.git and (why := self._explain_git(base, judgement.directory, command.wrappers)):
                 return why
             for condition in judgement.conditions:
                 if why := explain_project_influence(condition, Path(os.path.realpath(base)), self.workspace.root):
                     return why
-        there = [*bases, *(posixpath.join(base, _expanded(judgement.directory)) for base in bases)]
+        there = [*bases, *(posixpath.join(base, _expand_home(judgement.directory)) for base in bases)]
         for word in judgement.paths:
-            if why := self._why_not(word.text, word, there, writes=False, named=True):
+            if why := self._explain_refused_path(word.text, word, there, writes=False, named=True):
                 return f"reads {why}"
         if judgement.lists_arguments and "git" in command.upstream and (why := _check_index(bases)):
             return why
         if judgement.follows_links or judgement.lists_arguments:
-            starts = [posixpath.join(base, _expanded(word.text)) for base in bases for word in judgement.paths]
+            starts = [posixpath.join(base, _expand_home(word.text)) for base in bases for word in judgement.paths]
             starts = [start for start in starts if start not in _HARMLESS_TARGETS]
             starts = bases if judgement.lists_arguments else starts or ([] if judgement.paths else bases)
-            return self._tree_leaves(starts, strange=_STRANGE_NAME if judgement.lists_arguments else None)
+            return self._explain_tree_risk(starts, strange=_STRANGE_NAME if judgement.lists_arguments else None)
         return ""
 
     def _explain_git(self, base: str, directory: str, wrappers: tuple[str, ...]) -> str:
         """Why a git call may run a program or read outside because of the repository's contents; "" if it cannot."""
         from clio.security.git_safety import explain_git_risk
 
-        place = Path(os.path.realpath(posixpath.join(base, _expanded(directory))))
+        place = Path(os.path.realpath(posixpath.join(base, _expand_home(directory))))
         shielded = _KEEP_VARIABLES.issuperset(wrappers)
-        return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._inside(place) else ""
+        return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._is_inside(place) else ""
 
-    def _tree_leaves(self, starts: list[str], *, strange: LazyRegex | None) -> str:
+    def _explain_tree_risk(self, starts: list[str], *, strange: LazyRegex | None) -> str:
         """Why walking these directories and their links may leave the workspace; "" if it cannot.
 
         Args:
@@ -305,11 +310,11 @@ class CommandView:
             option or
                 split into several words.
         """
-        waiting = [place for start in starts for place in _places(start, glob=has_glob(start))]
+        waiting = [place for start in starts for place in _resolve_places(start, glob=has_glob(start))]
         seen, entries = set[Path](), 0
         while waiting:
             place = waiting.pop()
-            if not self._inside(place):
+            if not self._is_inside(place):
                 if _is_interpreter(place):
                     continue
                 return f"may follow a link to {str(place)!r}, outside the workspace"
@@ -335,7 +340,7 @@ class CommandView:
     @cached_property
     def judgements(self) -> tuple[Judgement, ...]:
         """The judgement of each read-only command: what it reads."""
-        known = map(self._stands_for, self.line.commands)
+        known = map(self._find_plain_calls, self.line.commands)
         calls = (one.calls if one else (command,) for one, command in zip(known, self.line.commands, strict=True))
         found = (judge_reading(call, self.line) for each in calls for call in each)
         return tuple(one for one in found if isinstance(one, Judgement))
@@ -345,14 +350,14 @@ class CommandView:
         """Whether a part of the line queries a local service (such as docker), so that it needs network access."""
         return any(one.network for one in self.judgements)
 
-    def _outside(self, command: SimpleCommand, *, writes: bool) -> str:
+    def _explain_outside_path(self, command: SimpleCommand, *, writes: bool) -> str:
         """Which path outside the workspace, or protected file, a command touches, as the end of a sentence; "" for
         none.
         """
-        bases = self._bases(command.folders)
+        bases = self._list_bases(command.folders)
         if bases is None:
             return "files in a folder that cannot be told"
-        away = next((base for base in bases if not all(map(self._inside, _places(base, glob=False)))), None)
+        away = next((base for base in bases if not all(map(self._is_inside, _resolve_places(base, glob=False)))), None)
         if away is not None:
             return f"{away!r}, outside the workspace"
         argv = command.argv
@@ -360,29 +365,31 @@ class CommandView:
             if option in ("-C", "--directory"):
                 bases += [posixpath.join(base, value) for base in bases]
         for word in command.words[1:]:
-            for text in _paths_in(word):
-                if why := self._why_not(text, word, bases, writes=writes):
+            for text in _list_paths(word):
+                if why := self._explain_refused_path(text, word, bases, writes=writes):
                     return why
         return ""
 
-    def _why_not(self, text: str, word: Word, bases: list[str], *, writes: bool, named: bool = False) -> str:
+    def _explain_refused_path(
+        self, text: str, word: Word, bases: list[str], *, writes: bool, named: bool = False
+    ) -> str:
         """Why the path in a word must not be opened, as the end of a sentence; "" if it may be.
 
         Args:
             named: the word certainly names a file.
         """
         for base in bases:
-            path = posixpath.join(base, _expanded(text))
+            path = posixpath.join(base, _expand_home(text))
             if path in _HARMLESS_TARGETS or (path in _PUBLIC_FILES and not writes):
                 continue
             if not named and text.startswith("/") and not word.glob and not writes and not os.path.lexists(path):
                 continue  # a search pattern such as '/api/' names no file
-            if word.glob and not text.startswith(("/", ".", "~")) and _like_option(base, text):
+            if word.glob and not text.startswith(("/", ".", "~")) and _may_match_option(base, text):
                 return "a file whose name looks like an option"
-            for place in _places(path, glob=word.glob):
-                if not writes and _may_wait(place):
+            for place in _resolve_places(path, glob=word.glob):
+                if not writes and _may_block(place):
                     return f"{text!r}, which is no ordinary file"
-                if not self._inside(place):
+                if not self._is_inside(place):
                     return f"{text!r}, outside the workspace"
                 if writes and (why := is_protected(place, self.workspace.root, self.clio_home)):
                     return f"{text!r}, which {why}"
@@ -392,48 +399,48 @@ class CommandView:
     def _runs_input(self) -> bool:
         return any(command.program in SHELLS | tables.INTERPRETERS | {"source", "."} for command in self.line.commands)
 
-    def _redirect_risk(self, redirect: Redirect) -> Risk:
+    def _assess_redirect(self, redirect: Redirect) -> Risk:
         target = redirect.target
-        if _harmless(redirect):
+        if _is_harmless_redirect(redirect):
             return low("it redirects to nowhere")
         if redirect.operator == "<" and target.text.startswith("<(") and not self._runs_input:
             return low("it reads what a command of the line says")
         named = redirect.operator == "<" and target.dynamic and not target.text.startswith("<(")
-        if named and not (self._nested or self._runs_input) and (risk := self._open_input(redirect)):
+        if named and not (self._nested or self._runs_input) and (risk := self._assess_open_input(redirect)):
             return risk
         if target.dynamic or target.glob:
             return high("a redirect goes where only the run can tell")
         if target.text.startswith(("/dev/tcp/", "/dev/udp/")):
             return high("a redirect opens a network connection")
-        bases = self._bases(redirect.folders)
+        bases = self._list_bases(redirect.folders)
         if bases is None:
             return high("a redirect goes to a folder that cannot be told")
         for base in bases:
-            for place in _places(posixpath.join(base, _expanded(target.text)), glob=False):
-                if not self._inside(place):
+            for place in _resolve_places(posixpath.join(base, _expand_home(target.text)), glob=False):
+                if not self._is_inside(place):
                     where = f"{target.text!r}, outside the workspace"
                     return high(f"a redirect writes {where}") if redirect.writes else medium(f"it reads {where}")
                 if redirect.writes and (why := is_protected(place, self.workspace.root, self.clio_home)):
                     return high(f"a redirect writes {target.text!r}, which {why}")
-                if _may_wait(place):
+                if _may_block(place):
                     return medium(f"it reads {target.text!r}, which is no ordinary file")
         return medium(f"a redirect writes {target.text!r}") if redirect.writes else low("it reads a file inside")
 
-    def _open_input(self, redirect: Redirect) -> Risk | None:
+    def _assess_open_input(self, redirect: Redirect) -> Risk | None:
         """The risk of reading a file whose name is computed, judged like `cat`; None if the name is not known."""
         reader = SimpleCommand(words=(Word("cat"), redirect.target), folders=redirect.folders)
-        return self._risk(reader) if self._stands_for(reader) else None
+        return self._assess_command(reader) if self._find_plain_calls(reader) else None
 
-    def _bases(self, folders: tuple[str, ...] | None) -> list[str] | None:
+    def _list_bases(self, folders: tuple[str, ...] | None) -> list[str] | None:
         if folders is None:
             return None
-        return [posixpath.join(self.start, _expanded(folder)) for folder in folders]
+        return [posixpath.join(self.start, _expand_home(folder)) for folder in folders]
 
-    def _inside(self, place: Path) -> bool:
+    def _is_inside(self, place: Path) -> bool:
         return self.workspace.contains(place) and not str(place).startswith(_MACHINE)
 
 
-def _may_wait(place: Path) -> bool:
+def _may_block(place: Path) -> bool:
     """Whether reading a path may block or never end: a pipe, a socket or a device."""
     try:
         mode = place.stat().st_mode
@@ -459,7 +466,7 @@ def _is_interpreter(place: Path) -> bool:
     return _PYTHON.fullmatch(place.name) is not None and place.is_file() and os.access(place, os.X_OK)
 
 
-def _expanded(text: str) -> str:
+def _expand_home(text: str) -> str:
     """Expand `~` in a path; an unknown `~name` stays as it is, as in the shell.
 
     `~-` and `~1` name earlier directories of the shell. They may be anywhere, so "/" is returned for them.
@@ -469,19 +476,19 @@ def _expanded(text: str) -> str:
     return os.path.expanduser(text)  # noqa: PTH111
 
 
-def _like_option(base: str, pattern: str) -> bool:
+def _may_match_option(base: str, pattern: str) -> bool:
     """Whether a glob pattern may match a name that begins with a dash, which a program would take for an option."""
     matches = iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True)  # noqa: PTH207
     return any(match.startswith("-") for match in islice(matches, _MAX_MATCHES + 1))
 
 
-def _parts_names(base: str, pattern: str) -> bool:
+def _may_split_names(base: str, pattern: str) -> bool:
     """Whether a glob pattern may match a name that the shell would split or expand as a pattern again."""
     matches = list(islice(iglob(_BRACKETS.sub("*", pattern), root_dir=base, include_hidden=True), _MAX_MATCHES + 1))  # noqa: PTH207
     return len(matches) > _MAX_MATCHES or any(_PARTED.search(match) for match in matches)
 
 
-def _open_marks(command: SimpleCommand) -> SimpleCommand:
+def _mark_placeholders(command: SimpleCommand) -> SimpleCommand:
     """Return the call with every word that may contain the placeholder of xargs or find marked as not known until it
     runs.
     """
@@ -489,11 +496,11 @@ def _open_marks(command: SimpleCommand) -> SimpleCommand:
     return replace(command, words=words)
 
 
-def _harmless(redirect: Redirect) -> bool:
+def _is_harmless_redirect(redirect: Redirect) -> bool:
     return not redirect.target.dynamic and redirect.target.text in _HARMLESS_TARGETS
 
 
-def _paths_in(word: Word) -> list[str]:
+def _list_paths(word: Word) -> list[str]:
     """Return the parts of a word that may name a file: the word itself, or what follows `=` or a one-letter option."""
     text = word.text
     if not text.startswith("-"):
@@ -504,7 +511,7 @@ def _paths_in(word: Word) -> list[str]:
     return [part for part in (*glued, *named) if part]
 
 
-def _places(path: str, *, glob: bool) -> list[Path]:
+def _resolve_places(path: str, *, glob: bool) -> list[Path]:
     """Return where a path leads: as written, with its links resolved and, for a glob pattern, the targets of its
     matches.
 
