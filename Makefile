@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check fuzz fuzz-commands fuzz-scripts found-commands bench peers year team mcp-peers torture soak docs clean
+.PHONY: run test test-fast slow-tests check fuzz fuzz-commands fuzz-scripts found-commands bench peers year team mcp-peers torture soak docs clean
 
 # make run ARGS='-p "where is the retry policy?"'
 run: $(READY)
@@ -13,6 +13,15 @@ run: $(READY)
 # make test T=tests/config
 test: $(READY)
 	$(BIN)/python -m pytest $(T)
+
+# The tests that take less than a quarter of a second each: under a minute on two cores.
+test-fast: $(READY)
+	$(BIN)/python -m pytest -m fast -n 2 $(T)
+
+# Measure all tests and write tests/slow_tests.txt, which says what `test-fast` leaves out.
+slow-tests: $(READY)
+	$(BIN)/python -m pytest -n 2 --durations=0 --durations-min=0.1 > durations.txt; true
+	$(BIN)/python -m tests.support.slow_tests durations.txt
 
 check: $(READY)
 	$(BIN)/ruff check .

@@ -91,3 +91,16 @@ for _name in list(os.environ):
         del os.environ[_name]
 os.environ.update(GIT_CONFIG_GLOBAL=os.devnull, GIT_CONFIG_NOSYSTEM="1")
 socket.socket.connect = _loopback_only
+
+
+_SLOW_TESTS = Path(__file__).with_name("slow_tests.txt")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test `fast` that is not in slow_tests.txt: a new test is fast until it has been measured."""
+    listed = _SLOW_TESTS.read_text(encoding="utf-8").splitlines()
+    slow = {line for line in listed if line and not line.startswith("#")}
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name not in slow and name.partition("::")[0] not in slow:
+            item.add_marker("fast")
