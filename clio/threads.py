@@ -3,11 +3,13 @@
 This is the only module that starts a thread by itself. A daemon thread is for work that nothing can interrupt and that
 clio must not wait for when it exits: resolving a host name, a blocking read of standard input, the import of a large
 package. Work that must be finished before clio exits runs in `asyncio.to_thread`, or in the single-thread executor of
-the store it belongs to; the interpreter waits for both at exit.
+the store it belongs to; the interpreter waits for both at exit. That is why `concurrent.futures.ThreadPoolExecutor` is
+not used here: a job that hangs would hang the exit, too. Its import takes 8 ms besides.
 """
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -19,6 +21,52 @@ def start_daemon_thread(work: Callable[[], object], name: str) -> threading.Thre
     thread = threading.Thread(target=work, name=name, daemon=True)
     thread.start()
     return thread
+
+
+class Worker:
+    """Runs jobs in the background, one at a time and in the order of `submit`: for a store whose writes may block.
+
+    Each job has a daemon thread of its own, so an idle worker has no thread and needs no closing. Jobs that have not
+    ended when clio exits are lost. Any thread may use it.
+
+    Args:
+        name: of the threads, for stack dumps and reports of errors.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._jobs: deque[Callable[[], object]] = deque()
+        self._changed = threading.Condition()
+        self._running = False
+
+    def submit(self, work: Callable[[], object]) -> None:
+        """Queue `work` and return at once. What it raises goes to `threading.excepthook`; later jobs still run."""
+        with self._changed:
+            self._jobs.append(work)
+            if not self._running:
+                self._start_next()
+
+    def wait(self, limit_s: float | None = None) -> bool:
+        """Wait until no job is left, at most `limit_s` seconds; return whether none is. A job must not call it."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._running, limit_s)
+
+    def _start_next(self) -> None:
+        """Start the first job, if there is one; the caller has the lock."""
+        if self._jobs:
+            work = self._jobs[0]
+            start_daemon_thread(lambda: self._run(work), self._name)
+            self._jobs.popleft()
+            self._running = True
+
+    def _run(self, work: Callable[[], object]) -> None:
+        try:
+            work()
+        finally:  # an error ends this thread and is reported as for any thread; the next job has its own
+            with self._changed:
+                self._running = False
+                self._changed.notify_all()
+                self._start_next()
 
 
 class BackgroundCall(Generic[T]):

@@ -1,7 +1,6 @@
 """The house has floors: imports run downwards, never in a circle, and heavy packages wait behind named doors."""
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -182,11 +181,75 @@ def test_files_name_their_encoding() -> None:
     assert wrong == []
 
 
-THREAD_POOLS = {"clio.checkpoints.checkpoints", "clio.entrypoints.background_work"}
-"""A store whose writes block, and a long command that must be finished: each has one worker thread."""
+THREAD_STARTERS = {
+    "Thread",
+    "Timer",
+    "ThreadPoolExecutor",
+    "ProcessPoolExecutor",
+    "InterpreterPoolExecutor",
+    "Process",
+    "Pool",
+    "ThreadPool",
+    "start_new_thread",
+    "start_joinable_thread",
+}
+THREAD_MODULES = {"threading", "_thread", "concurrent.futures", "multiprocessing", "multiprocessing.pool"}
+MAY_START_THREADS = {
+    "clio.threads": {"Thread"},
+    "clio.checkpoints.checkpoints": {"ThreadPoolExecutor"},  # clio must not exit before changes are recorded
+    "clio.entrypoints.background_work": {"ThreadPoolExecutor"},  # a long command must be finished
+    "clio.context.fetch_child": {"Timer"},  # a script of its own process: its time limit
+}
+
+
+def find_thread_starters(source: str) -> set[str]:
+    """The names that start Python threads or processes and that the source uses other than in annotations."""
+    tree = parse_source(source)
+    full_names: dict[str, str] = {}
+    annotations: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            full_names |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+        elif isinstance(node, ast.Import):
+            for one in node.names:
+                first = one.name.partition(".")[0]
+                full_names[one.asname or first] = one.name if one.asname else first
+        for given in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            if given is not None:
+                annotations |= set(ast.walk(given))
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name | ast.Attribute) and node not in annotations:
+            first, dot, rest = ast.unparse(node).partition(".")
+            module, _, name = f"{full_names.get(first, '')}{dot}{rest}".rpartition(".")
+            if module in THREAD_MODULES and name in THREAD_STARTERS:
+                found.add(name)
+    return found
 
 
 def test_threads_are_started_in_one_module() -> None:
-    started = re.compile(r"\bThread\(|\bThreadPoolExecutor\(|\bProcessPoolExecutor\(")
-    found = {name for name, path in modules().items() if started.search(path.read_text(encoding="utf-8"))}
-    assert found == THREAD_POOLS | {"clio.threads"}
+    found = {name: find_thread_starters(path.read_text(encoding="utf-8")) for name, path in modules().items()}
+    assert {name: starters for name, starters in found.items() if starters} == MAY_START_THREADS
+
+
+@pytest.mark.parametrize(
+    ("source", "starters"),
+    [
+        ("import threading\nthreading.Thread(target=print).start()", {"Thread"}),
+        ("import threading as t\nt.Timer(1, print).start()", {"Timer"}),
+        ("from threading import Thread as Worker\nWorker(target=print).start()", {"Thread"}),
+        ("import threading\nclass Own(threading.Thread): ...", {"Thread"}),
+        ("import threading\nmake = threading.Thread", {"Thread"}),
+        ("def f():\n    from concurrent.futures import ThreadPoolExecutor as Pool\n    Pool(1)", {"ThreadPoolExecutor"}),
+        ("import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()", {"ProcessPoolExecutor"}),
+        ("import concurrent.futures as c\nc.ThreadPoolExecutor()", {"ThreadPoolExecutor"}),
+        ("from concurrent import futures\nfutures.ThreadPoolExecutor()", {"ThreadPoolExecutor"}),
+        ("import _thread\n_thread.start_new_thread(print, ())", {"start_new_thread"}),
+        ("from multiprocessing.pool import ThreadPool\nThreadPool()", {"ThreadPool"}),
+        ("import threading as t\na: t.Thread | None = None\ndef f(x: t.Thread) -> t.Thread: ...", set()),
+        ("from msgspec import Struct\nclass Thread(Struct): ...\nThread()", set()),
+        ("import threading\nthreading.Lock(); threading.current_thread()", set()),
+    ],
+)  # fmt: skip
+def test_every_way_to_start_a_thread_is_found(source: str, starters: set[str]) -> None:
+    assert find_thread_starters(source) == starters

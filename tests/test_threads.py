@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.threads import BackgroundCall, start_daemon_thread
+from clio.threads import BackgroundCall, Worker, start_daemon_thread
 
 
 def test_the_result_may_be_asked_for_twice_and_from_several_threads() -> None:
@@ -66,10 +66,95 @@ def test_what_an_unwatched_thread_raises_reaches_the_hook(monkeypatch: pytest.Mo
     assert seen == [(ZeroDivisionError, "divides")]
 
 
-@pytest.mark.parametrize("start", ["start_daemon_thread", "BackgroundCall"])
+@pytest.mark.parametrize("start", ["start_daemon_thread", "BackgroundCall", "submit"])
 def test_a_call_that_never_returns_does_not_hold_up_the_exit(start: str, tmp_path: Path) -> None:
-    code = f"import time; from clio import threads; threads.{start}(lambda: time.sleep(600), 'hangs'); print('ready')"
+    code = (
+        "import time; from clio import threads\n"
+        "def submit(work, name):\n"
+        "    worker = threads.Worker(name)\n"
+        "    worker.submit(work)\n"
+        "    worker.submit(work)\n"
+        "    assert not worker.wait(0.05)\n"
+        f"{'submit' if start == 'submit' else f'threads.{start}'}(lambda: time.sleep(600), 'hangs'); print('ready')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, cwd=tmp_path, check=True
     )
     assert done.stdout == "ready\n"
+
+
+def test_a_worker_runs_jobs_in_order_and_never_two_at_once() -> None:
+    worker, lock, done, together = Worker("jobs"), threading.Lock(), list[tuple[int, int]](), list[int]()
+
+    def job(submitter: int, number: int) -> None:
+        if not lock.acquire(blocking=False):
+            together.append(number)
+            return
+        time.sleep(0.0005)
+        done.append((submitter, number))
+        lock.release()
+
+    def submit(submitter: int) -> None:
+        for number in range(50):
+            worker.submit(lambda number=number: job(submitter, number))
+
+    submitters = [threading.Thread(target=submit, args=(submitter,)) for submitter in range(4)]
+    for thread in submitters:
+        thread.start()
+    for thread in submitters:
+        thread.join(10)
+    assert worker.wait(30)
+    assert together == []
+    for submitter in range(4):
+        assert [number for one, number in done if one == submitter] == list(range(50))
+
+
+def test_submitting_to_a_worker_that_hangs_returns_at_once() -> None:
+    worker, go_on, done = Worker("hangs"), threading.Event(), list[str]()
+    began = time.monotonic()
+    worker.submit(lambda: go_on.wait(20) and done.append("first"))
+    worker.submit(lambda: done.append("second"))
+    assert time.monotonic() - began < 5
+    assert not worker.wait(0.05)
+    assert done == []
+    go_on.set()
+    assert worker.wait(10)
+    assert done == ["first", "second"]
+
+
+def test_an_idle_worker_has_no_thread() -> None:
+    worker = Worker("comes-and-goes")
+    for _ in range(3):
+        worker.submit(lambda: None)
+        assert worker.wait(10)
+    for thread in threading.enumerate():
+        if thread.name == "comes-and-goes":
+            thread.join(10)
+            assert not thread.is_alive()
+    assert Worker("never-used").wait(0)
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit])
+def test_a_job_that_fails_is_reported_and_the_next_one_runs(
+    error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[type[BaseException], str]] = []
+
+    def report(given: threading.ExceptHookArgs) -> None:
+        seen.append((given.exc_type, given.thread.name if given.thread else ""))
+        raise OSError("standard error is closed")
+
+    def fail() -> None:
+        raise error("broken")
+
+    monkeypatch.setattr(threading, "excepthook", report)
+    monkeypatch.setattr(sys, "excepthook", lambda *_: None)  # Python reports there what `threading.excepthook` raises
+    worker, done = Worker("fails"), list[str]()
+    worker.submit(fail)
+    worker.submit(lambda: done.append("next"))
+    assert worker.wait(10)
+    assert done == ["next"]
+    for thread in threading.enumerate():
+        if thread.name == "fails":
+            thread.join(10)
+    assert seen == [(error, "fails")]

@@ -30,7 +30,8 @@ class Session:
     """A conversation and its files; made by `SessionStore`.
 
     Any thread may use it, but only one at a time may change it: a change that begins while another thread is still in
-    one raises RuntimeError before anything is written, because the lines of the journal would be mixed up.
+    one raises RuntimeError before anything is written, because the lines of the journal would be mixed up. After
+    `close` another process may open the files, so every further change raises ValueError; reading goes on.
 
     disk: None for a session that is never to be on disk; `blobs` then holds the outputs an earlier run stored.
     """
@@ -216,6 +217,7 @@ class Session:
     def undo_trim(self) -> Trim | None:
         """Reverse the last trim, and return it; None where there is none."""
         with self._changing:
+            self._check_open()
             last = self._state.trims[-1] if self._state.trims else None
             if last is not None:
                 self._record(session_format.TrimUndone())
@@ -224,6 +226,7 @@ class Session:
     def write_blob(self, text: str) -> str:
         """Keep a whole output, already redacted; returns the handle for `read_blob`."""
         with self._changing:
+            self._check_open()
             handle = self._blobs.add(text)
             if self._disk is not None:
                 self._disk.flush()
@@ -232,6 +235,7 @@ class Session:
     def write_data(self, data: bytes) -> str:
         """Keep bytes that are no text, such as a picture's; returns the handle for `read_data`."""
         with self._changing:
+            self._check_open()
             handle = self._blobs.add_data(data)
             if self._disk is not None:
                 self._disk.flush()
@@ -248,6 +252,7 @@ class Session:
     def sync(self) -> None:
         """Make everything appended so far survive a power failure. Takes what an fsync takes: call it once a step."""
         with self._changing:
+            self._check_open()
             if self._disk is not None:
                 self._disk.sync()
 
@@ -264,11 +269,15 @@ class Session:
                 self._disk.save_whole()
                 self._disk.release()
 
+    def _check_open(self) -> None:
+        """Raise ValueError after `close`: a write would take the lock again, and nothing would release it."""
+        if self._closed:
+            raise ValueError(f"session {self.id!r} is closed; open it again to change it")
+
     def _record(self, record: session_format.Record) -> None:
         """Carry out a change and write it down; reading the journal carries it out in the same way."""
         with self._changing:
-            if self._closed:
-                raise ValueError(f"session {self.id!r} is closed")
+            self._check_open()
             record, line = session_format.encode_record(record)
             session_format.apply(record, self._state)
             self._state.updated_at = time.time()

@@ -1,5 +1,7 @@
-"""A session is changed by one thread at a time; a second one is refused before it has written anything."""
+"""A session is changed by one thread at a time and never after `close`; what is refused has written nothing."""
 
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -60,3 +62,47 @@ def test_threads_may_take_turns(tmp_path: Path) -> None:
     assert [message.content for message in SessionStore(tmp_path).read(session.id)] == [
         str(number) for number in range(20)
     ]
+
+
+LATE_CHANGES: dict[str, Callable[[Session], object]] = {
+    **{name: change for name, change in CHANGES.items() if name != "close"},
+    "write_data": lambda session: session.write_data(b"\x00second"),
+    "set_model": lambda session: session.set_model("second"),
+}
+
+
+@pytest.mark.parametrize("change", LATE_CHANGES)
+@pytest.mark.parametrize("persistent", [True, False])
+def test_a_change_after_close_is_refused_and_writes_nothing(change: str, persistent: bool, tmp_path: Path) -> None:
+    session = SessionStore(tmp_path / "sessions").new(tmp_path, persist=persistent)
+    session.append(UserMessage(content="first"))
+    handle = session.write_blob("an output")
+    session.close()
+    session.close()  # a second call does nothing
+    before = read_tree(tmp_path)
+    with pytest.raises(ValueError, match=f"{session.id}.*closed"):
+        LATE_CHANGES[change](session)
+    assert read_tree(tmp_path) == before
+    assert [message.content for message in session.messages] == ["first"]
+    assert session.read_blob(handle) == "an output"
+
+
+def test_a_late_write_does_not_keep_the_session_from_another_process(tmp_path: Path) -> None:
+    store = SessionStore(tmp_path)
+    session = store.new(tmp_path)
+    session.append(UserMessage(content="first"))
+    session.close()
+    with pytest.raises(ValueError, match="closed"):
+        session.write_blob("late")
+    code = (
+        "import sys; from pathlib import Path; from clio.messages import UserMessage; "
+        "from clio.sessions.store import SessionStore; session = SessionStore(Path(sys.argv[1])).open(sys.argv[2]); "
+        "session.append(UserMessage(content='other')); session.close()"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path), session.id], check=True, timeout=30)
+    assert [message.content for message in store.read(session.id)] == ["first", "other"]
+
+
+def read_tree(folder: Path) -> dict[str, bytes]:
+    """The bytes of every file below the folder, by its path."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}

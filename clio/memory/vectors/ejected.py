@@ -1,6 +1,5 @@
 """Turns that left the window, found by what they say: each piece of one is embedded once, with its role and its ids."""
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from clio.sessions.store import SessionStore
 from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import never
 from clio.text.scoring import GATE, NEAREST
-from clio.threads import start_daemon_thread
+from clio.threads import Worker
 
 if TYPE_CHECKING:
     from clio.memory.recall.docs import TurnDoc
@@ -65,7 +64,7 @@ class EjectedTurns:
     def __init__(self, vectors: VectorStore) -> None:
         self._vectors = vectors
         self._reached: _Reached | None = None
-        self._worker: threading.Thread | None = None
+        self._worker = Worker("embed-turns")
 
     @property
     def exist(self) -> bool:
@@ -75,15 +74,14 @@ class EjectedTurns:
     def index(self, session: Session) -> int:
         """Embed what left the session's window and is not embedded yet; how many pieces were added.
 
-        Where a server makes the vectors this goes on in a thread, and is told as 0.
+        Where a server makes the vectors this goes on in a thread, one call after the other, and is told as 0.
         """
         left = self._newly_left(session)
         if not left:
             return 0
         if not self._vectors.embedder.remote:
             return self._put(session.id, left)
-        self.wait()
-        self._worker = start_daemon_thread(lambda: self._put(session.id, left), "embed-turns")
+        self._worker.submit(lambda: self._put(session.id, left))
         return 0
 
     def _newly_left(self, session: Session) -> "list[TurnDoc]":
@@ -100,9 +98,8 @@ class EjectedTurns:
         return same and 0 < place <= len(messages) and messages[place - 1].id == reached.id
 
     def wait(self) -> None:
-        """Until a thread that `index` began is done."""
-        if self._worker is not None:
-            self._worker.join()
+        """Wait until everything that `index` left to its thread is embedded."""
+        self._worker.wait()
 
     def rebuild(self, store: SessionStore, stop: Callable[[], bool] = never) -> int:
         """Bring the vectors up to date with the session files, for a thread in the background; how many were read.

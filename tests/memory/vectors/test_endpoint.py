@@ -3,6 +3,7 @@
 import json
 import math
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -16,8 +17,9 @@ from clio.memory.opening import make_embedder
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder
 from clio.memory.vectors.endpoint import embedding_server, fitted
 from clio.memory.vectors.meaning import Meaning
+from clio.messages import UserMessage
 from clio.text.embedding import DIMENSIONS, embed
-from tests.memory.vectors.support import a_session, said
+from tests.memory.vectors.support import a_session, drop, said
 
 Answer = tuple[int, Any]
 
@@ -254,3 +256,31 @@ def test_a_question_is_not_asked_again_once_its_time_is_over(serve: Serve, monke
     with pytest.raises(EmbeddingFailed):
         make_embedder(config(server.url), {}).embed(["a text"])
     assert len(server.asked) == 1
+
+
+def test_a_server_that_hangs_holds_up_no_later_turn(serve: Serve, tmp_path: Path) -> None:
+    go_on, asked = threading.Event(), list[int]()
+
+    def answer_late(body: dict[str, Any]) -> tuple[int, Any]:
+        asked.append(len(body["input"]))
+        go_on.wait(10)
+        return vectors_of(body)
+
+    server = serve(answer_late)
+    meaning = Meaning(
+        tmp_path, make_embedder(config(server.url), {}), persist=True, redact=lambda text: text, clock=lambda: 1.0
+    )
+    session = a_session(tmp_path, said("the staging database listens on port 5433"))
+    began = time.monotonic()
+    meaning.ejected.index(session)
+    for number in range(3):
+        session.append(UserMessage(content=f"the zebra number {number} sleeps in the barn"))
+        drop(session, len(session.messages), handle=f"t{number + 2}")
+        meaning.ejected.index(session)
+    assert time.monotonic() - began < 4  # one text is given up after 5 s
+    assert len(asked) <= 1
+    go_on.set()
+    meaning.ejected.wait()
+    assert len(asked) == 4
+    hits = meaning.ejected.search("the zebra number 2 sleeps in the barn", sessions=[session.id], count=9, limit=3.0)
+    assert {hit.message for hit in hits} == {message.id for message in session.messages}
