@@ -240,7 +240,7 @@ def test_threads_are_started_in_one_module() -> None:
         ("from threading import Thread as Worker\nWorker(target=print).start()", {"Thread"}),
         ("import threading\nclass Own(threading.Thread): ...", {"Thread"}),
         ("import threading\nmake = threading.Thread", {"Thread"}),
-        ("def f():\n    from concurrent.futures import ThreadPoolExecutor as Pool\n    Pool(1)", {"ThreadPoolExecutor"}),
+        ("if 1:\n    from concurrent.futures import ThreadPoolExecutor as P\n    P(1)", {"ThreadPoolExecutor"}),
         ("import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()", {"ProcessPoolExecutor"}),
         ("import concurrent.futures as c\nc.ThreadPoolExecutor()", {"ThreadPoolExecutor"}),
         ("from concurrent import futures\nfutures.ThreadPoolExecutor()", {"ThreadPoolExecutor"}),
