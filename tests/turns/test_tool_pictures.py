@@ -164,7 +164,7 @@ def test_a_sub_agent_sees_pictures_too(desks: Desks) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
-        ("large.png", png(extra=bytes([65]) * MAX_TOOL_IMAGE_BYTES), "at most 5 MB are sent; make a smaller copy"),
+        ("large.png", png(extra=bytes([65]) * MAX_TOOL_IMAGE_BYTES), "at most 5.0 MB are sent; make a smaller copy"),
         ("huge.png", png(extra=bytes([65]) * 30_000_000), "make a smaller copy"),
         ("half.png", PNG[:-20], "damaged or cut off"),
         ("wide.png", png(9_000, 1), "9,000 × 1 pixels, and at most 8,000 a side"),
