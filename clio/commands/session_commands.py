@@ -37,7 +37,6 @@ from clio.commands.session_table import (
     title_of,
 )
 from clio.text.formatting import format_stored_time
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.memory.recall.docs import Recall, Recalled
@@ -259,8 +258,8 @@ def _moment(seconds: float) -> str:
 MAX_SESSIONS = 10
 _TITLE_CHARS = 26
 _SNIPPET_CHARS = 120
-_WORD = LazyRegex(r"\w+")
-_SCOPES = LazyRegex(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search(shell: Shell, argument: str) -> CommandResult:

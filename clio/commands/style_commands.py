@@ -1,5 +1,6 @@
 """/style and /feedback: how answers are worded, what the user thinks of them, and what was learned from that."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,6 @@ from clio.errors import ClioError, UsageError
 from clio.memory.feedback.rating_phrases import CATEGORIES, Category, classify
 from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
-from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import DAY_S
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ _COMPLAINTS: dict[Category, str] = {
     "incorrect_info": "was wrong",
 }
 # What only an answer is told: "too long", "way too much text", "that's not right", "you missed the point".
-_TOLD = LazyRegex(
+_TOLD = re.compile(
     r"(?:(?:way|much|far|a (?:bit|little)|just|still|again|really|so) )*(?:"
     r"too (?:much|many) (?:text|words?|details?|explanations?|prose|information|info|emojis?|comments?|talk)\b|"
     r"too (?!much|many)\w+[.,!]*(?: (?:for me|again|please|this time|and|but)\b.*)?$|"
@@ -254,7 +254,7 @@ _TOLD = LazyRegex(
     r"not enough(?: (?:details?|explanations?|context|depth|examples?))?[.!]*$|"
     r"not (?:helpful|useful|what i|true|right|correct)\b.*)"
 )
-_PRAISE = LazyRegex(
+_PRAISE = re.compile(
     r"(?:(?:very|really|so|that was|this was|it was|much) )*(?:good|great|nice|perfect|excellent|helpful|thanks|"
     r"thank you|better|concise|clear|love it|exactly|lovely|short|to the point)\b(?: (?:one|answer|work|job|length|"
     r"tone|style|like this|this time|again|and|so|more|of|it|that|this|please|thanks|you|short|clear|concise))*[.!]*"

@@ -36,7 +36,6 @@ from clio.mcp.values import (
     ServerDown,
 )
 from clio.storage.files import make_folder
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -97,7 +96,7 @@ class ServerLog:
             self._size = None
 
 
-_VARIABLE = LazyRegex(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 # A server is a program of somebody else: it gets what programs need to run, and no key or token unless `env` names it.
 _INHERITED = frozenset(
     """
@@ -112,7 +111,7 @@ _INHERITED = frozenset(
     """.split()
 )
 _FAMILIES = ("LC_", "XDG_")
-_PASSWORD = LazyRegex(r"://[^/@\s]*@")
+_PASSWORD = re.compile(r"://[^/@\s]*@")
 
 
 class Launch(Struct, frozen=True, kw_only=True):

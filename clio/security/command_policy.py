@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 import stat
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
@@ -37,7 +38,6 @@ from clio.security.shell.known_values import KnownCalls, find_known_calls, is_se
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 from clio.security.system_changes import starts_without_end
-from clio.text.lazy_regex import LazyRegex
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _PUBLIC_FILES = frozenset(
@@ -50,18 +50,18 @@ _KEEP_VARIABLES = frozenset({"time", "command", "nice", "nohup", "timeout"})
 """Wrappers that hand on the variables clio sets for git; `env -i` does not."""
 _MAX_MATCHES = 500
 _GIT_TIMEOUT_S = 5.0
-_DIRECTORY_STACK = LazyRegex(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
+_DIRECTORY_STACK = re.compile(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 # xargs parts names at blanks: "a b" is two plain names, while "a -x" has an option and "a /etc" a path elsewhere.
-_STRANGE_NAME = LazyRegex(r"^-|[^\S ]|['\"\\]| (?![\w(])")
+_STRANGE_NAME = re.compile(r"^-|[^\S ]|['\"\\]| (?![\w(])")
 # A shell takes more for patterns.
-_STRANGE_WORD = LazyRegex(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
-_PARTED = LazyRegex(r"[\s*?\[\\]|^-")
-_PROGRAM = LazyRegex(r"[\w./+:@\[~-]+")
-_PYTHON = LazyRegex(r"python[\d.]*t?")
+_STRANGE_WORD = re.compile(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
+_PARTED = re.compile(r"[\s*?\[\\]|^-")
+_PROGRAM = re.compile(r"[\w./+:@\[~-]+")
+_PYTHON = re.compile(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000
 _MACHINE = ("/proc/", "/sys/", "/dev/")
 """They show processes and devices, wherever the workspace is."""
-_BRACKETS = LazyRegex(r"[^/]*\[[^/]*")
+_BRACKETS = re.compile(r"[^/]*\[[^/]*")
 
 
 class CommandView:
@@ -287,7 +287,7 @@ class CommandView:
         shielded = _KEEP_VARIABLES.issuperset(wrappers)
         return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._inside(place) else ""
 
-    def _tree_leaves(self, starts: list[str], *, strange: LazyRegex | None) -> str:
+    def _tree_leaves(self, starts: list[str], *, strange: re.Pattern[str] | None) -> str:
         """Why a walk through directories and their links may leave the workspace; "" where it does not.
 
         strange: where the names there become words of another call, those that may look like an option or part in
@@ -429,7 +429,7 @@ def _may_wait(place: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _check_index(bases: Iterable[str], pattern: LazyRegex | None = None) -> str:
+def _check_index(bases: Iterable[str], pattern: re.Pattern[str] | None = None) -> str:
     """Why names that git lists may be taken for something else; "" where they are not.
 
     An index that came with a repository may hold names of which no file is in the directory.

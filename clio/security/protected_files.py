@@ -1,13 +1,13 @@
 """Files that decide what clio or other programs run later, and so need the user's approval before a write."""
 
 import os
+import re
 import unicodedata
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from clio.config.trust import why_deciding
-from clio.text.lazy_regex import LazyRegex
 
 _FOLDERS: dict[str, str] = {
     **dict.fromkeys(
@@ -190,7 +190,7 @@ _IGNORABLE = frozenset(
     )
 )
 """Unicode's Default_Ignorable_Code_Point and the interlinear signs. HFS+ passes over those of its time in names."""
-_SHORT_NAME = LazyRegex(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
+_SHORT_NAME = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
 """A name of at most 8 and 3 characters as NTFS and FAT give one to each longer name: `git~1` is `.git` there."""
 
 

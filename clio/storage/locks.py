@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import socket
 import sys
 import time
@@ -16,7 +17,6 @@ from msgspec import Struct
 
 from clio.storage.files import NO_FOLLOW, NotAFile, TooLarge, read_regular
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 if sys.platform == "win32":
     import msvcrt
@@ -197,7 +197,7 @@ def _lock(fd: int, *, shared: bool) -> bool:
     return True
 
 
-NAME = LazyRegex(r"(.+)\.[0-9a-f]{12}\.tmp")
+NAME = re.compile(r"(.+)\.[0-9a-f]{12}\.tmp")
 """The file that was to be replaced, and what makes the temporary one unique."""
 SETTLED_S = 1.0
 """A writer that lives has locked its file long before it is so old."""

@@ -1,6 +1,7 @@
 """Completion of the line: slash commands, files, sessions and notes after `@`, and labels for what is named."""
 
 import os
+import re
 import stat
 import threading
 import time
@@ -20,7 +21,6 @@ from clio.images import looks_like_image
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.fuzzy import FuzzyNames, score
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.text_file import size_text
 from clio.ui.safe_text import clean_line
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_COUNTED_BYTES = 1_000_000
 """Of larger files the size is shown, not the lines: this is called at every key."""
 _MAX_CACHED = 200
-_RESOURCE = LazyRegex(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
+_RESOURCE = re.compile(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
 """`server:scheme:…`, a resource of an MCP server; whether it is there is known only when it is asked."""
 
 
@@ -324,7 +324,7 @@ def _offer(kind: str, name: str, note: str) -> Offer:
     return Offer(text=f"@{kind}:{plain}", shown=name, note=note)
 
 
-_MENTION = LazyRegex(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
+_MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
 
 
 class LineCompleter(Completer):

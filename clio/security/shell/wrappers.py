@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.security.shell.command_line import SET_NAMES, SHOPT_NAMES, Word, word_set
-from clio.text.lazy_regex import LazyRegex
 
 
 class UnwrappedCommand(Struct, frozen=True, kw_only=True):
@@ -72,7 +71,7 @@ def skip_options(words: Words, known: Options, start: int = 1) -> int:
     return place
 
 
-_ONE_FILE = LazyRegex(r"<\([^()]*\)")
+_ONE_FILE = re.compile(r"<\([^()]*\)")
 """A process substitution: the name of one file."""
 
 
@@ -147,7 +146,7 @@ def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable
     return peel
 
 
-_ASSIGNS = LazyRegex(r"([A-Za-z_]\w*)\+?=")
+_ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ENV = make_options("-i --ignore-environment - -0 --null -v --debug", "-u --unset -C --chdir -a --argv0")
 
 
@@ -201,7 +200,7 @@ def _env(words: Words) -> UnwrappedCommand | None:
 
 _SHELL_LONG = word_set("--login --norc --noprofile --noediting --verbose --version --help")
 # Not x: what a trace prints is what variables hold.
-_SHELL_LETTERS = LazyRegex(r"[-+][abcefhilmnopsuvBCEHOT]+")
+_SHELL_LETTERS = re.compile(r"[-+][abcefhilmnopsuvBCEHOT]+")
 
 
 def _shell(words: Words) -> UnwrappedCommand | None:
@@ -271,7 +270,7 @@ _XARGS = make_options(
 
 
 # `-irep` replaces `rep`, as `-0Irep` does: what looks like further letters is what stands for the input.
-_HIDDEN_MARK = LazyRegex(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
+_HIDDEN_MARK = re.compile(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
 
 
 def _xargs(words: Words) -> UnwrappedCommand | None:
@@ -693,7 +692,7 @@ _WRAPPERS: dict[str, Callable[[Words], UnwrappedCommand | None]] = {
 }
 
 
-_LOADER = LazyRegex(r"ld(?:-linux[\w-]*|-musl-\w+|64|-\d[\d.]*)?\.so(?:\.\d+)?")
+_LOADER = re.compile(r"ld(?:-linux[\w-]*|-musl-\w+|64|-\d[\d.]*)?\.so(?:\.\d+)?")
 
 
 def is_loader(name: str) -> bool:

@@ -20,7 +20,6 @@ from msgspec import Struct, field
 from clio.errors import ToolRetry
 from clio.security.actions import Workspace
 from clio.storage.files import read_project_file, read_regular
-from clio.text.lazy_regex import LazyRegex
 
 MOST_WILDCARDS = 3
 """Globs with no more of them are matched by Python's own expressions, which are faster."""
@@ -150,7 +149,7 @@ def _is_no_slash(char: str) -> bool:
     return char != "/"
 
 
-_SPECIAL = LazyRegex(r"[*?\[{]")
+_SPECIAL = re.compile(r"[*?\[{]")
 
 
 def is_glob(text: str) -> bool:
