@@ -1,4 +1,13 @@
-"""A hand-written reader of bash: what a line runs and where, to check the grammar-based parser. Pure."""
+"""A hand-written reader of bash: what a line runs and where, to check the grammar-based parser. Pure.
+
+A second line of defence, and no fallback: `parser.py` asks about a line where the two find different calls, redirects,
+settings or inputs of shells. Without it, 2 of 394 random lines ran a program that was not judged (decision 0073).
+
+What differs from the grammar: it follows bash's own rules from left to right, never guesses, and raises `Lost` where it
+does not know bash's reading (`coproc`, `select`, subscripts, quotes inside `${ }`, `$'\\x{72}'`, here-documents that
+begin on a continued line). It alone tells the folders each command may run in after `cd`. Don't make
+either reader follow the other: a mistake that both make is found by nothing.
+"""
 
 import re
 from collections.abc import Callable
