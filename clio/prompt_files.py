@@ -3,13 +3,12 @@
 In a checkout they are in `prompts/` next to the package; a wheel contains them inside the package.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 
-from clio.text.lazy_regex import LazyRegex
-
 _PACKAGE = Path(__file__).parent
-_PLACEHOLDER = LazyRegex(r"\$([a-z_][a-z0-9_]*)")
+_PLACEHOLDER = re.compile(r"\$([a-z_][a-z0-9_]*)")
 
 
 @cache

@@ -19,7 +19,7 @@ SUBJECTS: dict[str, tuple[int, ...]] = {
     "Search and recall": (17, 18, 30, 31, 32, 33, 36),
     "Feedback and response styles": (38, 39),
     "File tools and undo": (3, 5, 7, 40),
-    "Approvals and security": (4, 14, 55, 56, 57, 58, 61, 62, 66, 67),
+    "Approvals and security": (4, 14, 55, 56, 57, 58, 61, 62, 66, 67, 73),
     "Servers and costs": (41, 63, 68, 69, 70),
     "Commands and screen": (9, 21, 22, 42, 51, 52, 53, 71, 72),
     "Extensions and other programs": (45, 46, 47, 48, 50),

@@ -166,6 +166,14 @@ def test_heavy_packages_wait(package: str) -> None:
                 assert place != "top", f"{name} imports {target} before it is needed"
 
 
+def test_the_page_of_late_imports_is_complete() -> None:
+    """`python bench/imports.py` writes it: each heavy package, and each module that compiles its patterns late."""
+    page = (PACKAGE.parent / "docs" / "development" / "imports.md").read_text(encoding="utf-8")
+    lazy = {name for name, path in modules().items() if ("clio.text.lazy_regex.LazyRegex", "top") in imports(path)}
+    rows = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
+    assert sorted(rows) == sorted({*HEAVY, *lazy})
+
+
 def test_files_name_their_encoding() -> None:
     """`open` and friends without an encoding depend on the locale of whoever runs clio."""
     wrong: list[str] = []

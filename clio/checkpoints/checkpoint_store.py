@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import secrets
 import time
 import zlib
@@ -18,7 +19,6 @@ from clio.storage.files import make_folder, open_regular, read_regular, sync_fol
 from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines, split_lines
 from clio.storage.locks import FileLock, holder
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 Kind = Literal["turn", "undo", "redo", "rewind"]
 NOT_KEPT = "~"
@@ -385,7 +385,7 @@ def _unpacked(stored: bytes, name: str) -> bytes | None:
 
 VERSION = 1
 SCHEMA = "clio.checkpoints"
-_NOT_IN_NAMES = LazyRegex(r"[^\w.-]+")
+_NOT_IN_NAMES = re.compile(r"[^\w.-]+")
 
 
 class _Head(Struct, kw_only=True):

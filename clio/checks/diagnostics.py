@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import json
+import re
 import sys
 import warnings
 from collections import Counter
@@ -13,24 +14,22 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from msgspec import Struct
 
-from clio.text.lazy_regex import LazyRegex
-
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 
 # ruff, mypy, go, cargo: "path:line:column: text". tsc: "path(line,column): text". bash: "path: line 3: text".
-_LINE = LazyRegex(r"(?P<path>[^\s:(][^:(]*?)(?::| ?\(|: line )(?P<line>\d+)(?:[:,]\d+)?(?:\)?: ?|\) )(?P<text>\S.*)")
-_SEVERITY = LazyRegex(r"(?i)(?P<word>fatal error|error|warning|note|info|help)(?:\[(?P<code>[\w-]+)\])?(?::\s*|\s+)")
-_CODE_FIRST = LazyRegex(r"(?P<code>[A-Z]{1,6}\d{1,5}|invalid-syntax)(?::|\s)\s*(?P<rest>\S.*)")
-_CODE_LAST = LazyRegex(r"(?P<rest>.*\S)\s+\[(?P<code>[\w@/-]+)\]")
-_FIXABLE = LazyRegex(r"\[\*\]\s*")
+_LINE = re.compile(r"(?P<path>[^\s:(][^:(]*?)(?::| ?\(|: line )(?P<line>\d+)(?:[:,]\d+)?(?:\)?: ?|\) )(?P<text>\S.*)")
+_SEVERITY = re.compile(r"(?i)(?P<word>fatal error|error|warning|note|info|help)(?:\[(?P<code>[\w-]+)\])?(?::\s*|\s+)")
+_CODE_FIRST = re.compile(r"(?P<code>[A-Z]{1,6}\d{1,5}|invalid-syntax)(?::|\s)\s*(?P<rest>\S.*)")
+_CODE_LAST = re.compile(r"(?P<rest>.*\S)\s+\[(?P<code>[\w@/-]+)\]")
+_FIXABLE = re.compile(r"\[\*\]\s*")
 # A message that names a place says the same thing after lines above it were added or removed.
-_PLACES = LazyRegex(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
-_STYLE = LazyRegex(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
+_PLACES = re.compile(r"(?i)\b(lines?|columns?|col|char|offset|position)([ :]+)\d+|\b\d+:\d+\b")
+_STYLE = re.compile(r"(?!F\d|E9|PLE|TS)[A-Z]{1,6}\d{1,5}")
 """Codes of style rules; F (pyflakes), E9, PLE and TS are errors."""
-_IS_MODULE = LazyRegex(r"outside a module|Unexpected token 'export'|await is only valid")
-_NODE = LazyRegex(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
+_IS_MODULE = re.compile(r"outside a module|Unexpected token 'export'|await is only valid")
+_NODE = re.compile(r"(?m)^(?P<path>\S.*?):(?P<line>\d+)\n(?:.*\n)*?(?P<code>\w*Error): (?P<text>.+)$")
 
 
 class CheckFailed(Exception):
@@ -224,9 +223,9 @@ def find_new(
 
 _MAX_BYTES = 1_000_000
 _MAX_SHOWN = 40
-_COMMENTED = LazyRegex(r"(?m)^\s*(//|/\*)")
-_TEMPLATE = LazyRegex(r"\{\{|\{%")
-_JSON_WITH_COMMENTS = LazyRegex(r"(ts|js)config.*\.json|\.eslintrc\.json|api-extractor\.json|devcontainer\.json")
+_COMMENTED = re.compile(r"(?m)^\s*(//|/\*)")
+_TEMPLATE = re.compile(r"\{\{|\{%")
+_JSON_WITH_COMMENTS = re.compile(r"(ts|js)config.*\.json|\.eslintrc\.json|api-extractor\.json|devcontainer\.json")
 _GRAMMARS: Mapping[str, tuple[str, str]] = {
     ".bash": ("tree_sitter_bash", "language"),
     ".c": ("tree_sitter_c", "language"),

@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from clio.errors import UsageError
 from clio.text.fuzzy import nearest_name
-from clio.text.lazy_regex import LazyRegex
 
 ELSEWHERE: dict[str, str] = {
     "add": "@path in a message",
@@ -53,8 +52,8 @@ def nearest(word: str, known: Iterable[str], prefix: str = "", otherwise: str = 
 
 
 # A backslash escapes only inside double quotes, and only a quote or a backslash, so that Windows paths stay intact.
-_TOKEN = LazyRegex(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+)""", re.DOTALL)
-_ESCAPED = LazyRegex(r'\\(["\\])')
+_TOKEN = re.compile(r""""((?:[^"\\]|\\.)*)"(?!\S)|'((?:[^']|'"'"')*)'(?!\S)|(\S+)""", re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\])')
 
 
 class Given(Struct, frozen=True, kw_only=True):
@@ -150,7 +149,7 @@ def _needs_quotes(argument: str) -> bool:
     return not argument or argument[0] in "\"'" or any(character.isspace() for character in argument)
 
 
-_WORD = LazyRegex(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
+_WORD = re.compile(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
 
 
 class Text(Struct, frozen=True, kw_only=True):

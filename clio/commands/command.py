@@ -1,5 +1,6 @@
 """Slash commands: their records, what they may access and return, and how an input line is recognized and run."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -12,7 +13,6 @@ from clio.messages import Fragment
 from clio.prompt_files import load_prompt
 from clio.storage.locks import sentence
 from clio.text.formatting import format_count, span
-from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import Tell, never, to_nobody
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clio.skills.skills import SkillShelf
 
 
-_COMMAND = LazyRegex(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a message, not a command
+_COMMAND = re.compile(r"/([A-Za-z][\w-]*(:[\w.-]+)*)?(?!\S)")  # "/etc/hosts is wrong" is a message, not a command
 
 
 def is_command(line: str) -> bool:

@@ -17,14 +17,13 @@ from clio.config.trust import Trust
 from clio.context.message_parts import find_mentions
 from clio.skills.definition_files import FrontMatter, Unreadable, places_of, read_text, split_front_matter, words_of
 from clio.skills.skills import line_of
-from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 64_000
 MAX_FILES = 300
 """Limit of files read in one directory tree."""
 _MAX_DEPTH = 4
 _MAX_SUMMARY = 120
-_NAME = LazyRegex(r"[A-Za-z][\w-]*(:[\w.-]+)*")
+_NAME = re.compile(r"[A-Za-z][\w-]*(:[\w.-]+)*")
 _OTHER = ".claude/commands"
 _READERS = (
     "read grep glob ls notebookread todowrite read_file search_text find_files list_files todo_operations".split()
@@ -158,9 +157,9 @@ def _walk(folder: Path, above: str, depth: int, seen: set[tuple[int, int]]) -> I
             yield Path(entry.path), above + entry.name.removesuffix(".md")
 
 
-_FENCED = LazyRegex(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-_SHELL = LazyRegex(r"(?<![\w`!\\])!`([^`\n]+)`")
-_PLACE = LazyRegex(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
+_FENCED = re.compile(r"^```.*?(?:^```[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
+_SHELL = re.compile(r"(?<![\w`!\\])!`([^`\n]+)`")
+_PLACE = re.compile(r"\\(\$)|\$(ARGUMENTS\b|[1-9](?!\d))")
 _INLINE_CHARS = 200
 
 

@@ -22,14 +22,13 @@ from clio.config.extension_files import make_server, project_file, shown_server,
 from clio.config.mcp_write import add_server, remove_server
 from clio.errors import ClioError, UsageError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.mcp.servers import Servers, Standing
 
 
-_ODD = LazyRegex(r"[^\w.-]+")
-_WORD = LazyRegex(r'"([^"]*)"|(\S+)')
+_ODD = re.compile(r"[^\w.-]+")
+_WORD = re.compile(r'"([^"]*)"|(\S+)')
 
 
 class PromptCommands:
@@ -106,7 +105,7 @@ def fill(prompt: OfferedPrompt, typed: str) -> dict[str, str]:
 
 _SCOPES = ("project", "user")
 _ADD = "/mcp add NAME -- COMMAND [ARGUMENTS], or /mcp add NAME --url URL"
-_SECRET = LazyRegex(r"key|token|secret|passw|auth", re.IGNORECASE)
+_SECRET = re.compile(r"key|token|secret|passw|auth", re.IGNORECASE)
 
 
 def show(shell: Shell, argument: str) -> CommandResult:

@@ -21,7 +21,6 @@ from clio.commands.command import (
 )
 from clio.errors import UsageError
 from clio.sessions.state import Todo, TodoStatus
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.sessions.session import Session
@@ -29,8 +28,8 @@ if TYPE_CHECKING:
 
 _MARKS: dict[TodoStatus, str] = {"pending": " ", "in_progress": ">", "completed": "x", "blocked": "!"}
 _STATUSES: dict[str, TodoStatus] = {**{mark: status for status, mark in _MARKS.items()}, "X": "completed"}
-_ITEM = LazyRegex(r"(?:(?:[-*+]|\d+[.)])\s+)?(?:\[(.?)\](?:\s+|$))?(.*)")
-_COMMENT = LazyRegex(r"^<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
+_ITEM = re.compile(r"(?:(?:[-*+]|\d+[.)])\s+)?(?:\[(.?)\](?:\s+|$))?(.*)")
+_COMMENT = re.compile(r"^<!--.*?(?:-->|\Z)", re.DOTALL | re.MULTILINE)
 HELP = """
 <!--
 One line is one item: [ ] open, [>] in work, [x] done, [!] blocked. Lines set in below it are its note.

@@ -35,7 +35,6 @@ from clio.commands.session_table import (
     title_of,
 )
 from clio.text.formatting import format_count, format_stored_time, truncate
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.memory.recall.docs import Recall, Recalled
@@ -257,8 +256,8 @@ def _moment(seconds: float) -> str:
 MAX_SESSIONS = 10
 _TITLE_CHARS = 26
 _SNIPPET_CHARS = 120
-_WORD = LazyRegex(r"\w+")
-_SCOPES = LazyRegex(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_SCOPES = re.compile(r"(?<!\S)in:\w+(?!\S)", re.IGNORECASE)
 
 
 def search(shell: Shell, argument: str) -> CommandResult:

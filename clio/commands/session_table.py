@@ -1,6 +1,7 @@
 """Sessions as text: titles, ages and sizes as a table and as completions; and a session as one file."""
 
 import os
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, get_args
 
@@ -8,7 +9,6 @@ from clio.commands.arguments import Given, nearest, read
 from clio.commands.command import CommandResult, ExportForm, ExportSession, Shell, Suggestion, Table, refuse
 from clio.errors import UsageError
 from clio.text.formatting import format_ago, format_count, truncate
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.sessions.state import SessionInfo
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _ID_LENGTHS = (8, 13, 18, 23, 36)  # a UUID's dashes; sessions begun within the same minute share the first eight
 _MAX_SUGGESTED = 50
-_NO_FILE_NAME = LazyRegex(r"[^\w.-]+")
+_NO_FILE_NAME = re.compile(r"[^\w.-]+")
 
 
 def session_table(

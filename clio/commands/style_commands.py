@@ -1,5 +1,6 @@
 """/style and /feedback: response styles, ratings by the user, and what was learned from them."""
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,7 +17,6 @@ from clio.memory.feedback.rating_phrases import CATEGORIES, Category, classify
 from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
-from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import DAY_S
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ _COMPLAINTS: dict[Category, str] = {
     "incorrect_info": "was wrong",
 }
 # Phrases that can only be about an answer: "too long", "way too much text", "that's not right", "you missed the point".
-_ABOUT_ANSWER = LazyRegex(
+_ABOUT_ANSWER = re.compile(
     r"(?:(?:way|much|far|a (?:bit|little)|just|still|again|really|so) )*(?:"
     r"too (?:much|many) (?:text|words?|details?|explanations?|prose|information|info|emojis?|comments?|talk)\b|"
     r"too (?!much|many)\w+[.,!]*(?: (?:for me|again|please|this time|and|but)\b.*)?$|"
@@ -254,7 +254,7 @@ _ABOUT_ANSWER = LazyRegex(
     r"not enough(?: (?:details?|explanations?|context|depth|examples?))?[.!]*$|"
     r"not (?:helpful|useful|what i|true|right|correct)\b.*)"
 )
-_PRAISE = LazyRegex(
+_PRAISE = re.compile(
     r"(?:(?:very|really|so|that was|this was|it was|much) )*(?:good|great|nice|perfect|excellent|helpful|thanks|"
     r"thank you|better|concise|clear|love it|exactly|lovely|short|to the point)\b(?: (?:one|answer|work|job|length|"
     r"tone|style|like this|this time|again|and|so|more|of|it|that|this|please|thanks|you|short|clear|concise))*[.!]*"

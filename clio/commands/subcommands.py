@@ -1,5 +1,6 @@
 """`clio gc`, `clio import` and `clio worktree`: their arguments and usage."""
 
+import re
 import time
 from pathlib import Path
 from typing import Literal, cast
@@ -13,10 +14,9 @@ from clio.git.worktrees import Worktree, count_changes, count_own_commits, list_
 from clio.importing.reading import AGENTS, Agent
 from clio.memory.temporal.when import parse_when
 from clio.text.formatting import format_count
-from clio.text.lazy_regex import LazyRegex
 
 _DAY_S = 86_400.0
-_AGE = LazyRegex(r"(\d{1,5})\s*(d|days?|w|weeks?|m|months?|y|years?)?")
+_AGE = re.compile(r"(\d{1,5})\s*(d|days?|w|weeks?|m|months?|y|years?)?")
 _UNITS = {"d": 1, "w": 7, "m": 30, "y": 365}
 
 

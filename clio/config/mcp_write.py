@@ -11,9 +11,8 @@ from clio.config.yaml_edit import lines_of, rewrite, split_bom
 from clio.config.yaml_file import Entry, Items, Node, Table, parse
 from clio.errors import ConfigError
 from clio.storage.locks import next_step, reason
-from clio.text.lazy_regex import LazyRegex
 
-_PLAIN = LazyRegex(r"[A-Za-z./][\w./@~-]*")
+_PLAIN = re.compile(r"[A-Za-z./][\w./@~-]*")
 _WORDS = frozenset("y n yes no on off true false null".split())
 
 

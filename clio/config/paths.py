@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from clio.errors import ConfigError
-from clio.text.lazy_regex import LazyRegex
 
 CONFIG_NAME = "config.yaml"
 FOLDER_NAME = ".clio"
@@ -106,7 +105,7 @@ THEMES: dict[str, str] = {
 }
 """The built-in themes."""
 FOLDER = "themes"
-_NAME = LazyRegex(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
+_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
 _MAX_LISTED = 200
 
 

@@ -19,7 +19,6 @@ from clio.prompt_files import fill_prompt
 from clio.providers.base import Limits
 from clio.security.actions import Action, ChangeFiles, ReadFiles
 from clio.storage.files import LeavesProject, NotAFile, read_project_file
-from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
 OWN_FILE = Path(".clio/instructions.md")
@@ -29,8 +28,8 @@ MAX_BYTES = 64_000
 MAX_DEPTH = 5
 """Imports of imports of imports."""
 MAX_FILES = 30
-_OWN_COMMENT = LazyRegex(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
-_INLINE_CODE = LazyRegex(r"(?<!`)`[^`\n]+`(?!`)")
+_OWN_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
+_INLINE_CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 
 
 class InstructionFile(Struct, frozen=True, kw_only=True):

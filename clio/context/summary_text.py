@@ -17,7 +17,6 @@ from clio.messages import Commit
 from clio.prompt_files import fill_prompt
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
-from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
 _TRIES, _MARGIN = 8, 0.98
@@ -449,7 +448,7 @@ FRESH_S = 2 * 3_600.0
 """An older checkpoint is not put before the model: the work has gone on, or the day has."""
 _CLOCK_SLACK_S = 60.0
 _TASK_UNITS, _LINE_UNITS, _NEWEST = 2_000.0, 300.0, 40
-_HEAD = LazyRegex(r"\A# [^\n]*\n\nsession: (?P<session>\S+)\ntime: (?P<time>\S+)\n\n?(?P<rest>.*)", re.S)
+_HEAD = re.compile(r"\A# [^\n]*\n\nsession: (?P<session>\S+)\ntime: (?P<time>\S+)\n\n?(?P<rest>.*)", re.S)
 _MARKS = {"completed": "x", "in_progress": ">", "blocked": "!"}
 
 

@@ -17,7 +17,6 @@ from clio.messages import Fragment, Usage
 from clio.prompt_files import load_prompt
 from clio.sessions.state import Todo
 from clio.text.formatting import Cost
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.safe_text import inert_json
 
 if TYPE_CHECKING:
@@ -175,7 +174,7 @@ RETRIES = 2
 """How often the model is asked again with a description of the error."""
 MAX_BYTES = 1_000_000
 _MAX_ERRORS = 10
-_FENCE = LazyRegex(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"\A\s*```[\w-]*\n(.*?)\n?```\s*\Z", re.DOTALL)
 _CAP_TOKENS = 8_000
 
 

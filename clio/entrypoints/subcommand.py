@@ -1,6 +1,7 @@
 """`clio memory`, `note`, `prefs`, `recall`, `sessions`: slash commands without a conversation, and their output."""
 
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Awaitable, Callable, Sequence
@@ -36,7 +37,6 @@ from clio.sessions.session import Session
 from clio.sessions.state import SessionState
 from clio.sessions.store import open_store
 from clio.storage.locks import sentence
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.safe_text import clean, clean_line, inert_json
 from clio.ui.tables import table_lines
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from clio.skills.skills import SkillShelf
 
 
-_CODE = LazyRegex(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
+_CODE = re.compile(r"(?<!`)(`+)(?!`) ?(.+?) ?(?<!`)\1(?!`)")
 _PIPE_WIDTH = 100_000
 """Lines that go to a program or a file are never truncated."""
 _BAR_WIDTH = 60
@@ -152,7 +152,7 @@ def _width() -> int:
 SWITCH = "/session switch "
 """The command that handlers name to continue a session; on the command line that is `clio -r`."""
 _CALLED_OTHERWISE = {"session": "sessions", "trust": "config trust"}
-_SLASH = LazyRegex(
+_SLASH = re.compile(
     r"(?<![\w/.])/(cost|docs|feedback|mcp|memory|note|prefs|recall|session|skills|style|trust)(?=[ .;,:`']|$)"
 )
 

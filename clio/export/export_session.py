@@ -36,7 +36,6 @@ from clio.sessions.state import SessionFiles, SessionState, Trim, first_words, i
 from clio.sessions.store import SessionStore
 from clio.text.formatting import block, describe_cache_use, format_count, span, truncate_line
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 from clio.tokens import TokenEstimator
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ if TYPE_CHECKING:
 
 _END = "the end of this text"
 _LANGUAGES = {"patch": "diff", "command": "sh"}
-_SPECIAL = LazyRegex(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
+_SPECIAL = re.compile(r"[\\`*_\[\]<>|~&]|^[-+#=]|(?<=^\d)[.)]")
 _SHORT = 80
 MAX_ALL = 10_000_000
 """What looking at the Markdown of one session may cost, in characters of prose; what comes later is fenced."""
@@ -210,14 +209,14 @@ def _parser() -> "MarkdownIt":
     return Credulous("commonmark").enable("table")
 
 
-_COLOURS = LazyRegex(
+_COLOURS = re.compile(
     r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]{0,4096}(?:\x07|\x1b\\|\x9c)"  # OSC: titles, links
 )
-_LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 # Controls; marks that turn the direction of reading round; spaces without width; the invisible "tag" letters. The
 # joiners of emoji and Persian stay as they are.
-_UNSEEN = LazyRegex(
+_UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff"
     "\uffa0\ufff9-\ufffb\U000e0000-\U000e01ef]"
 )

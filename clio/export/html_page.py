@@ -29,7 +29,6 @@ from clio.export.document import (
 )
 from clio.sessions.state import Todo
 from clio.text.formatting import describe_cache_use, format_count, truncate_line
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import diff_texts
 
 if TYPE_CHECKING:
@@ -134,8 +133,8 @@ MAX_DIFF_LINES = 60_000
 """Lines coloured in one page."""
 _MAX_WORDS, _MAX_PAIRS = 160, 400  # beyond these, lines are coloured whole
 _LEAST_ALIKE = 0.5
-_WORDS = LazyRegex(r"\w+|\s+|[^\w\s]")
-_HUNK = LazyRegex(r"^@@ .*@@|^@@")
+_WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+_HUNK = re.compile(r"^@@ .*@@|^@@")
 _FILE_LINES = ("diff --git ", "index ", "--- ", "+++ ", "*** ", "rename ", "similarity ", "new file ", "deleted file ")
 
 
@@ -233,8 +232,8 @@ MAX_PROSE_CHARS = 3_000_000
 """What the Markdown of one page may cost, in characters of prose; what comes later is shown as it was written."""
 _MARKS, _MARK_COST = "*_[`<", 10
 _FOLD_CHARS, _SHOWN_CHARS = 5_000, 1_500
-_SCHEME = LazyRegex(r"[a-z][a-z0-9+.-]*:", re.I)
-_UNSEEN = LazyRegex(r"[\x00-\x20\x7f-\xa0]")
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.I)
+_UNSEEN = re.compile(r"[\x00-\x20\x7f-\xa0]")
 _SAFE = ("http:", "https:", "mailto:")
 _OUTSIDE = ("http:", "https:")
 

@@ -20,7 +20,6 @@ from clio.git_looking import read_settings
 from clio.security.redaction.token_patterns import Span
 from clio.storage.files import open_regular, write_atomic
 from clio.text.formatting import format_count, truncate
-from clio.text.lazy_regex import LazyRegex
 
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--find-renames", "--submodule=short", "--src-prefix=a/", "--dst-prefix=b/")
 
@@ -94,7 +93,7 @@ def _counts(listing: str) -> list[Count]:
     return found
 
 
-_FILE = LazyRegex(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
+_FILE = re.compile(r"^diff --(?:git|cc|combined) ", re.MULTILINE)
 _LEAST_CHARS = 400
 """Less of a file says nothing; its name alone is given then."""
 
@@ -169,7 +168,7 @@ def _cut(piece: str, room: int) -> Share:
     return Share(f"{kept}\n[{missing:,} more lines of this file are left out]\n", missing)
 
 
-_HUNK = LazyRegex(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 _MAX_CHARS = 2_000_000
 MOST = 20
 
@@ -381,9 +380,9 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 MAX_SUBJECT = 72
-_CONVENTIONAL = LazyRegex(r"^(feat|fix|docs|test|refactor|perf|build|ci|chore|style|revert)(\([^)]+\))?!?: \S")
-_TRAILER = LazyRegex(r"^[A-Za-z][A-Za-z0-9-]*: \S[^\n]*$")
-_FENCE = LazyRegex(r"^```[^\n]*\n(.*?)\n?```\s*$", re.DOTALL)
+_CONVENTIONAL = re.compile(r"^(feat|fix|docs|test|refactor|perf|build|ci|chore|style|revert)(\([^)]+\))?!?: \S")
+_TRAILER = re.compile(r"^[A-Za-z][A-Za-z0-9-]*: \S[^\n]*$")
+_FENCE = re.compile(r"^```[^\n]*\n(.*?)\n?```\s*$", re.DOTALL)
 _MANIFESTS = frozenset("pyproject.toml setup.py package.json Cargo.toml go.mod Makefile CMakeLists.txt".split())
 
 

@@ -1,5 +1,6 @@
 """Worktrees that clio creates: a second checkout on a branch of its own, for work done in parallel."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,8 @@ from clio.config.project_links import MARK
 from clio.errors import UsageError, UserError
 from clio.git.repository import find_root, get_git_path, run_git
 from clio.storage.files import write_atomic
-from clio.text.lazy_regex import LazyRegex
 
-_NAME = LazyRegex(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?")
 
 
 class Worktree(Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ model's. Only the beginning of a chat has a time: those of the words are in `.ai
 read instead where there is no other.
 """
 
+import re
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -12,12 +13,11 @@ from pathlib import Path
 
 from clio.importing.reading import About, Piece, Progress, Said, Tally, lines_of
 from clio.messages import AssistantMessage, UserMessage
-from clio.text.lazy_regex import LazyRegex
 
 HISTORY, INPUTS = ".aider.chat.history.md", ".aider.input.history"
 _BEGUN = "# aider chat started at "
 _WORDS, _NOTE = "#### ", "> "
-_MODEL = LazyRegex(r"> (?:Main model|Model|Models?): (\S+)")
+_MODEL = re.compile(r"> (?:Main model|Model|Models?): (\S+)")
 
 
 def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:

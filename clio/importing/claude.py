@@ -24,13 +24,12 @@ from clio.importing.reading import (
     text,
 )
 from clio.messages import AssistantMessage, Origin, ToolCall, ToolMessage, UserMessage
-from clio.text.lazy_regex import LazyRegex
 
-_ADDED = LazyRegex(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
+_ADDED = re.compile(r"<(system-reminder|ide_opened_file|ide_selection)>.*?</\1>\s*", re.DOTALL)
 """What the program puts between a person's words for the model to read."""
-_COMMAND = LazyRegex(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
-_ARGUMENTS = LazyRegex(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
-_SHELL = LazyRegex(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
+_COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.DOTALL)
+_ARGUMENTS = re.compile(r"<command-args>\s*(.*?)\s*</command-args>", re.DOTALL)
+_SHELL = re.compile(r"\s*<bash-input>(.*?)</bash-input>\s*", re.DOTALL)
 _NOT_SAID = (
     "<local-command-",
     "<bash-stdout>",
@@ -150,7 +149,7 @@ _OWN_LINES = frozenset(
 )
 _TITLES = {"agent-name": "agentName", "ai-title": "aiTitle", "custom-title": "customTitle"}
 """Lines with a name, and where they have it; a later one of these outranks those before it."""
-_UUID = LazyRegex(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _TITLE_CHARS = 80
 
 

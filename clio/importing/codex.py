@@ -27,10 +27,9 @@ from clio.importing.reading import (
 )
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
-_DATA_URL = LazyRegex(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
-_EXIT = LazyRegex(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
+_DATA_URL = re.compile(r"data:(image/[a-z+.-]+);base64,", re.IGNORECASE)
+_EXIT = re.compile(r"\A(?:.{0,300}?\n)?(?:Exit code:|Process exited with code) (-?\d+)", re.DOTALL)
 _CALLS = {
     "function_call": "arguments",
     "custom_tool_call": "input",
@@ -153,7 +152,7 @@ _INJECTED = (
     "# AGENTS.md instructions",
     "<INSTRUCTIONS>",
 )
-_FOLDER = LazyRegex(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
+_FOLDER = re.compile(r"<cwd>(.*?)</cwd>|Current working directory: (.+)")
 
 
 def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:

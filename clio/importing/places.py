@@ -24,7 +24,6 @@ from clio.sessions.loading import load
 from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.storage.files import open_regular, read_regular
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 
 def files_of(path: Path) -> SessionFiles:
@@ -277,13 +276,13 @@ MAX_FILE_BYTES = 1_000_000
 MAX_FACT_CHARS = 2_000
 _WHOLE_CHARS = 800
 _GEMINIS = "Gemini Added Memories"
-_HEADING = LazyRegex(r"(#{1,6})\s+(.*?)\s*#*\s*$")
-_BULLET = LazyRegex(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
-_FRONT = LazyRegex(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
-_COMMENT = LazyRegex(r"<!--.*?-->", re.DOTALL)
-_SAID = LazyRegex(r"^description:\s*(.+)$", re.MULTILINE)
-_LINK = LazyRegex(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
-_IMPORT = LazyRegex(r"@\S+\s*$")
+_HEADING = re.compile(r"(#{1,6})\s+(.*?)\s*#*\s*$")
+_BULLET = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+(?=\S)")
+_FRONT = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_SAID = re.compile(r"^description:\s*(.+)$", re.MULTILINE)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+\.md)\)")
+_IMPORT = re.compile(r"@\S+\s*$")
 _TITLE_ONLY = frozenset({"claude.md", "memory", "memory.md", "gemini.md", "auto memory", "project memory", ""})
 
 

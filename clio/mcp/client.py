@@ -37,7 +37,6 @@ from clio.mcp.values import (
 )
 from clio.storage.files import make_folder
 from clio.text.formatting import format_bytes
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from mcp import Client
@@ -98,7 +97,7 @@ class ServerLog:
             self._size = None
 
 
-_VARIABLE = LazyRegex(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}")
 # A server is a program of somebody else: it gets what programs need to run, and no key or token unless `env` names it.
 _INHERITED = frozenset(
     """
@@ -113,7 +112,7 @@ _INHERITED = frozenset(
     """.split()
 )
 _FAMILIES = ("LC_", "XDG_")
-_PASSWORD = LazyRegex(r"://[^/@\s]*@")
+_PASSWORD = re.compile(r"://[^/@\s]*@")
 
 
 class Launch(Struct, frozen=True, kw_only=True):

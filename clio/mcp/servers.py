@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +26,6 @@ from clio.mcp.values import (
     mark_of,
     read_catalogs,
 )
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.mcp.connection import Connection
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 MAX_CHARS = 64
 """Of a tool's name, at every provider."""
-_ODD = LazyRegex(r"[^A-Za-z0-9_-]+")
+_ODD = re.compile(r"[^A-Za-z0-9_-]+")
 _MARK_CHARS = 6
 
 

@@ -2,18 +2,18 @@
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 from clio.memory.records import Freshness
-from clio.text.lazy_regex import LazyRegex
 
 MAX_FILE_BYTES = 2_000_000
 MAX_FILES = 20
 """Of one entry; more examples than that stay without a hash."""
-_LINES = LazyRegex(r"(.+?):\d+(?:[-:]\d+)?")
+_LINES = re.compile(r"(.+?):\d+(?:[-:]\d+)?")
 _HASH_CHARS = 32
 
 

@@ -11,13 +11,12 @@ from clio.memory.records import Note
 from clio.memory.tolerant import number
 from clio.text.hidden_text import mended
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 VERSION = 1
-PLAIN = LazyRegex(r"[a-z0-9][a-z0-9_-]{0,99}")
+PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
 """Keys that are file names as they are, on every file system."""
-_HASHED = LazyRegex(r"[a-z0-9-]{1,45}\.[0-9a-f]{16}")
-_RESERVED = LazyRegex(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
+_HASHED = re.compile(r"[a-z0-9-]{1,45}\.[0-9a-f]{16}")
+_RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
 _KNOWN = ("key", "content", "timestamp", "version")
 
 

@@ -1,5 +1,6 @@
 """Named notes, one file each, in `.clio/memory/`. Whatever a key holds, its file lies in that folder."""
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -8,11 +9,10 @@ from clio.memory.note_files import PLAIN, StoredNote, decode_note, encode_note, 
 from clio.memory.records import Note
 from clio.storage.documents import set_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
-from clio.text.lazy_regex import LazyRegex
 
 MAX_KEY_CHARS = 1_000
-_PLAIN_ELSEWHERE = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
-_LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
+_PLAIN_ELSEWHERE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Notes:

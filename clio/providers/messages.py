@@ -44,7 +44,6 @@ from clio.text.json_data import (
     is_absurd,
     valid_arguments,
 )
-from clio.text.lazy_regex import LazyRegex
 
 THINKING_BLOCKS = ("thinking", "redacted_thinking")
 PAUSED = "pause_turn"
@@ -267,23 +266,23 @@ _ADAPTIVE, _ENABLED = "adaptive", "enabled"
 _REFUSED_KINDS, _DISPLAYS, _MOST_OUTPUT = "refused_thinking", "displays", "most_output"
 _CACHES, _LIVES = "caches", "cache_ttl"
 
-_CLAUDE = LazyRegex(r"claude|opus|sonnet|haiku|fable|mythos")
-_VERSION = LazyRegex(r"(?<![v\d])\d{1,2}(?!\d)")
+_CLAUDE = re.compile(r"claude|opus|sonnet|haiku|fable|mythos")
+_VERSION = re.compile(r"(?<![v\d])\d{1,2}(?!\d)")
 _NEWEST: tuple[int, int] = (99, 0)
-_ALWAYS_THINKS = LazyRegex(r"fable|mythos")
-_MISSES_BLOCKS = LazyRegex(r"expected \W{0,3}(?:redacted_)?thinking|(?:thinking|reasoning).{0,60}(?:passed|sent) back")
-_REFUSES_BLOCKS = LazyRegex(
+_ALWAYS_THINKS = re.compile(r"fable|mythos")
+_MISSES_BLOCKS = re.compile(r"expected \W{0,3}(?:redacted_)?thinking|(?:thinking|reasoning).{0,60}(?:passed|sent) back")
+_REFUSES_BLOCKS = re.compile(
     r"signature|redacted_thinking|thinking\W{0,3}(?:content )?blocks?\b|not a thinking block"
     r"|messages\.\d+\.content.{0,40}thinking"
 )
-_WINDOW_SUM = LazyRegex(r"exceeds? (?:the )?context limit\D{0,10}([\d,]+) \+ ([\d,]+) > ([\d,]+)")
-_OUTPUT_NUMBERS = LazyRegex(r"max_tokens(.{0,200})", re.DOTALL)
+_WINDOW_SUM = re.compile(r"exceeds? (?:the )?context limit\D{0,10}([\d,]+) \+ ([\d,]+) > ([\d,]+)")
+_OUTPUT_NUMBERS = re.compile(r"max_tokens(.{0,200})", re.DOTALL)
 
 
 BETA_HEADER = "anthropic-beta"
 TAKES_BETA = "takes_beta_header"
 """The lesson that is False where the server refused the header."""
-_REFUSES_BETA = LazyRegex(
+_REFUSES_BETA = re.compile(
     r"anthropic[-_]beta|interleaved[-_]thinking|\bbeta (?:flag|header|feature)s?\b", re.IGNORECASE
 )
 

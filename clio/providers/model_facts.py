@@ -1,5 +1,6 @@
 """What is shown of models: the efforts makers document, and what requests say about effort and caching."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -9,12 +10,11 @@ from msgspec import Raw, Struct
 from clio.messages import UserMessage
 from clio.providers.base import AUTO, EFFORTS, ChatRequest, Provider, ToolSpec
 from clio.providers.http_provider import HttpProvider
-from clio.text.lazy_regex import LazyRegex
 
 _LOW_TO_HIGH = ("low", "medium", "high")
 # First match wins; names are matched in lower case, after a maker's prefix is cut off. () takes no effort at all.
-_DOCUMENTED: tuple[tuple[LazyRegex, tuple[str, ...]], ...] = tuple(
-    (LazyRegex(pattern), levels)
+_DOCUMENTED: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
+    (re.compile(pattern), levels)
     for pattern, levels in (
         (r"gpt-oss", _LOW_TO_HIGH),
         (r"gpt-(6\.1-sol|6-astra)", (*_LOW_TO_HIGH, "xhigh", "max")),

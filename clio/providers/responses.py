@@ -39,7 +39,6 @@ from clio.text.json_data import (
     is_absurd,
     valid_arguments,
 )
-from clio.text.lazy_regex import LazyRegex
 
 MESSAGE_START = "message_start"
 """Marks in the stored reasoning items where a message with a phase began; never sent as it is."""
@@ -295,13 +294,13 @@ _FIELDS = (
 )  # fmt: skip
 """What a request can do without, as a refusal names it."""
 _OTHER_NAMES = {
-    "reasoning.summary": LazyRegex(r"reasoning summar", re.IGNORECASE),
-    "include": LazyRegex(r"encrypted[_ ]content\W+is not|reasoning\.encrypted_content", re.IGNORECASE),
+    "reasoning.summary": re.compile(r"reasoning summar", re.IGNORECASE),
+    "include": re.compile(r"encrypted[_ ]content\W+is not|reasoning\.encrypted_content", re.IGNORECASE),
 }
 """Wordings that mean a field without naming it."""
 _DEVELOPER = "developer"
-_ROLE_REFUSED = LazyRegex(r"developer\b", re.IGNORECASE)
-_ITEM_REFUSED = LazyRegex(
+_ROLE_REFUSED = re.compile(r"developer\b", re.IGNORECASE)
+_ITEM_REFUSED = re.compile(
     r"\bitem(?: with id)?\W+\w+\W+(?:was |is )?not found|items are not persisted|invalid_encrypted_content"
     r"|encrypted[_ ]content\b.{0,300}?(?:verified|decrypted|parsed|expired|malformed|corrupt|invalid)"
     r"|(?:decrypt|verify|parse|invalid)\w*\b.{0,80}?encrypted[_ ]content"

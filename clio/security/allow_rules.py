@@ -1,5 +1,6 @@
 """Decide which commands an `allow` rule covers, and find the narrowest rule worth offering to the user."""
 
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
@@ -19,16 +20,15 @@ from clio.security.command_risk import (
 )
 from clio.security.shell.command_line import SimpleCommand, Word, word_set
 from clio.security.shell.wrappers import SHELLS, git_subcommand
-from clio.text.lazy_regex import LazyRegex
 
 SAFE = "<safe>"
 """Last word of a rule that stands for any number of harmless arguments."""
 
-_PATH = LazyRegex(r"[\w.][\w.@%+,/-]*")
-_TEST_ID = LazyRegex(r"[\w.][\w.@%+,/-]*(?:::[\w.:\[\]@%+,/ =-]+)?")
-_NAME = LazyRegex(r"[A-Za-z_][\w.:-]*")
-_BRANCH = LazyRegex(r"[A-Za-z_][\w.-]*(?:/[\w.-]+)*")
-_PACKAGES = LazyRegex(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
+_PATH = re.compile(r"[\w.][\w.@%+,/-]*")
+_TEST_ID = re.compile(r"[\w.][\w.@%+,/-]*(?:::[\w.:\[\]@%+,/ =-]+)?")
+_NAME = re.compile(r"[A-Za-z_][\w.:-]*")
+_BRANCH = re.compile(r"[A-Za-z_][\w.-]*(?:/[\w.-]+)*")
+_PACKAGES = re.compile(r"\.(?:/[\w.-]+)*(?:/\.\.\.)?")
 
 
 class _Safe(Struct, frozen=True):
@@ -42,10 +42,10 @@ class _Safe(Struct, frozen=True):
 
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
-    operand: LazyRegex | None = None
+    operand: re.Pattern[str] | None = None
 
 
-def _safe(flags: str, valued: str = "", operand: LazyRegex | None = None) -> _Safe:
+def _safe(flags: str, valued: str = "", operand: re.Pattern[str] | None = None) -> _Safe:
     return _Safe(word_set(flags), word_set(valued), operand)
 
 

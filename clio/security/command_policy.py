@@ -2,6 +2,7 @@
 
 import os
 import posixpath
+import re
 import stat
 from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
@@ -37,7 +38,6 @@ from clio.security.shell.known_values import KnownCalls, find_known_calls, is_se
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS
 from clio.security.system_changes import starts_without_end
-from clio.text.lazy_regex import LazyRegex
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
 _PUBLIC_FILES = frozenset(
@@ -52,19 +52,19 @@ _MAX_MATCHES = 500
 """Matches of one glob pattern that are checked; a pattern with more counts as leading outside the workspace."""
 _GIT_TIMEOUT_S = 5.0
 """Time limit of `git ls-files`; without an answer there are no names to check."""
-_DIRECTORY_STACK = LazyRegex(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
+_DIRECTORY_STACK = re.compile(r"~(?:[-+]\d*|\d+)(?=/|\Z)")
 # xargs splits names at blanks: "a b" becomes two plain names, but "a -x" yields an option and "a /etc" another path.
-_STRANGE_NAME = LazyRegex(r"^-|[^\S ]|['\"\\]| (?![\w(])")
+_STRANGE_NAME = re.compile(r"^-|[^\S ]|['\"\\]| (?![\w(])")
 # A shell also expands `*`, `?` and `[` in an unquoted word.
-_STRANGE_WORD = LazyRegex(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
-_PARTED = LazyRegex(r"[\s*?\[\\]|^-")
-_PROGRAM = LazyRegex(r"[\w./+:@\[~-]+")
-_PYTHON = LazyRegex(r"python[\d.]*t?")
+_STRANGE_WORD = re.compile(r"^-|[^\S ]|['\"\\*?\[]| (?![\w(])")
+_PARTED = re.compile(r"[\s*?\[\\]|^-")
+_PROGRAM = re.compile(r"[\w./+:@\[~-]+")
+_PYTHON = re.compile(r"python[\d.]*t?")
 _MAX_ENTRIES = 50_000
 """Directory entries visited per check for links. Beyond it the user is asked."""
 _MACHINE = ("/proc/", "/sys/", "/dev/")
 """Directories that expose processes and devices; never inside, even when the workspace is above them."""
-_BRACKETS = LazyRegex(r"[^/]*\[[^/]*")
+_BRACKETS = re.compile(r"[^/]*\[[^/]*")
 
 
 class CommandView:
@@ -302,7 +302,7 @@ class CommandView:
         shielded = _KEEP_VARIABLES.issuperset(wrappers)
         return explain_git_risk(self.workspace.root, place, shielded=shielded) if self._is_inside(place) else ""
 
-    def _explain_tree_risk(self, starts: list[str], *, strange: LazyRegex | None) -> str:
+    def _explain_tree_risk(self, starts: list[str], *, strange: re.Pattern[str] | None) -> str:
         """Why walking these directories and their links may leave the workspace; "" if it cannot.
 
         Args:
@@ -449,7 +449,7 @@ def _may_block(place: Path) -> bool:
     return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _check_index(bases: Iterable[str], pattern: LazyRegex | None = None) -> str:
+def _check_index(bases: Iterable[str], pattern: re.Pattern[str] | None = None) -> str:
     """Why a name listed by git may be misread as an option or as several words; "" if none may.
 
     The index of a cloned repository may contain names of files that do not exist in the directory.

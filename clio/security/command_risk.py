@@ -13,7 +13,6 @@ from clio.security.readonly.judge import STARTERS, is_listed, is_started, judge_
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, decides, word_set
 from clio.security.shell.known_values import is_line_variable
 from clio.security.shell.wrappers import SAME_SHELL, SHELLS, WITHHOLDS, git_subcommand, is_loader
-from clio.text.lazy_regex import LazyRegex
 
 Level = Literal["low", "medium", "high"]
 _ORDER: tuple[Level, ...] = ("low", "medium", "high")
@@ -312,9 +311,9 @@ _HARMLESS = word_set("""
     VERBOSE DEBUG CARGO_TERM_COLOR PY_COLORS PIP_DISABLE_PIP_VERSION_CHECK
     HYPOTHESIS_PROFILE PYTEST_DISABLE_PLUGIN_AUTOLOAD
     """)
-_LOCALE = LazyRegex(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
-_ZONE = LazyRegex(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
-_PLAIN_VALUE = LazyRegex(r"[\w.,:=+%-]*", re.ASCII)
+_LOCALE = re.compile(r"(?!.*\.\.)[\w.@:-]*", re.ASCII)
+_ZONE = re.compile(r"(?!.*\.\.)(?:[A-Za-z][\w+-]*(?:/[A-Za-z][\w+-]*){0,2})?", re.ASCII)
+_PLAIN_VALUE = re.compile(r"[\w.,:=+%-]*", re.ASCII)
 """Excludes paths and references to environment variables, whose value a program could print."""
 _ANY_WORD = "1"
 _ONLY_READ = word_set("""
@@ -326,7 +325,7 @@ _ONLY_READ = word_set("""
     """)
 """Programs that only read, whatever their arguments are; an argument that is not known yet adds little risk."""
 _SOURCE = r"(?:\.|(?:\./)?(?:src|lib|tests?)/?|\$PWD|\$\{?PYTHONPATH\}?|\$\(pwd\))"
-_SOURCES = LazyRegex(rf"{_SOURCE}(?::{_SOURCE})*:?")
+_SOURCES = re.compile(rf"{_SOURCE}(?::{_SOURCE})*:?")
 
 
 def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:

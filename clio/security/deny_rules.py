@@ -40,7 +40,6 @@ from clio.security.shell.wrappers import (
     is_wrapper,
     make_options,
 )
-from clio.text.lazy_regex import LazyRegex
 
 _RUNNING_FILES = word_set("tar rsync sed awk gawk mawk nawk perl ed ex vim vi nano emacs zip split")
 """File programs that can also run code or commands given as an argument."""
@@ -58,7 +57,7 @@ _GIT_QUOTES = word_set(
 )
 """Git sub-commands that run nothing named in their arguments."""
 _STARTS_CALLS = word_set("exec x dlx explore run tool -- -x -e --exec --command debug")
-_PARTS = LazyRegex(r"(?:\\[nrt]|[\s;&|()<>'\"`,\[\]{}=:!@$\\#^~+*?-](?<!\w-))+")
+_PARTS = re.compile(r"(?:\\[nrt]|[\s;&|()<>'\"`,\[\]{}=:!@$\\#^~+*?-](?<!\w-))+")
 _SUBSTITUTES = ("$(", "`")
 
 
@@ -172,11 +171,11 @@ _LEADS_IN = frozenset({"--", "exec", "run", "x", "-c", "-e", "--command", "-x"})
 _QUOTES_OTHERS = FILES_ONLY | {"git", "gh"}
 """Programs that do not run what their arguments name."""
 _INTERPRETERS = tables.INTERPRETERS | {"awk", "gawk", "mawk", "nawk", "ipython", "ts-node", "tsx", "jshell"}
-_VERSION = LazyRegex(r"[\d.]+t?$")
-_CODE = LazyRegex(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
+_VERSION = re.compile(r"[\d.]+t?$")
+_CODE = re.compile(r"-[A-Za-z]*[ceErp]\S*|--eval(?:=.*)?|--print|--command|--execute|eval|.*\bsystem\s*\(.*")
 """Arguments that give an interpreter its program as text. awk takes it as an operand."""
-_DEFAULT = LazyRegex(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
-_LOCATED = LazyRegex(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
+_DEFAULT = re.compile(r"\$\{([A-Za-z_]\w*):?-([\w./+-]+)\}")
+_LOCATED = re.compile(r"\$\(\s*(?:which|command -v|type -[pP])\s+([\w.+/-]+)\s*\)")
 
 
 class AliasSource(Protocol):

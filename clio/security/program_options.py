@@ -1,6 +1,7 @@
 """Options, sub-commands and configured aliases of programs, as far as `deny` rules need them."""
 
 import os
+import re
 import shlex
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +10,6 @@ from typing import cast
 
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.wrappers import Options, make_options
-from clio.text.lazy_regex import LazyRegex
 
 GLOBAL_OPTIONS: dict[str, Options] = {
     "git": make_options(
@@ -394,7 +394,7 @@ SINGLE_DASH_WORDS = word_set(
 # Limits for configuration files written by a repository: size of one file, and number of includes followed.
 _MAX_BYTES = 1_000_000
 _MAX_INCLUDES = 20
-_SECRET_URL = LazyRegex(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
+_SECRET_URL = re.compile(r"://(?:[^\s/@\"]*:[^\s/\"]*|(?!git@|hg@)[^\s/@\"]{16,})@")
 _CHANGES_SOURCES = ("GIT_", "HOME", "XDG_CONFIG_HOME", "CARGO_", "GH_", "PATH")
 
 

@@ -1,13 +1,13 @@
 """Identify files that decide what clio or other programs run later, so that writing them needs the user's approval."""
 
 import os
+import re
 import unicodedata
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from clio.config.trust import why_deciding
-from clio.text.lazy_regex import LazyRegex
 
 _FOLDERS: dict[str, str] = {
     **dict.fromkeys(
@@ -193,7 +193,7 @@ _IGNORABLE = frozenset(
 )
 """Unicode's Default_Ignorable_Code_Point and the interlinear annotation characters. HFS+ ignores many of them in names.
 """
-_SHORT_NAME = LazyRegex(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
+_SHORT_NAME = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(?:\.[^.]{0,3})?")
 """A short 8.3 name, as NTFS and FAT generate for each long name: `git~1` is `.git` there."""
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import socket
 import sys
 import time
@@ -17,7 +18,6 @@ from msgspec import Struct
 from clio.storage.files import NO_FOLLOW, NotAFile, TooLarge, read_regular
 from clio.text.formatting import format_bytes
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 if sys.platform == "win32":
     import msvcrt
@@ -202,7 +202,7 @@ def _lock(fd: int, *, shared: bool) -> bool:
     return True
 
 
-NAME = LazyRegex(r"(.+)\.[0-9a-f]{12}\.tmp")
+NAME = re.compile(r"(.+)\.[0-9a-f]{12}\.tmp")
 """Name of a temporary file: the file to be replaced, then the unique part."""
 SETTLED_S = 1.0
 """Age in seconds after which a running writer has certainly locked its file."""

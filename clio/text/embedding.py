@@ -1,20 +1,20 @@
 """Texts as points of 384 numbers made by hashing stems, and documents cut into overlapping windows. Pure."""
 
 import math
+import re
 import zlib
 from array import array
 from collections import Counter
 from collections.abc import Sequence
 
-from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import SYNONYMS, canonical, stem, terms
 
 DIMENSIONS = 384
 _FEATURES = DIMENSIONS - 1
 _PIECE, _PIECES_SHARE = 4, 0.5
 _COMMON_WEIGHT = 0.45
-_LETTERS = LazyRegex(r"[A-Za-z]+")  # and nothing more: a pattern with the hump in it takes n² steps on a long word
-_HUMP = LazyRegex(r"(?<=[a-z])(?=[A-Z])")
+_LETTERS = re.compile(r"[A-Za-z]+")  # and nothing more: a pattern with the hump in it takes n² steps on a long word
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _PLACES = 2  # of each feature: two features then seldom meet in both
 _IN_COMMON = 0.08
 """The square of what all vectors have in common; it puts the distance of 1.0 where texts begin to share a subject."""

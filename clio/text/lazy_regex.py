@@ -1,4 +1,8 @@
-"""Regular expressions that are compiled when they are first needed: compiling all would be a sixth of a start."""
+"""Regular expressions that are compiled when they are first needed: compiling all would be a sixth of a start.
+
+For modules that a plain question loads, and for large tables of patterns of which few are used. Which modules, and what
+compiling costs in each, is listed in docs/development/imports.md. Other modules use `re.compile`.
+"""
 
 import re
 import sys

@@ -6,11 +6,9 @@ from array import array
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from typing import Any, Generic, Literal, TypeVar, cast
 
-from clio.text.lazy_regex import LazyRegex
-
 HASHES = 64
 _SEED = 42  # part of what is stored: another seed gives signatures that cannot be compared
-_WORD = LazyRegex(r"[^\W_]+(?:[.:/\\-][^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:[.:/\\-][^\W_]+)*")
 
 Signature = tuple[int, ...]
 
@@ -112,13 +110,13 @@ def _packed(signature: Sequence[int]) -> bytes:
 
 Difference = Literal["number", "path", "negation", "script", "value"]
 
-_NUMBER = LazyRegex(r"(?<![^\W\d_])\d+(?:[.,:]\d+)*|[^\W\d_]+\d+[\w.-]*", re.UNICODE)
-_PATH = LazyRegex(r"(?:[\w.~-]*[/\\])+[\w.~*-]*|\b\w+\.(?:[A-Za-z]\w{0,5})\b")
-_NEGATION = LazyRegex(
+_NUMBER = re.compile(r"(?<![^\W\d_])\d+(?:[.,:]\d+)*|[^\W\d_]+\d+[\w.-]*", re.UNICODE)
+_PATH = re.compile(r"(?:[\w.~-]*[/\\])+[\w.~*-]*|\b\w+\.(?:[A-Za-z]\w{0,5})\b")
+_NEGATION = re.compile(
     r"\b(?:no|not|never|none|nothing|without|nor|cannot|can't|don't|doesn't|didn't|won't|isn't|aren't|wasn't|weren't|"
     r"shouldn't|mustn't|couldn't|wouldn't|hasn't|haven't|avoid|stop|except|unless|disabled?|off)\b"
 )
-_ASSIGNS = LazyRegex(
+_ASSIGNS = re.compile(
     r"\b(?:is|are|was|were|be|uses?|using|has|have|means?|equals?|lives?\s+(?:in|at|on)|runs?\s+(?:on|at|with|in)|listens?\s+on|"
     r"prefers?|called|named|goes\s+to|deployed\s+(?:to|on|with))\b|[:=]"
 )

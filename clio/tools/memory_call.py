@@ -13,15 +13,14 @@ from clio.memory.memories import SCOPES
 from clio.memory.typed.record import TYPES
 from clio.memory.unified.hits import LAYERS
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.schemas import LISTED, OPERATIONS, MemoryArgs, Operation
 
 MAX_SESSIONS = 1_000
 MAX_RESULTS = 50
 MAX_MEMORIES = 1_000
 MAX_AGE_DAYS = 36_500.0
-_ARROW = LazyRegex(r"\s*(?:\n|->|→|=>)\s*")
-_LISTED = LazyRegex(r"^(?:[-*•]|\d{1,2}[.)])\s+")
+_ARROW = re.compile(r"\s*(?:\n|->|→|=>)\s*")
+_LISTED = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 
 
 def _text(name: str, value: Any) -> str:

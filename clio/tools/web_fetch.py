@@ -16,7 +16,6 @@ from clio import __version__
 from clio.errors import ToolFailed
 from clio.security.actions import FetchUrl
 from clio.security.url_policy import Target, UrlRefused, check_url, read_url
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.base import Prepared, Progress, ToolOutput
 from clio.tools.schemas import WebFetchArgs
 
@@ -32,7 +31,7 @@ _LINES = {
 }  # fmt: skip
 _CELLS = {"td", "th"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_SPACE = LazyRegex(r"\s+")
+_SPACE = re.compile(r"\s+")
 _TEXT_PIECE = 32_768
 
 
@@ -285,7 +284,7 @@ def _request_target(url: str) -> str:
 
 
 _HTML = {"text/html", "application/xhtml+xml"}
-_TEXT = LazyRegex(
+_TEXT = re.compile(
     r"text/.*|.*[/+](json|xml|yaml|toml|javascript|ecmascript|x-sh|x-python|x-ndjson|sql|graphql)|.*/x-yaml"
 )
 _META_CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)

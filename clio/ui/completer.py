@@ -1,6 +1,7 @@
 """Completion of the prompt line: slash commands; files, sessions and notes after `@`; labels of mentioned files."""
 
 import os
+import re
 import stat
 import threading
 import time
@@ -21,7 +22,6 @@ from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes, format_count
 from clio.text.fuzzy import FuzzyNames, score
-from clio.text.lazy_regex import LazyRegex
 from clio.threads import start_daemon_thread
 from clio.ui.safe_text import clean_line
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _MAX_COUNTED_BYTES = 1_000_000
 """Bytes. For larger files the size is displayed instead of the line count: this runs at every key."""
 _MAX_CACHED = 200  # files whose line count is cached
-_RESOURCE = LazyRegex(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
+_RESOURCE = re.compile(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
 """`server:scheme:…`, a resource of an MCP server; whether it exists is known only by asking the server."""
 
 
@@ -329,7 +329,7 @@ def _offer(kind: str, name: str, note: str) -> Offer:
     return Offer(text=f"@{kind}:{plain}", shown=name, note=note)
 
 
-_MENTION = LazyRegex(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
+_MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
 
 
 class LineCompleter(Completer):

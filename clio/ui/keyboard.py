@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,13 +20,12 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.text import Text
 
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.painter import Part
 from clio.ui.safe_text import clean, clean_line
 from clio.ui.text_width import cells_of, crop
 from clio.ui.theme import Theme
 
-_WORD_AFTER = LazyRegex(r"\s*\S+")
+_WORD_AFTER = re.compile(r"\s*\S+")
 NEWLINE_MARK = "↵"
 
 

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clio.text.lazy_regex import LazyRegex
-
 _OPENERS = {"(": ")", "[": "]", "{": "}"}
 _CLOSERS = frozenset(_OPENERS.values())
-_FACE = LazyRegex(r"[:;=8][-o^']?[(\[{]")  # the bracket of ":-(" opens nothing
-_CODE = LazyRegex(r"```.*?```|`[^`\n]*`", re.DOTALL)
+_FACE = re.compile(r"[:;=8][-o^']?[(\[{]")  # the bracket of ":-(" opens nothing
+_CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _MAX_CHECKED = 20_000  # characters; a longer text was pasted, not typed, and is sent as it is
 
 
@@ -78,7 +76,7 @@ def _open_bracket(text: str) -> str:
     return waiting[-1] if waiting else ""
 
 
-_MEMORY = LazyRegex(r"#(?![#!\d])\s*(\S.*)")
+_MEMORY = re.compile(r"#(?![#!\d])\s*(\S.*)")
 
 
 class ShellLine(Struct, frozen=True, kw_only=True):

@@ -14,7 +14,6 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.segment import Segment
 from rich.text import Text
 
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.painter import Part
 from clio.ui.theme import Theme, may_open
 
@@ -28,11 +27,11 @@ if TYPE_CHECKING:
 
 MAX_BLOCK = 4000  # characters of an open block after which its beginning is treated as finished
 
-_FENCE = LazyRegex(r"^( *)(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
-_HEADING = LazyRegex(r"^ {0,3}#{1,6}(?:[ \t]|$)")
-_RULE = LazyRegex(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
-_ITEM = LazyRegex(r"^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
-_TABLE_RULE = LazyRegex(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
+_FENCE = re.compile(r"^( *)(`{3,}|~{3,})[ \t]*([^`\n]*?)[ \t]*$")
+_HEADING = re.compile(r"^ {0,3}#{1,6}(?:[ \t]|$)")
+_RULE = re.compile(r"^ {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}$")
+_ITEM = re.compile(r"^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
+_TABLE_RULE = re.compile(r"^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$")
 
 Open = Literal["nothing", "paragraph", "table", "quote", "list", "code"]
 
@@ -304,7 +303,7 @@ def _text(like: "Token", content: str) -> "Token":
 
 
 TAB_SIZE = 4
-_LANGUAGE = LazyRegex(r"[\w+#.-]{1,30}")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 # A nested lexer, such as the one for code inside a heredoc, can be very slow on one long line.
 _MAX_LINE = 2000
 # Their lexers match a whole /* comment */ with one rule, which fails if they are given a single line of it.
@@ -666,4 +665,4 @@ def _markdown_class() -> "type[Markdown]":
 
 _NARROWEST_COLUMN = 8
 # A line "8443." is an answer, not the empty list item that CommonMark takes it for.
-_LONE_NUMBER = LazyRegex(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)
+_LONE_NUMBER = re.compile(r"^( {0,3}\d{1,9})([.)])[ \t]*$", re.M)

@@ -1,6 +1,7 @@
 """Renders parts into rows of coloured text at the terminal's present width."""
 
 import io
+import re
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -8,7 +9,6 @@ from rich.console import Console, ConsoleDimensions, RenderableType
 from rich.text import Text
 from rich.theme import Theme as RichTheme
 
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.palettes import Palette
 from clio.ui.text_width import cells_of, chop
 from clio.ui.theme import Theme, rich_styles
@@ -17,9 +17,9 @@ Size = Callable[[], tuple[int, int]]
 """Returns the terminal's columns and lines at the time of the call."""
 
 _CODE = r"\x1b(?:\[[0-9;]*m|\]8;[^\x1b]*\x1b\\)"  # a style, or the beginning or end of a link
-_RIGHT_BLANKS = LazyRegex(rf" +((?:{_CODE})*)$")
-_ONLY_CODES = LazyRegex(rf"^(?:{_CODE})+$")
-_CODES = LazyRegex(_CODE)
+_RIGHT_BLANKS = re.compile(rf" +((?:{_CODE})*)$")
+_ONLY_CODES = re.compile(rf"^(?:{_CODE})+$")
+_CODES = re.compile(_CODE)
 
 
 class Part(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """Colours by meaning: the syntax of a style, and the built-in themes."""
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Literal
@@ -8,13 +9,12 @@ import msgspec
 from msgspec import Struct
 
 from clio.config.command_line import did_you_mean
-from clio.text.lazy_regex import LazyRegex
 
 MARKS = ("bold", "faint", "italic", "underline", "reverse")
 _BASE = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 COLOURS = (*_BASE, *(f"bright-{name}" for name in _BASE))
 """The terminal's own sixteen colours, whose shades its user chooses."""
-_HEX = LazyRegex(r"#[0-9a-f]{6}")
+_HEX = re.compile(r"#[0-9a-f]{6}")
 _TOOLKIT = {name: f"ansi{name}" for name in _BASE} | {
     **{f"bright-{name}": f"ansibright{name}" for name in _BASE},
     "white": "ansigray",

@@ -1,5 +1,6 @@
 """Lays out tables, bars and the task list as lines that fit the terminal."""
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -7,7 +8,6 @@ from rich.text import Text
 
 from clio.commands.command import Bar, BarPart, Table
 from clio.sessions.state import Todo, TodoStatus
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.safe_text import clean, clean_line
 from clio.ui.text_width import cells_of, crop
 from clio.ui.theme import Theme
@@ -62,7 +62,7 @@ def legend_rows(parts: Sequence[BarPart], width: int) -> list[str]:
 
 _GAP = "  "
 _GLUE = "\N{NO-BREAK SPACE}"
-_BLANKS = LazyRegex(rf"[^\S{_GLUE}]+")
+_BLANKS = re.compile(rf"[^\S{_GLUE}]+")
 _MIN_COLUMN_CELLS = 16  # minimum cells of the wide column, else the rows are stacked
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.palettes import Depth, Palette, builtin
 
 _PROGRAMS = frozenset("iTerm.app WezTerm vscode ghostty Hyper Tabby rio WarpTerminal".split())
@@ -15,7 +14,7 @@ _OLDEST_VTE = 5000  # 0.50; older versions crashed on some links
 _OLDEST_TMUX = (3, 4)
 _MAX_TARGET = 2000
 # No control characters, blanks or non-ASCII: nothing can end the sequence or look like another address.
-_TARGET = LazyRegex(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
+_TARGET = re.compile(r"(?:https?://[\x21-\x7e]+|file://(?:localhost)?/[\x21-\x7e]+)", re.IGNORECASE)
 
 
 def takes_links(env: Mapping[str, str]) -> bool:

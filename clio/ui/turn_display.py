@@ -1,6 +1,7 @@
 """Parts of a running turn's display: progress, reasoning, notifications, a ticker."""
 
 import asyncio
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import TextIO
@@ -10,7 +11,6 @@ from rich.text import Text
 
 from clio.agent.user_interface import TurnFinished
 from clio.config.schema import Notify, ShowReasoning
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.line_rules import fit
 from clio.ui.painter import Part
 from clio.ui.safe_text import clean_line
@@ -24,7 +24,7 @@ _CELLS = 10
 _FULL, _EMPTY = "▰", "▱"
 _PERIOD_S = 0.1  # at most ten redraws a second
 _SURE_S, _SURE_SHARE = 1.0, 0.02  # earlier, an estimate of the time left is too unreliable
-_PERCENT = LazyRegex(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
+_PERCENT = re.compile(r"(?<![\d.,])(\d{1,3})(?:\.\d+)? ?%")
 
 
 class Progress(Struct):

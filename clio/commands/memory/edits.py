@@ -30,7 +30,6 @@ from clio.memory.typed.record import TYPES, MemoryRecord, Remembered, short
 from clio.memory.typed.store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import cause
 from clio.text.formatting import format_count, truncate_line
-from clio.text.lazy_regex import LazyRegex
 
 OWNERS: dict[Scope, str] = {"project": "the project's", "user": "yours"}
 MAX_LIMIT = 100_000
@@ -311,9 +310,9 @@ def _what(entries: Sequence[Entry], records: Sequence[MemoryRecord]) -> str:
 
 Fields = dict[str, Any]
 
-_ARROWS = (LazyRegex(r"\s*=>\s*"), LazyRegex(r"\s*→\s*"), LazyRegex(r"\s+->\s+|^->\s+|\s+->$"))
-_NAMED = LazyRegex(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
-_PATHLIKE = LazyRegex(r"[^\s:]*[/.*][^\s:]*")
+_ARROWS = (re.compile(r"\s*=>\s*"), re.compile(r"\s*→\s*"), re.compile(r"\s+->\s+|^->\s+|\s+->$"))
+_NAMED = re.compile(r"([^:,>→'\"`]{1,60}):\s+(\S.*)", re.DOTALL)
+_PATHLIKE = re.compile(r"[^\s:]*[/.*][^\s:]*")
 
 FORMS: dict[Kind, str] = {
     "discovery": "TEXT",

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -71,7 +72,6 @@ from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange,
 from clio.security.approval import Answer, ApprovalRequest
 from clio.sessions.state import first_words
 from clio.text.formatting import MICROS
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.safe_text import clean, clean_line, spell_out, spell_out_line
 from clio.ui.tables import bar_rows
 
@@ -93,7 +93,7 @@ Block: TypeAlias = (
 )
 MAX_ATTACHED_CHARS = 48_000
 _ATTACHED_TOKENS = 24_000
-_LINES = LazyRegex(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
+_LINES = re.compile(r"L(\d{1,9})(?:[-:]L?(\d{1,9}))?")
 
 
 class EditorShelf(Shelf):

@@ -33,7 +33,6 @@ from clio.security.actions import Workspace
 from clio.sessions.state import Todo, TodoStatus
 from clio.text.formatting import block
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.diff import text_lines
 from clio.ui.safe_text import Cleaner, clean, clean_line, visible
 
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
 MAX_WHOLE_CHARS = 400_000
 """Characters. A larger file is not sent whole: only its changed places are."""
-_HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE = "\\ No newline at end of file"
 NOTHING = "/dev/null"
 

@@ -1,5 +1,6 @@
 """The scripts by which bash, zsh and fish complete clio's words, made from the tables of the command line."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from clio.memory.typed.record import TYPES
 from clio.memory.unified.hits import FUSIONS, LAYERS
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
-from clio.text.lazy_regex import LazyRegex
 from clio.text.scoring import BANDS
 
 LISTED = ("entries", "models", "notes", "scenarios", "servers", "sessions", "skills", "styles", "worktrees")
@@ -61,8 +61,8 @@ OPTION_WORDS: Mapping[str, tuple[str, ...]] = {
 
 
 FILES, FOLDERS = "files", "folders"
-_TOKEN = LazyRegex(r"\[[^\]]*\]|\S+")
-_CHOICE = LazyRegex(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
+_TOKEN = re.compile(r"\[[^\]]*\]|\S+")
+_CHOICE = re.compile(r"[a-z][a-z-]*( [A-Z]+)?(\|[a-z][a-z-]*( [A-Z]+)?)+")
 
 
 class Row(Struct, frozen=True):

@@ -57,14 +57,13 @@ from clio.storage.jsonl import is_torn_line, split_lines
 from clio.storage.locks import holder, knows_locks, reason
 from clio.text.formatting import format_bytes, format_count
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.file_index import ripgrep
 
 PACKAGE = "clio-shell"
 OLDEST = (3, 11)
-_REQUIREMENT = LazyRegex(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;\s*(?P<marker>.*))?")
-_PYTHON = LazyRegex(r"python_version\s*<\s*['\"](?P<below>\d+(\.\d+)*)['\"]")
-_EXTRA = LazyRegex(r"extra\s*==\s*['\"](?P<extra>[\w-]+)")
+_REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(\[[^\]]*\])?\s*(>=\s*(?P<least>[\d.]+))?[^;]*(;\s*(?P<marker>.*))?")
+_PYTHON = re.compile(r"python_version\s*<\s*['\"](?P<below>\d+(\.\d+)*)['\"]")
+_EXTRA = re.compile(r"extra\s*==\s*['\"](?P<extra>[\w-]+)")
 _DAY_S = 86_400.0
 _NARROW = 40
 
@@ -185,7 +184,7 @@ def _extras(wanted: list[str]) -> set[str]:
 GIT_NEEDED = (2, 23)
 """The version that introduced `git switch`."""
 _TIME_LIMIT_S = 3.0  # seconds for `--version` of a program
-_VERSION = LazyRegex(r"\d+\.\d+[\w.+-]*")
+_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 
 
 def check_git(ground: Ground) -> Iterator[Finding]:

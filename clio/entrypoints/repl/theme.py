@@ -19,7 +19,6 @@ from clio.config.paths import FOLDER, THEMES, home_config, is_theme_name, theme_
 from clio.config.yaml_file import Entry, Scalar, describe, parse, read_bytes
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ConfigError
-from clio.text.lazy_regex import LazyRegex
 from clio.ui.palettes import MEANINGS, Look, Palette, Paper, builtin, parse_look
 from clio.ui.theme import Terminal
 
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
     from clio.ui.prompt_line import PromptLine
 
 
-_PARTS = LazyRegex(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
-_WHOLE = LazyRegex(r"#((?:[0-9a-f]{3}){1,4})", re.I)
+_PARTS = re.compile(r"rgba?:([0-9a-f]{1,4})/([0-9a-f]{1,4})/([0-9a-f]{1,4})(?:/[0-9a-f]{1,4})?", re.I)
+_WHOLE = re.compile(r"#((?:[0-9a-f]{3}){1,4})", re.I)
 _HALF = 0.179
 """The luminance that has the same contrast with black and with white."""
 _DARK_NUMBERS = frozenset((*range(7), 8))  # of the 16 ANSI colours
@@ -76,12 +75,12 @@ def may_be_asked(env: Mapping[str, str]) -> bool:
 
 
 QUESTION = "\x1b]11;?\x1b\\\x1b[c"
-_COLOUR = LazyRegex(r"\x1b\]11;([^\x07\x1b\x9c]{0,64})(?:\x07|\x1b\\|\x9c)")
-_FENCE = LazyRegex(r"\x1b\[\?[0-9;]{0,64}c")
+_COLOUR = re.compile(r"\x1b\]11;([^\x07\x1b\x9c]{0,64})(?:\x07|\x1b\\|\x9c)")
+_FENCE = re.compile(r"\x1b\[\?[0-9;]{0,64}c")
 _OPEN_COLOUR = r"\](?:1(?:1(?:;[^\x07\x1b\x9c]{0,64}\x1b?)?)?)?"
 _OPEN_FENCE = r"\[(?:\?[0-9;]{0,64})?"
-_OPEN = LazyRegex(rf"\x1b(?:{_OPEN_COLOUR}|{_OPEN_FENCE})?\Z")
-_OPEN_LATE = LazyRegex(rf"\x1b(?:{_OPEN_COLOUR})?\Z")
+_OPEN = re.compile(rf"\x1b(?:{_OPEN_COLOUR}|{_OPEN_FENCE})?\Z")
+_OPEN_LATE = re.compile(rf"\x1b(?:{_OPEN_COLOUR})?\Z")
 _A_KEY = 2
 """The longest held text that may be the beginning of a key: Esc, or Alt and a bracket."""
 
@@ -132,7 +131,7 @@ class Replies:
         return text
 
     @property
-    def _open(self) -> LazyRegex:
+    def _open(self) -> re.Pattern[str]:
         return _OPEN_LATE if self.fenced else _OPEN
 
     def _take_colour(self, text: str) -> str:
@@ -203,7 +202,7 @@ class BackgroundQuestion:
         return typed
 
 
-_CUT_OFF = LazyRegex(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
+_CUT_OFF = re.compile(r"\s+#[0-9a-fA-F]{3,8}(?:\s+on\b.*)?\s*")
 
 
 class UserTheme(Struct, frozen=True, kw_only=True):

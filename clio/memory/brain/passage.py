@@ -1,11 +1,11 @@
 """The part of a long text that says most of what is asked for. Pure."""
 
+import re
 from collections import Counter
 
-from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import parts, stem, terms
 
-_WORD = LazyRegex(r"\S+")
+_WORD = re.compile(r"\S+")
 _MARK = "…"
 
 

@@ -1,5 +1,6 @@
 """Notes, scenarios, styles and ratings of a bundle, merged into those that are here."""
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -25,11 +26,10 @@ from clio.storage.documents import load, update
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 HOW_THE_WORK_STANDS = "session_progress"
 """A page about the work on another machine, which is none of this one's."""
-_FILE_NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
+_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}\.md")
 
 
 def take_notes(

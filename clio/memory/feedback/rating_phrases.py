@@ -1,9 +1,8 @@
 """Phrases with which users rate an answer, with the reasons they give."""
 
+import re
 from collections.abc import Mapping
 from typing import Literal
-
-from clio.text.lazy_regex import LazyRegex
 
 Category = Literal["too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info"]
 CATEGORIES: tuple[Category, ...] = ("too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info")
@@ -24,7 +23,7 @@ _PHRASES: Mapping[Category, str] = {
 }
 # A short answer that was too short is "not enough detail", which names "detail" too: the order decides.
 _ORDER: tuple[Category, ...] = ("too_brief", "too_verbose", "not_helpful", "incorrect_info", "wrong_tone")
-_RULES = {name: LazyRegex(rf"(?<!\w)(?:{_PHRASES[name]})(?!\w)") for name in _ORDER}
+_RULES = {name: re.compile(rf"(?<!\w)(?:{_PHRASES[name]})(?!\w)") for name in _ORDER}
 
 
 def classify(text: str) -> Category | None:

@@ -1,5 +1,6 @@
 """`ltm.json` as one changeable document: every section is there, every unknown field stays where it was."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -14,13 +15,12 @@ from clio.storage.documents import check_version, corrupt, set_aside
 from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from clio.memory.team.state import Living
 
 MAJOR_VERSION = 1
-_VERSION = LazyRegex(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}")
+_VERSION = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}")
 _LISTS = tuple(shape.section for kind, shape in SHAPES.items() if kind != "rule")
 _DETAILS = "context_rule_details"
 

@@ -1,6 +1,7 @@
 """The six kinds of project knowledge as the file spells them, and how their objects become entries and back."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from typing import Any, cast
 
@@ -11,12 +12,11 @@ from clio.memory.examples import stored_hashes
 from clio.memory.ltm.text import normal
 from clio.memory.records import DEFAULT_CONFIDENCE, KINDS, Entry, Kind, Provenance
 from clio.memory.tolerant import number, texts
-from clio.text.lazy_regex import LazyRegex
 
 Json = dict[str, Any]
 
 EVERYWHERE = "*"
-_STORED_ID = LazyRegex(r"[^\s\x00-\x1f\x7f]{1,64}")
+_STORED_ID = re.compile(r"[^\s\x00-\x1f\x7f]{1,64}")
 _ID_DIGITS = 6
 
 

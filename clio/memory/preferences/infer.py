@@ -11,7 +11,6 @@ from pathlib import PurePath
 
 from clio.memory.preferences.infer_cues import cues, trace
 from clio.memory.preferences.scenarios import BUILT_IN, ScenarioBook
-from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import stem, words
 
 MAX_CHARS = 4_000
@@ -20,7 +19,7 @@ _ENOUGH = 2.0
 _OPENING_CHARS, _OPENING_BONUS = 40, 1.5
 _FILES_CAP = 1.0
 
-_FENCED = LazyRegex(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
+_FENCED = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.DOTALL | re.MULTILINE)
 _SUFFIXES = {
     "coding": frozenset("py js ts tsx jsx go rs java kt c h cc cpp hpp rb php swift cs sql sh pm pl".split()),
     "writing": frozenset("md rst adoc txt tex".split()),

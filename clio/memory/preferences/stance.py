@@ -3,13 +3,11 @@
 import re
 from typing import Literal
 
-from clio.text.lazy_regex import LazyRegex
-
 Stance = Literal["never", "always"]
 
-_NEVER = LazyRegex(r"(?:please )?(?:never(?: ever)?|do not|don['’]t|stop|avoid|no more|no)\s+", re.IGNORECASE)
-_ALWAYS = LazyRegex(r"(?:please )?(?:always)\s+", re.IGNORECASE)
-_VERB = LazyRegex(r"(?:i )?(?:use|using|used|do|doing|write|writing|add|adding|prefer)\s+", re.IGNORECASE)
+_NEVER = re.compile(r"(?:please )?(?:never(?: ever)?|do not|don['’]t|stop|avoid|no more|no)\s+", re.IGNORECASE)
+_ALWAYS = re.compile(r"(?:please )?(?:always)\s+", re.IGNORECASE)
+_VERB = re.compile(r"(?:i )?(?:use|using|used|do|doing|write|writing|add|adding|prefer)\s+", re.IGNORECASE)
 _END = " .!,;:"
 
 

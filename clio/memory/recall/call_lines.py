@@ -12,7 +12,6 @@ import msgspec
 from clio.messages import Deeds, ToolCall, ToolMessage
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 SILENT = frozenset({"memory_operations", "read_output"})
 """Tools without a line, whose results are not kept either: they only repeat what stands somewhere else."""
@@ -92,7 +91,7 @@ _MAIN = (
 _QUOTED = frozenset({"pattern", "query", "regex", "question", "message"})
 _PLAIN_SUCCESS = frozenset({"read", "wrote", "edited", "deleted", "moved", "listed", "planned"})
 _CHANGES = {"add": "added", "update": "edited", "delete": "deleted", "move": "moved"}
-_EXIT = LazyRegex(r"\bexit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I)
+_EXIT = re.compile(r"\bexit(?:ed)?(?: with)?(?: code| status)?[:=]?\s*(?P<code>-?\d{1,3})\b", re.I)
 
 
 def call_line(call: ToolCall, result: ToolMessage | None) -> str:

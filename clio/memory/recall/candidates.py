@@ -6,6 +6,7 @@ weigh: those passages are looked at that have a rare word, or two common ones.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
@@ -17,7 +18,6 @@ from clio.memory.recall.docs import Role
 from clio.memory.recall.pipeline import Turn
 from clio.memory.recall.text_blocks import Ref, TextBlocks
 from clio.memory.recall.words import Query, Term
-from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import LEAST_LETTERS, is_misspelling
 
 PASSAGE_BITS = 7
@@ -32,7 +32,7 @@ OF_ONE_SESSION = 40
 """So many of the candidates at most, or one session that says it again and again would be the only one."""
 _CHARS_PER_WORD = 6.0
 _TRIES = 6
-_UUID = LazyRegex("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class Candidate(Struct, frozen=True, kw_only=True):

@@ -1,10 +1,10 @@
 """A long text cut into the pieces that are found one by one. Pure."""
 
-from clio.text.lazy_regex import LazyRegex
+import re
 
 PASSAGE_CHARS = 700
 MAX_PASSAGES = 120
-_BREAK = LazyRegex(r"\n\s*\n|\n|(?<=[.!?])\s")
+_BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?])\s")
 
 
 def passages(text: str) -> list[str]:

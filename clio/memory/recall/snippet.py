@@ -1,11 +1,12 @@
 """The piece of a text that shows why it was found. Pure."""
 
+import re
+
 from clio.memory.recall.words import Query, folded_words
-from clio.text.lazy_regex import LazyRegex
 from clio.text.vocabulary import porter
 
 SNIPPET_CHARS = 300
-_WORD = LazyRegex(r"\w+")
+_WORD = re.compile(r"\w+")
 _NEAR_WORDS = 50
 
 

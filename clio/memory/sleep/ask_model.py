@@ -19,7 +19,6 @@ from clio.memory.sleep.nights import Ask
 from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 from clio.threads import BackgroundCall
 
 BUDGET_CHARS = 16_000
@@ -30,8 +29,8 @@ _WORDS_CHARS, _ANSWER_CHARS = 1_200, 1_200
 _LEAST_QUOTE = 12
 _TEXT_CHARS = 500
 _POLL_S = 0.02
-_THOUGHTS = LazyRegex(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
-_LIST = LazyRegex(r"\[.*\]", re.S)
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_LIST = re.compile(r"\[.*\]", re.S)
 
 
 class Digest(Struct, frozen=True, kw_only=True):

@@ -9,9 +9,7 @@ from functools import lru_cache
 
 from msgspec import Struct, structs
 
-from clio.text.lazy_regex import LazyRegex
-
-_TOKEN = LazyRegex(
+_TOKEN = re.compile(
     r"(?P<space>(?:[ \t]|\\\n)+)"
     r"|(?P<redirect>(?:\d|&)?>{1,2}&?[ \t]*(?:\d\b|-(?![\w-])|[^\s;|&<>]+)|<(?!<)[ \t]*[^\s;|&<>()]+)"
     r"|(?P<op>&&|\|\||\|&?|[;\n]+)"
@@ -19,10 +17,10 @@ _TOKEN = LazyRegex(
 )
 MAX_CHARS = 1_000
 """A longer line is a script in one line; nobody repeats it."""
-_QUIET_REDIRECT = LazyRegex(r"\d?>{1,2}&\d|(?:\d|&)?>{1,2}\s*/dev/null|<")
+_QUIET_REDIRECT = re.compile(r"\d?>{1,2}&\d|(?:\d|&)?>{1,2}\s*/dev/null|<")
 _KEYWORDS = frozenset("for while until if case function select then do done fi [[ ! { ( time".split())
 _SETTING_UP = frozenset({"cd", "pushd", "popd", "set", "export", "source", "."})
-_ASSIGNMENT = LazyRegex(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
+_ASSIGNMENT = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
 # Programs that only start another one, and how many words of theirs to pass over.
 _WRAPPERS: dict[tuple[str, ...], int] = {
     ("uv", "run"): 2,

@@ -11,7 +11,6 @@ from clio.memory.sleep.commands import commands_in
 from clio.memory.sleep.doings import Doing, doings_of
 from clio.memory.sleep.outcomes import is_check, outcome_of
 from clio.messages import AssistantMessage, Message, UserMessage, begins_turn
-from clio.text.lazy_regex import LazyRegex
 
 # What each thing adds. They are joined as chances are, 1 - Π(1 - part), so that all of them together stay below 1.
 WORDS, STATED, COMMITTED, PASSED, CHANGED, DECIDED, ANSWERED = 0.15, 0.35, 0.3, 0.25, 0.1, 0.25, 0.1
@@ -21,7 +20,7 @@ _ASSENT = frozenset(
     "yes y yep yeah ok okay sure go continue proceed next more please thanks thank you do it that on ahead and now "
     "good great fine right correct perfect sounds keep going carry again retry k no n stop".split()
 )
-_STATES = LazyRegex(
+_STATES = re.compile(
     r"\b(?:remember|always|never|from now on|keep in mind|note that|fyi|decided|we agreed|in future"
     r"|let's (?:go with|use|stick)|we (?:only |now )?(?:use|deploy|release|target|run|keep))\b",
     re.IGNORECASE,

@@ -9,35 +9,34 @@ from clio.memory.sleep.commands import MAX_CHARS as MAX_LINE
 from clio.memory.sleep.commands import Command, commands_in
 from clio.memory.sleep.outcomes import is_check
 from clio.security.redaction.redactor import Redactor
-from clio.text.lazy_regex import LazyRegex
 
 MAX_CHARS = 160
-_SECRET_NAME = LazyRegex(r"pass(?:w(?:or)?d)?|secret|token|api_?key|credential|auth|private", re.IGNORECASE)
-_SETTING = LazyRegex(r"[A-Za-z_]\w*=[\w.-]{0,20}")
+_SECRET_NAME = re.compile(r"pass(?:w(?:or)?d)?|secret|token|api_?key|credential|auth|private", re.IGNORECASE)
+_SETTING = re.compile(r"[A-Za-z_]\w*=[\w.-]{0,20}")
 _RUN = r"(?:\S+ )?(?:run )?"
-_ROLES: tuple[tuple[str, LazyRegex], ...] = (
+_ROLES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "lint",
-        LazyRegex(
+        re.compile(
             rf"ruff check|{_RUN}lint|eslint|flake8|pylint|golangci-lint|cargo clippy|shellcheck|stylelint|go vet"
         ),
     ),
-    ("type check", LazyRegex(rf"mypy|pyright|tsc|{_RUN}type-?check")),
-    ("format", LazyRegex(rf"ruff format|black|prettier|gofmt|cargo fmt|isort|{_RUN}(?:format|fmt)")),
+    ("type check", re.compile(rf"mypy|pyright|tsc|{_RUN}type-?check")),
+    ("format", re.compile(rf"ruff format|black|prettier|gofmt|cargo fmt|isort|{_RUN}(?:format|fmt)")),
     (
         "test",
-        LazyRegex(
+        re.compile(
             rf"{_RUN}(?:tests?|check|spec)(?:$|[ :])|pytest|jest|vitest|rspec|tox|nox|phpunit|mocha|ctest"
             r"|playwright test"
         ),
     ),
-    ("build", LazyRegex(rf"{_RUN}build|make$|cmake")),
-    ("migration", LazyRegex(r".*\bmigrat")),
-    ("install", LazyRegex(r"(?:pip3?|npm|pnpm|yarn|poetry|bundle|uv|uv pip|cargo) (?:install|i|ci|sync)\b")),
-    ("deploy", LazyRegex(r".*\bdeploy")),
+    ("build", re.compile(rf"{_RUN}build|make$|cmake")),
+    ("migration", re.compile(r".*\bmigrat")),
+    ("install", re.compile(r"(?:pip3?|npm|pnpm|yarn|poetry|bundle|uv|uv pip|cargo) (?:install|i|ci|sync)\b")),
+    ("deploy", re.compile(r".*\bdeploy")),
     (
         "start",
-        LazyRegex(
+        re.compile(
             r"(?:npm|pnpm|yarn|bun) (?:run )?(?:dev|start)|docker[ -]compose up|.*\b(?:runserver|uvicorn|flask run)"
         ),
     ),
@@ -46,7 +45,7 @@ _FINAL = frozenset({"commit", "push"})
 _NEVER_ALONE = frozenset(
     "git gh curl wget docker kubectl ssh scp psql sqlite3 xargs nohup timeout pip pip3 open code".split()
 )
-_FILE = LazyRegex(r"[^\s=]*(?:::\S*|\.[A-Za-z]\w{0,4})|(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*")
+_FILE = re.compile(r"[^\s=]*(?:::\S*|\.[A-Za-z]\w{0,4})|(?:\.{0,2}/)?(?:[\w.@+-]+/)+[\w.@+-]*")
 _WIDE = frozenset({".", "./...", "./", "...", ".."})
 _TEXT_OPTIONS = {"-m": "MESSAGE", "--message": "MESSAGE", "-am": "MESSAGE", "-k": "NAME", "-run": "NAME", "-t": "NAME"}
 _INLINE = frozenset({"-c", "-e", "--eval"})

@@ -1,11 +1,12 @@
 """One style skill: when it fits, how it sounds in sixteen numbers, and what the model reads."""
 
+import re
+
 from msgspec import Struct
 
 from clio.config.command_line import did_you_mean
 from clio.errors import UserError
 from clio.text.bandit import DIMENSIONS as DIMENSION_COUNT
-from clio.text.lazy_regex import LazyRegex
 
 DIMENSIONS: tuple[str, ...] = (
     "verbosity",
@@ -28,7 +29,7 @@ DIMENSIONS: tuple[str, ...] = (
 """What the sixteen numbers mean, each from 0.0 (none of it) to 1.0. The document names the first fourteen."""
 NEUTRAL: tuple[float, ...] = (0.5,) * DIMENSION_COUNT
 MAX_CHARS = 1_200
-_ID = LazyRegex(r"[a-z0-9][a-z0-9-]{0,39}")
+_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
 _TEXTS = ("id", "name", "summary")
 _LISTS = ("intents", "times", "sentiments", "topics")
 

@@ -1,6 +1,7 @@
 """The files of `.clio/ltm/`, read with care: they came through git, and nobody knows from whom."""
 
 import os
+import re
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -17,7 +18,6 @@ from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
 from clio.storage.documents import check_version
 from clio.storage.files import NO_FOLLOW, make_folder, make_ignored_folder, sync_folder, write_atomic
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 VERSION = 1
 FORMAT = (
@@ -29,7 +29,7 @@ MAX_FILES = 20_000
 MAX_TOTAL_BYTES = 64 * 1024 * 1024
 """Of all statements; 2,000 entries have about 1 MB."""
 _FORGOTTEN, _CONFIRMED = "forgotten", "confirmed"
-_MONTH = LazyRegex(r"20\d\d-(?:0[1-9]|1[0-2])")
+_MONTH = re.compile(r"20\d\d-(?:0[1-9]|1[0-2])")
 _MAX_PROBLEMS, _CACHED_AT_ONCE = 50, 64
 _JSON = ".json"
 

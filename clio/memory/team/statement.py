@@ -4,6 +4,7 @@ A statement is never changed. Who says it differently writes another that names 
 """
 
 import hashlib
+import re
 from typing import Any, cast
 
 import msgspec
@@ -15,15 +16,14 @@ from clio.memory.ltm.kinds import Json, identity, is_entry, set_handle, stored_i
 from clio.memory.records import Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
 MAX_BYTES = 256 * 1024
 """Of one file; an entry with all its texts as long as they may be has about as much."""
 MAX_NAME_CHARS = 60
 MAX_NAMED = 64
 """So many former statements one names at most: those longest gone are forgotten first."""
-NAME = LazyRegex(r"[a-z]-[0-9a-f]{6,16}\.[0-9a-f]{16}")
-_HANDLE = LazyRegex(r"[a-z]-[0-9a-f]{6,16}")
+NAME = re.compile(r"[a-z]-[0-9a-f]{6,16}\.[0-9a-f]{16}")
+_HANDLE = re.compile(r"[a-z]-[0-9a-f]{6,16}")
 _MAX_DEPTH, _MAX_ITEMS = 8, 500
 _OURS, _BASE, _THEIRS, _END = b"<<<<<<<", b"|||||||", b"=======", b">>>>>>>"
 

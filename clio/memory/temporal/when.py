@@ -1,11 +1,11 @@
 """A time somebody wrote: a date, so long ago, or a word such as yesterday; on this machine's clock."""
 
+import re
 from datetime import datetime, timedelta
 
 from clio.errors import UserError
-from clio.text.lazy_regex import LazyRegex
 
-_AGO = LazyRegex(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?: ago)?")
+_AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?: ago)?")
 _HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
 _DAY = timedelta(days=1)
 _LAST = {"week": timedelta(days=7), "month": timedelta(days=30), "year": timedelta(days=365)}

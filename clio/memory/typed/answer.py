@@ -11,11 +11,10 @@ from msgspec import Struct
 from clio.errors import ProviderError
 from clio.prompt_files import fill_prompt
 from clio.text.json_data import decode_json
-from clio.text.lazy_regex import LazyRegex
 
-_THOUGHTS = LazyRegex(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
-_FENCE = LazyRegex(r"```[\w-]*\s*\n?(.*?)```", re.S)
-_OBJECT = LazyRegex(r"\{.*\}", re.S)
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.S)
+_OBJECT = re.compile(r"\{.*\}", re.S)
 
 
 class Decision(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ import re
 from typing import Literal
 
 from clio.memory.typed.record import same_words
-from clio.text.lazy_regex import LazyRegex
 from clio.text.similarity import before_assignment, differences
 from clio.text.vocabulary import STOP_WORDS, stem
 
@@ -16,13 +15,13 @@ Verdict = Literal["same", "successor", "doubtful", "other"]
 MERGE, DOUBT = 0.85, 0.50
 _LEAST_SUBJECT, _SUBJECT_SHARE = 2, 0.75
 
-_WORD = LazyRegex(r"\w+(?:[.:/\\-]\w+)*'?\w*")
-_UPDATES = LazyRegex(
+_WORD = re.compile(r"\w+(?:[.:/\\-]\w+)*'?\w*")
+_UPDATES = re.compile(
     r"\b(?:now|no longer|any ?more|instead|from now on|as of|since today|moved (?:to|from)|changed (?:to|from)|"
     r"switched (?:to|from)|renamed|replaced|became|correction|actually|used to be)\b",
     re.I,
 )
-_NOW = LazyRegex(r"\b(?:from )?now(?: on)?\b", re.I)
+_NOW = re.compile(r"\b(?:from )?now(?: on)?\b", re.I)
 _NOT_A_SUBJECT = frozenset(
     stem(word)
     for word in (

@@ -1,5 +1,6 @@
 """Turns that left the window, found by what they say: each piece of one is embedded once, with its role and its ids."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +15,6 @@ from clio.messages import Message, ToolMessage
 from clio.sessions.session import Session
 from clio.sessions.state import SessionFiles
 from clio.sessions.store import SessionStore
-from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import never
 from clio.text.scoring import GATE, NEAREST
 from clio.threads import Worker
@@ -31,7 +31,7 @@ MAX_PIECES = 80
 SHOWN_WORDS = 60
 _PAUSE_S = 0.003
 """Behind each session that was read, for whoever is typing."""
-_ENDS = LazyRegex(r"(?<=[.!?;:])\s+|\n+")
+_ENDS = re.compile(r"(?<=[.!?;:])\s+|\n+")
 
 
 class Neighbour(Struct, frozen=True, kw_only=True):

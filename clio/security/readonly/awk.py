@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord, parse_call, read_grammar
 from clio.security.shell.command_line import Word, word_set
-from clio.text.lazy_regex import LazyRegex
 
 _OPTIONS = """
     -F= -v= --csv --posix --traditional --sandbox --re-interval --characters-as-bytes
@@ -46,16 +45,16 @@ _SORT_ORDERS = word_set("""
     "@val_num_desc" "@val_type_asc" "@val_type_desc" "@unsorted"
     """)
 
-_SPACE = LazyRegex(r"(?:[ \t]|(?<![\w\"/.$])\\\n)*", re.ASCII)
-_COMMENT = LazyRegex(r"#[^\n]*")
-_NUMBER = LazyRegex(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])", re.ASCII)
-_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
-_STRING = LazyRegex(r'"(?:[^"\\\n]|\\[^\n])*"')
-_OPERATOR = LazyRegex(r"\*\*=|\+\+|--|&&|\|\||[-+*/%^<>!=]=|!~|\*\*|[-+*/%^<>!=~?:,;\n{}()\[\]$]")
-_REGEX_ATOM = LazyRegex(r"[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:[a-z]+:\]|\\[^\n\[\]]|[^\[\]\\/\n])*\]")
-_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
-_HALF_CHARACTER = LazyRegex(r"[^\x00-\x7f][\\\[\]]")
-_ASSIGNMENT = LazyRegex(r"([A-Za-z_]\w*)=", re.ASCII)
+_SPACE = re.compile(r"(?:[ \t]|(?<![\w\"/.$])\\\n)*", re.ASCII)
+_COMMENT = re.compile(r"#[^\n]*")
+_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?(?![\w.])", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_STRING = re.compile(r'"(?:[^"\\\n]|\\[^\n])*"')
+_OPERATOR = re.compile(r"\*\*=|\+\+|--|&&|\|\||[-+*/%^<>!=]=|!~|\*\*|[-+*/%^<>!=~?:,;\n{}()\[\]$]")
+_REGEX_ATOM = re.compile(r"[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:\[:[a-z]+:\]|\\[^\n\[\]]|[^\[\]\\/\n])*\]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_HALF_CHARACTER = re.compile(r"[^\x00-\x7f][\\\[\]]")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=", re.ASCII)
 
 _ASSIGNS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "^=", "**="})
 _BINARY = frozenset({"+", "-", "*", "/", "%", "^", "**", "<", "<=", "==", "!=", ">", ">=", "~", "!~", "&&", "||", "in"})
@@ -189,7 +188,7 @@ class _Parser:
         self.at += 1
         return self.text[begin : self.at]
 
-    def skip(self, pattern: LazyRegex) -> str:
+    def skip(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""

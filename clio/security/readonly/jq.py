@@ -7,7 +7,6 @@ from msgspec import Struct
 
 from clio.security.readonly.grammar import Judge, Judgement, UnknownWord
 from clio.security.shell.command_line import Word, word_set
-from clio.text.lazy_regex import LazyRegex
 
 _FLAGS = frozenset("nrcseSaMCjhVR")
 _LONG_FLAGS = word_set("""
@@ -55,16 +54,16 @@ _REFUSED = {
     "get_search_list": "shows where modules are looked for",
 }
 
-_PATTERN = LazyRegex(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
-_SPACE = LazyRegex(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
-_NUMBER = LazyRegex(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
-_FIELD = LazyRegex(r"\.[A-Za-z_]\w*", re.ASCII)
-_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
-_VARIABLE = LazyRegex(r"\$[A-Za-z_]\w*", re.ASCII)
-_FORMAT = LazyRegex(r"@(?:text|json|html|uri|urid|csv|tsv|sh|base64|base64d|base32|base32d)(?!\w)", re.ASCII)
-_TEXT = LazyRegex(r'(?:[^"\\]|\\[^(])*')
-_OPERATOR = LazyRegex(r"\?//=?|//=|\|=|[-+*/%]=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.:;()\[\]{}?]")
-_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
+_PATTERN = re.compile(r"[*?]|\[[!^]?.[^\]]*\]", re.DOTALL)
+_SPACE = re.compile(r"(?:[ \t\n]|#[^\n\\]*(?=\n|\Z))*")
+_NUMBER = re.compile(r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?(?![\w])", re.ASCII)
+_FIELD = re.compile(r"\.[A-Za-z_]\w*", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_VARIABLE = re.compile(r"\$[A-Za-z_]\w*", re.ASCII)
+_FORMAT = re.compile(r"@(?:text|json|html|uri|urid|csv|tsv|sh|base64|base64d|base32|base32d)(?!\w)", re.ASCII)
+_TEXT = re.compile(r'(?:[^"\\]|\\[^(])*')
+_OPERATOR = re.compile(r"\?//=?|//=|\|=|[-+*/%]=|==|!=|<=|>=|//|\.\.|[-+*/%<>=|,.:;()\[\]{}?]")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 _BINARY = frozenset("""| , // ?// //= |= += -= *= /= %= == != < <= > >= + - * / % = and or""".split())
 
@@ -123,7 +122,7 @@ class _Parser:
         if self.text[self.at] == '"':
             self.at += 1
             return "string", '"'
-        kinds: tuple[tuple[Kind, LazyRegex], ...] = (
+        kinds: tuple[tuple[Kind, re.Pattern[str]], ...] = (
             ("field", _FIELD),
             ("number", _NUMBER),
             ("variable", _VARIABLE),
@@ -138,7 +137,7 @@ class _Parser:
                 return kind, found
         return "operator", ""
 
-    def skip(self, pattern: LazyRegex) -> str:
+    def skip(self, pattern: re.Pattern[str]) -> str:
         match = pattern.match(self.text, self.at)
         if match is None:
             return ""

@@ -11,7 +11,6 @@ from clio.security.readonly.git_grammar import GIT, OBJECT, find_object_revision
 from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
 from clio.security.readonly.system_programs import BUILTINS, PROGRAMS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
-from clio.text.lazy_regex import LazyRegex
 
 STARTERS = frozenset({"find", "fd", "fdfind", "xargs"})
 """Programs that start another one with file names; the inner call is judged here."""
@@ -44,10 +43,10 @@ _TESTS_OF_TEXT = word_set("""
     -fstype
     """)
 _TESTS_OF_PATHS = word_set("-newer -anewer -cnewer -samefile")
-_NEWER = LazyRegex(r"-newer[aBcm][aBcmt]")
-_FILLED_IN = LazyRegex(r"\{(?:|/|//|\.|/\.)\}")
-_PLAIN_NAME = LazyRegex(r"(?![-~])[\w./@:+,=%*?-]+", re.ASCII)
-_LEVEL = LazyRegex(r"-O[0-3]")
+_NEWER = re.compile(r"-newer[aBcm][aBcmt]")
+_FILLED_IN = re.compile(r"\{(?:|/|//|\.|/\.)\}")
+_PLAIN_NAME = re.compile(r"(?![-~])[\w./@:+,=%*?-]+", re.ASCII)
+_LEVEL = re.compile(r"-O[0-3]")
 _FIND_REFUSED = {
     "-delete": "deletes what it finds",
     "-fprint": "writes a file",
@@ -412,8 +411,8 @@ def _matches(spec: str, arguments: tuple[Word, ...], needs: tuple[str, ...] | No
     return needs is None or call.has(*needs)
 
 
-_FUNCTION = LazyRegex(r"\(\s*\)|\bfunction\b")
-_NULS = LazyRegex(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
+_FUNCTION = re.compile(r"\(\s*\)|\bfunction\b")
+_NULS = re.compile(r"-print0|--(?:null|print0|zero)\S*|-\w*[zZ0]\w*")
 """Options that end names with NUL, which the shell drops: `.` and `./a` would become `../a`."""
 _FED_WITH_OBJECTS = word_set("git echo printf")
 _FED_WITH_FILES = word_set("""

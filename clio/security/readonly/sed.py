@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from clio.security.readonly.grammar import Judge, Judgement, ParsedCall, UnknownWord, parse_call, read_grammar
 from clio.security.shell.command_line import Word
-from clio.text.lazy_regex import LazyRegex
 
 _OPTIONS = """
     -n -E -r -s -z -u -b -e= -l=number --quiet --silent --regexp-extended --separate --null-data --zero-terminated
@@ -18,20 +17,20 @@ _DELIMITERS = frozenset("/|#,:@!%~+=_;")
 _MAX_SCRIPT = 20_000
 """Longer scripts, in characters, are not parsed."""
 
-_BLANKS = LazyRegex(r"[ \t]*")
-_SEPARATORS = LazyRegex(r"[ \t\n;]*")
-_NUMBER = LazyRegex(r"\d+", re.ASCII)
-_LINE_ADDRESS = LazyRegex(r"\d+(?:~\d+)?|\$", re.ASCII)
-_OFFSET_ADDRESS = LazyRegex(r"[+~]\d+", re.ASCII)
-_LABEL = LazyRegex(r"[A-Za-z0-9_.-]*")
-_FLAGS = LazyRegex(r"[gpiImM0-9]*")
-_FILE_NAME = LazyRegex(r"[\w./+-]+", re.ASCII)
-_BRACKET_CLASS = LazyRegex(r"\[:[a-z]+:\]")
-_TEXT = LazyRegex(r"[^\\\n]+(?:\\\n[^\\\n]+)*")
-_ONE_LINE = LazyRegex(r"[^\\\n]+")
-_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f]")
+_BLANKS = re.compile(r"[ \t]*")
+_SEPARATORS = re.compile(r"[ \t\n;]*")
+_NUMBER = re.compile(r"\d+", re.ASCII)
+_LINE_ADDRESS = re.compile(r"\d+(?:~\d+)?|\$", re.ASCII)
+_OFFSET_ADDRESS = re.compile(r"[+~]\d+", re.ASCII)
+_LABEL = re.compile(r"[A-Za-z0-9_.-]*")
+_FLAGS = re.compile(r"[gpiImM0-9]*")
+_FILE_NAME = re.compile(r"[\w./+-]+", re.ASCII)
+_BRACKET_CLASS = re.compile(r"\[:[a-z]+:\]")
+_TEXT = re.compile(r"[^\\\n]+(?:\\\n[^\\\n]+)*")
+_ONE_LINE = re.compile(r"[^\\\n]+")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # In some East Asian encodings, the second of these is part of the character before it.
-_HALF_CHARACTER = LazyRegex(r"[^\x00-\x7f][\\|\[\]@_~^{}]")
+_HALF_CHARACTER = re.compile(r"[^\x00-\x7f][\\|\[\]@_~^{}]")
 
 _PLAIN_COMMANDS = frozenset("=dDgGhHnNpPxzF")
 _REFUSED_COMMANDS = {
@@ -134,7 +133,7 @@ class _Parser:
     def peek(self) -> str:
         return self.text[self.at : self.at + 1]
 
-    def take(self, pattern: LazyRegex) -> str:
+    def take(self, pattern: re.Pattern[str]) -> str:
         """Consume and return the text that a pattern matches here; "" for none."""
         match = pattern.match(self.text, self.at)
         if match is None:

@@ -19,22 +19,21 @@ from clio.security.shell.command_line import (
     resolve_cd,
     word_set,
 )
-from clio.text.lazy_regex import LazyRegex
 
 MAX_DEPTH = 40
 """Levels of nesting; the parser is recursive."""
-_BLANKS = LazyRegex(r"(?:[ \t]|\\\n)*")
-_RUN = LazyRegex(r"[^ \t\n\\'\"$`;&|<>()]+")
-_IN_DOUBLE = LazyRegex(r"[^\\\"$`]+")
-_IN_TEXT = LazyRegex(r"[^\\$`]+")
-_IN_BRACES = LazyRegex(r"[^\\\"'$`{}\n<>]+")
-_IN_SUM = LazyRegex(r"[\w \t+*/%<>=!&|?:,^~.#\[\]-]+", re.ASCII)
-_NAME = LazyRegex(r"[A-Za-z_]\w*|[@*#?$!\d-]", re.ASCII)
-_PARAMETER = LazyRegex(r"[!#]?(?:[A-Za-z_]\w*(?:\[(?:\w+|[@*])\])?|[@*#?$!-]|\d+)", re.ASCII)
-_ANSI = LazyRegex(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
-_TWICE = LazyRegex(r"\\[$`\\\"\n]|\\$")
-_GOES_ON = LazyRegex(r"(?<!\\)(?:\\\\)*\\\n")
-_DELIMITER = LazyRegex(r"[\w!.+-]+", re.ASCII)
+_BLANKS = re.compile(r"(?:[ \t]|\\\n)*")
+_RUN = re.compile(r"[^ \t\n\\'\"$`;&|<>()]+")
+_IN_DOUBLE = re.compile(r"[^\\\"$`]+")
+_IN_TEXT = re.compile(r"[^\\$`]+")
+_IN_BRACES = re.compile(r"[^\\\"'$`{}\n<>]+")
+_IN_SUM = re.compile(r"[\w \t+*/%<>=!&|?:,^~.#\[\]-]+", re.ASCII)
+_NAME = re.compile(r"[A-Za-z_]\w*|[@*#?$!\d-]", re.ASCII)
+_PARAMETER = re.compile(r"[!#]?(?:[A-Za-z_]\w*(?:\[(?:\w+|[@*])\])?|[@*#?$!-]|\d+)", re.ASCII)
+_ANSI = re.compile(r"'((?:[^'\\]|\\.)*)'", re.DOTALL)
+_TWICE = re.compile(r"\\[$`\\\"\n]|\\$")
+_GOES_ON = re.compile(r"(?<!\\)(?:\\\\)*\\\n")
+_DELIMITER = re.compile(r"[\w!.+-]+", re.ASCII)
 _END_OF_WORD = frozenset(" \t\n;&|()")
 
 
@@ -90,7 +89,7 @@ class Scanner:
         """Return the next characters; fewer at the end."""
         return self.text[self.at : min(self.at + size, self.end)]
 
-    def skip(self, pattern: LazyRegex) -> str:
+    def skip(self, pattern: re.Pattern[str]) -> str:
         """Consume and return what a pattern matches here."""
         match = pattern.match(self.text, self.at, self.end)
         if match is None:
@@ -328,14 +327,14 @@ class Scanner:
 COMPOUND = word_set("if while until for case function [[ {")
 CLOSING = word_set("then do done fi else elif esac } ! select coproc")
 _WORD_END = r"(?=[ \t\n;&|<>()]|\Z)"
-_RESERVED = LazyRegex(rf"(?:[{{}}!]|\[\[|[a-z]{{2,8}}){_WORD_END}")
-PARENS = LazyRegex(r"\([ \t]*\)")
-_REDIRECT = LazyRegex(r"\d*(?:<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|&>>?")
-_ASSIGNS = LazyRegex(r"([A-Za-z_]\w*)(?:\[\d+\])?\+?=", re.ASCII)
-_SUBSCRIPT = LazyRegex(r"[A-Za-z_]\w*\[", re.ASCII)
-_ELEMENT = LazyRegex(r"\[(?!\d+\]=)")
-_NUMBERED = LazyRegex(r"\{\w+\}\Z")
-_DESCRIPTOR = LazyRegex(r"\d+-?")
+_RESERVED = re.compile(rf"(?:[{{}}!]|\[\[|[a-z]{{2,8}}){_WORD_END}")
+PARENS = re.compile(r"\([ \t]*\)")
+_REDIRECT = re.compile(r"\d*(?:<<<|<<-|<<|<&|<>|<(?!\()|>>|>&|>\||>(?!\())|&>>?")
+_ASSIGNS = re.compile(r"([A-Za-z_]\w*)(?:\[\d+\])?\+?=", re.ASCII)
+_SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
+_ELEMENT = re.compile(r"\[(?!\d+\]=)")
+_NUMBERED = re.compile(r"\{\w+\}\Z")
+_DESCRIPTOR = re.compile(r"\d+-?")
 _TIMES = frozenset({Word("time"), Word("-p"), Word("--")})
 CLOSED = "\0\0"
 """Marks the input of a call as another descriptor, or closed."""
@@ -487,11 +486,11 @@ class Simple(Scanner):
         return True
 
 
-_FUNCTION = LazyRegex(r"[A-Za-z_][\w.-]*", re.ASCII)
-_VARIABLE_NAME = LazyRegex(r"[A-Za-z_]\w*", re.ASCII)
-_IN_TEST = LazyRegex(r"&&|\|\||[()]|[<>](?!\()")
-_SPLIT_SIGN = LazyRegex(r"[;&|<>($]\\\n(?:\\\n)*[;&|<>({\[]")
-_CASE_END = LazyRegex(r";;&|;;|;&")
+_FUNCTION = re.compile(r"[A-Za-z_][\w.-]*", re.ASCII)
+_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_IN_TEST = re.compile(r"&&|\|\||[()]|[<>](?!\()")
+_SPLIT_SIGN = re.compile(r"[;&|<>($]\\\n(?:\\\n)*[;&|<>({\[]")
+_CASE_END = re.compile(r";;&|;;|;&")
 
 
 class Outline(Simple):

@@ -19,21 +19,20 @@ from clio.security.shell.command_line import (
     word_set,
 )
 from clio.security.shell.parser import parse_command_line
-from clio.text.lazy_regex import LazyRegex
 
 # `$?`, `${#files[@]}`, `${PIPESTATUS[0]}` are always numbers. So is the result of arithmetic on numbers; the parser of
 # the line checks whether its names contain numbers.
-_NUMBERS = LazyRegex(
+_NUMBERS = re.compile(
     r"\$[?#!$]|\$\{[?#!$]\}|\$\{#\w+\[[@*]\]\}|\$\{PIPESTATUS\[(?:\d+|[@*])\]\}"
     r"|\$\(\([\w\s+*/%<>=!&|?:,$-]*\)\)"
 )
-_VARIABLE = LazyRegex(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
-_FREE = LazyRegex(r"[$`{]")
+_VARIABLE = re.compile(r"(?<!\\)(?:\\\\)*\$\{?[#!]?([A-Za-z_]\w*)")
+_FREE = re.compile(r"[$`{]")
 # POSIX reserves lower-case names for the user of the shell; programs receive their settings, secrets included, in
 # upper-case names.
-_OWN = LazyRegex(r"[a-z_][a-z0-9_]*")
+_OWN = re.compile(r"[a-z_][a-z0-9_]*")
 _TOLD = ("npm_", "git_", "ac_")
-_CAPITALS = LazyRegex(r"[A-Z][A-Z0-9_]*")
+_CAPITALS = re.compile(r"[A-Z][A-Z0-9_]*")
 _OF_SHELLS = word_set("""
     ARGV ARGV0 CHILD_MAX COLUMNS COPROC CPUTYPE EGID EMACS EPOCHREALTIME EPOCHSECONDS ERRNO EUID FCEDIT FIGNORE FPATH
     FUNCNAME FUNCNEST GID GROUPS HISTCHARS HISTCMD HISTCONTROL HISTFILE HISTFILESIZE HISTIGNORE HISTSIZE HISTTIMEFORMAT
@@ -52,9 +51,9 @@ _PLAIN = word_set("HOME PATH PWD OLDPWD USER SHELL LANG TERM CI VIRTUAL_ENV NODE
 # What a loop may iterate over: words, files of the folder and below it, numbers, and the output of commands.
 _PART = r"(?!\.[.*?])[\w.*?@:+-]+"
 _ITEM = rf"(?:{_PART}(?:/{_PART})*/?|\{{\d+\.\.\d+\}}|\$\([^()`\n]*\))"
-_ONE_WORD = LazyRegex(r"[\w./@:+,=%~-]*")
-_MOVES = LazyRegex(r"\b(?:cd|pushd|popd|chdir)\b")
-_ABOUT_FILES = LazyRegex(r"\s-[a-mp-yA-Z]\s")
+_ONE_WORD = re.compile(r"[\w./@:+,=%~-]*")
+_MOVES = re.compile(r"\b(?:cd|pushd|popd|chdir)\b")
+_ABOUT_FILES = re.compile(r"\s-[a-mp-yA-Z]\s")
 
 
 def is_line_variable(name: str) -> bool:
@@ -140,18 +139,18 @@ def _set_in(line: str, name: str) -> bool:
 _MAX_CALLS = 64
 """With more combinations of values, the calls count as unknown."""
 # None of these characters splits a word, is a pattern, or is expanded a second time.
-_PLAIN_VALUE = LazyRegex(r"[\w./@:+,=%-]*", re.ASCII)
-_PATTERN = LazyRegex(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
-_COUNT = LazyRegex(r"\{(\d{1,4})\.\.(\d{1,4})\}")
-_BRACE = LazyRegex(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
-_SUBSTITUTION = LazyRegex(r"<\([^()$`{}\\*?\[]*\)")
-_OUTPUT = LazyRegex(r"\$\(([^()`$\\{}\n<>]+)\)")
-_SINGLE = LazyRegex(r"""('[^']*')|"[^"]*\"""")
-_KIND = LazyRegex(r"\s-x?type\s+[a-z]\b")
-_READ = LazyRegex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
-_HERE = LazyRegex(r"\$(?:PWD\b|\{PWD\})")
-_NUMBER = LazyRegex(r"\$[?#]|\$\{#\}")
-_FREE_VARIABLE = LazyRegex(r"[$`{}\\]")
+_PLAIN_VALUE = re.compile(r"[\w./@:+,=%-]*", re.ASCII)
+_PATTERN = re.compile(r"(?![-~])[\w./@:+,=%*?\[\]-]*", re.ASCII)
+_COUNT = re.compile(r"\{(\d{1,4})\.\.(\d{1,4})\}")
+_BRACE = re.compile(r"([\w./@:+=%*-]*)\{([\w./@:+=%-]*(?:,[\w./@:+=%-]*)+)\}([\w./@:+=%*-]*)")
+_SUBSTITUTION = re.compile(r"<\([^()$`{}\\*?\[]*\)")
+_OUTPUT = re.compile(r"\$\(([^()`$\\{}\n<>]+)\)")
+_SINGLE = re.compile(r"""('[^']*')|"[^"]*\"""")
+_KIND = re.compile(r"\s-x?type\s+[a-z]\b")
+_READ = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
+_HERE = re.compile(r"\$(?:PWD\b|\{PWD\})")
+_NUMBER = re.compile(r"\$[?#]|\$\{#\}")
+_FREE_VARIABLE = re.compile(r"[$`{}\\]")
 _MISLEADS = ("\\$", "\\{", "\\\n")
 """If a line contains these, a word as parsed here may differ from what the shell makes of it."""
 _FIRST = r"(?:\s*[a-z_]\w*=[\w./@:+,%-]*\s*(?:;|&&|\n))*"

@@ -9,7 +9,6 @@ from clio.security.shell import command_line as shell_state
 from clio.security.shell.command_line import DECLARES, Word
 from clio.security.shell.hand_parser import Outline
 from clio.security.shell.wrappers import SHELLS, reads_input
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -93,16 +92,16 @@ _ON_ONE_LINE = frozenset(
 )
 _SKIPPED = re.compile(rb"\\(?!\n)|[^\x00 \t\n\\]")
 _BARE = frozenset({"word", "extglob_pattern", "regex"})
-_SIGN = LazyRegex(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
-_SUBSTITUTION = LazyRegex(r"`|\$\(|[<>]\(")
-_DESCRIPTOR = LazyRegex(r"\d+|\{\w+\}")
-_INDEX = LazyRegex(r"\[(?!\d+\]=)[^\n]*\]\+?=")
+_SIGN = re.compile(r"(?<!\\)(?:\\\\)*[<>;&|()`]")
+_SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+_DESCRIPTOR = re.compile(r"\d+|\{\w+\}")
+_INDEX = re.compile(r"\[(?!\d+\]=)[^\n]*\]\+?=")
 _DOLLARS = frozenset({"simple_expansion", "translated_string"})
-_DOUBLE = LazyRegex(r"\$\(\(")
-_BLANK = LazyRegex(r"(?<!\\)(?:\\\\)*[ \t]")
-_TWICE = LazyRegex(r"\\[$`\\\"]")
-_BROKEN_WORD = LazyRegex(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
-_SEVERAL = LazyRegex(r"\$@|\$\{[@!]|\[@\]|@\}")
+_DOUBLE = re.compile(r"\$\(\(")
+_BLANK = re.compile(r"(?<!\\)(?:\\\\)*[ \t]")
+_TWICE = re.compile(r"\\[$`\\\"]")
+_BROKEN_WORD = re.compile(r"(?:[^ \t\n;&|\\]|\\[ \t;&|]|(?<!\\)(?:\\\\)+)\\\n[^ \t\n]")
+_SEVERAL = re.compile(r"\$@|\$\{[@!]|\[@\]|@\}")
 
 
 def find_unaccounted(root: "Node", source: bytes, counted: frozenset[str]) -> list[str]:

@@ -1,5 +1,6 @@
 """Find every simple command that a shell line would run, with tree-sitter's bash grammar. Pure."""
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import pairwise
@@ -49,7 +50,6 @@ from clio.security.shell.wrappers import (
     reads_input,
     unwrap_command,
 )
-from clio.text.lazy_regex import LazyRegex
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -240,7 +240,7 @@ EXPANSIONS = frozenset(
     | {"brace_expression", "arithmetic_expression"}
 )
 _BARE = frozenset({"word", "number", "variable_name", "special_variable_name", "test_operator"})
-_BARE_META = LazyRegex(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
+_BARE_META = re.compile(r"(?<!\\)(?:\\\\)*[;|&<>()\n]")
 
 
 class Reader(Collector):
@@ -350,9 +350,9 @@ _UNSEEN = "\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u202a-\u202e\u2060-\u2069\
 # The grammar's scanner passes each character to C functions for single bytes, and may crash the process with one that
 # is not (tree-sitter-bash 337). The shell treats a comma as an ordinary character too; texts are taken from the source.
 _ASCII = bytes(code if code < 128 else ord(",") for code in range(256))
-_STRANGE = LazyRegex(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
-_SUBSTITUTION = LazyRegex(r"`|\$\(|[<>]\(")
-_SPECIAL = LazyRegex(r"[$`\\'\"~*?\[{]")
+_STRANGE = re.compile(rf"[^\S \t\n]|[\x00-\x08\x0e-\x1f\x7f{_UNSEEN}]")
+_SUBSTITUTION = re.compile(r"`|\$\(|[<>]\(")
+_SPECIAL = re.compile(r"[$`\\'\"~*?\[{]")
 
 
 NO_GRAMMAR = "the grammar of shell commands (tree-sitter) is not installed, so none can be read"

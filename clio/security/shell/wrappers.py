@@ -8,7 +8,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.security.shell.command_line import SET_NAMES, SHOPT_NAMES, Word, word_set
-from clio.text.lazy_regex import LazyRegex
 
 
 class UnwrappedCommand(Struct, frozen=True, kw_only=True):
@@ -76,7 +75,7 @@ def skip_options(words: Words, known: Options, start: int = 1) -> int:
     return place
 
 
-_ONE_FILE = LazyRegex(r"<\([^()]*\)")
+_ONE_FILE = re.compile(r"<\([^()]*\)")
 """A process substitution, which expands to the name of one file."""
 
 
@@ -151,7 +150,7 @@ def _plain(known: Options, positionals: int = 0, keep: bool = False) -> Callable
     return peel
 
 
-_ASSIGNS = LazyRegex(r"([A-Za-z_]\w*)\+?=")
+_ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=")
 _ENV = make_options("-i --ignore-environment - -0 --null -v --debug", "-u --unset -C --chdir -a --argv0")
 
 
@@ -205,7 +204,7 @@ def _env(words: Words) -> UnwrappedCommand | None:
 
 _SHELL_LONG = word_set("--login --norc --noprofile --noediting --verbose --version --help")
 # Without x: a trace prints the values of variables.
-_SHELL_LETTERS = LazyRegex(r"[-+][abcefhilmnopsuvBCEHOT]+")
+_SHELL_LETTERS = re.compile(r"[-+][abcefhilmnopsuvBCEHOT]+")
 
 
 def _shell(words: Words) -> UnwrappedCommand | None:
@@ -273,7 +272,7 @@ _XARGS = make_options(
 
 
 # `-irep` and `-0Irep` replace `rep`: the letters after `i` or `I` are the placeholder for the input.
-_HIDDEN_MARK = LazyRegex(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
+_HIDDEN_MARK = re.compile(r"-[^-]*[iel].|-[^-IJ]+[IJ]")
 
 
 def _xargs(words: Words) -> UnwrappedCommand | None:
@@ -698,7 +697,7 @@ _WRAPPERS: dict[str, Callable[[Words], UnwrappedCommand | None]] = {
 }
 
 
-_LOADER = LazyRegex(r"ld(?:-linux[\w-]*|-musl-\w+|64|-\d[\d.]*)?\.so(?:\.\d+)?")
+_LOADER = re.compile(r"ld(?:-linux[\w-]*|-musl-\w+|64|-\d[\d.]*)?\.so(?:\.\d+)?")
 
 
 def is_loader(name: str) -> bool:

@@ -1,5 +1,6 @@
 """Decides where an edit applies, and tells the model what to do when it applies nowhere or in several places."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
@@ -7,7 +8,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.text_file import (
     LEGEND,
     body,
@@ -49,10 +49,10 @@ _ENOUGH = 0.5
 """Share of three-letter sequences a line must have in common to be called close."""
 CLOSE = 0.6
 """Share of its letters that a block must have in common with its closest lines to be taken for them."""
-_ELLIPSIS = LazyRegex(
+_ELLIPSIS = re.compile(
     r"\s*(?://|#|--|/\*|<!--|;|\*)?\s*[\[({]?\s*(?:\.{3}|…).{0,60}|.{0,40}(?:\.{3}|…)\s*(?:\*/|-->)?\s*"
 )
-_DEFINES = LazyRegex(
+_DEFINES = re.compile(
     r"[ \t]*(?:(?:export|default|pub(?:\([^)]*\))?|async|static|abstract|public|private|protected|final|unsafe)[ \t]+)*"
     r"(def|class|function|fn|func|struct|enum|trait|interface|module|namespace)\b"
     r"[ \t*]*(?:\([^)]*\)[ \t]*)?([A-Za-z_$][\w$]*)"

@@ -20,7 +20,6 @@ from msgspec import Struct, field
 from clio.errors import ToolRetry
 from clio.security.actions import Workspace
 from clio.storage.files import read_project_file, read_regular
-from clio.text.lazy_regex import LazyRegex
 from clio.threads import start_daemon_thread
 
 MOST_WILDCARDS = 3
@@ -151,7 +150,7 @@ def _is_no_slash(char: str) -> bool:
     return char != "/"
 
 
-_SPECIAL = LazyRegex(r"[*?\[{]")
+_SPECIAL = re.compile(r"[*?\[{]")
 
 
 def is_glob(text: str) -> bool:

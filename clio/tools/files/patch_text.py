@@ -1,5 +1,6 @@
 """The `*** Begin Patch` format, read from text, and its hunks applied to a file's text."""
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import pairwise
@@ -7,16 +8,15 @@ from itertools import pairwise
 from msgspec import Struct
 
 from clio.errors import ToolRetry
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.edit_search import Landed, Refused, Rung, Span, fit
 from clio.tools.files.text_file import body, indent, line_number, main_ending, split_lines
 from clio.tools.files.text_match import fold
 
-_SECTION = LazyRegex(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
-_MOVE = LazyRegex(r"\*\*\* Move to:\s*(.*?)\s*")
-_LINE_NUMBERS = LazyRegex(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
-_HEREDOC = LazyRegex(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
-_FENCE = LazyRegex(r"(?:```|~~~)\s*\w*\s*")
+_SECTION = re.compile(r"\*\*\* (Add|Update|Delete) File:\s*(.*?)\s*")
+_MOVE = re.compile(r"\*\*\* Move to:\s*(.*?)\s*")
+_LINE_NUMBERS = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@ ?")
+_HEREDOC = re.compile(r"(?:(?:apply_patch|applypatch|cat)\b.*)?<<-?\s*['\"]?(\w+)['\"]?\s*")
+_FENCE = re.compile(r"(?:```|~~~)\s*\w*\s*")
 _END_OF_FILE = "*** End of File"
 _NO_NEWLINE = "\\ No newline at end of file"
 

@@ -16,7 +16,6 @@ from msgspec import Struct
 from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import ReadFiles, Workspace
 from clio.text.formatting import format_count
-from clio.text.lazy_regex import LazyRegex
 from clio.text.regex_limits import BoundedPattern, PatternRefused, TooSlow
 from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
 from clio.tools.files.file_index import (
@@ -35,9 +34,9 @@ from clio.tools.schemas import MAX_CHARS, SearchText
 _CHUNK = 1 << 16
 _FILE_LIMIT_S = 2.0
 """For looking whether a pattern is anywhere in a file, which is read as one text."""
-_LINE_MATTERS = LazyRegex(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
+_LINE_MATTERS = re.compile(r"\(\?[!<>]|\\[AZ]|[*+?}]\+")
 """Patterns that may match a line and yet not the text it stands in: such a text has to be looked at line by line."""
-_META = LazyRegex(r"[\\.+*?()|\[\]{}^$]")
+_META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
 class Query(Struct, frozen=True, kw_only=True):

@@ -3,6 +3,7 @@
 import codecs
 import errno
 import os
+import re
 import stat
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +13,13 @@ from msgspec import Struct
 from clio.errors import ToolError, ToolFailed, ToolRetry
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes
-from clio.text.lazy_regex import LazyRegex
 
-NEWLINE = LazyRegex(r"\r\n|\n|\r")
-_LINE = LazyRegex(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
-_INDENT = LazyRegex(r"[ \t]*")
+NEWLINE = re.compile(r"\r\n|\n|\r")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
+_INDENT = re.compile(r"[ \t]*")
 _VISIBLE = str.maketrans({"\t": "→", "\r": "␍", "\u00a0": "⍽"})
 
-_MARKED = LazyRegex(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
+_MARKED = re.compile(r"(?m)^(?:file  \| )?([·→⍽]*)(.*?)([·→⍽␍]*)$")
 _UNMARK = str.maketrans({"·": " ", "→": "\t", "␍": "", "⍽": "\u00a0"})
 
 LEGEND = "· space, → tab, ␍ carriage return, ⍽ no-break space"

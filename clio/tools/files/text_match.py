@@ -6,7 +6,6 @@ from difflib import SequenceMatcher
 
 from msgspec import Struct, structs
 
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.files.text_file import NEWLINE, body, ending, indent, split_lines
 
 Pair = tuple[str, str]
@@ -84,7 +83,7 @@ def _columns(text: str, tab_width: int) -> int:
 
 
 _BREAK = r"[ \t]*(?:\r\n?|\n)"
-_NUMBERED = LazyRegex(r" *(\d{1,9})( ?\||→|\t|: |:(?=[\r\n]*\Z))(.*)", re.DOTALL)
+_NUMBERED = re.compile(r" *(\d{1,9})( ?\||→|\t|: |:(?=[\r\n]*\Z))(.*)", re.DOTALL)
 
 _SAME: dict[str, str] = {
     "'": "‘’‚‛′",

@@ -5,6 +5,7 @@ import codecs
 import contextlib
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from clio.children import started
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed
 from clio.security.shell.command_line import get_line_shell
-from clio.text.lazy_regex import LazyRegex
 from clio.tools.shell.launcher import Request, launch
 
 MAX_KEPT_CHARS = 2_000_000
@@ -63,14 +63,14 @@ class BoundedText:
         return self.since(0)
 
 
-_ESCAPE = LazyRegex(
+_ESCAPE = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor movement
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)"  # OSC, DCS, SOS, PM, APC: titles, links
     r"|[ -/]*[0-~])"  # the two- and three-character ones
 )
-_OPEN_ESCAPE = LazyRegex(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
-_ERASED = LazyRegex(r"[^\x08\n]\x08")
-_CONTROL = LazyRegex(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
+_OPEN_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b\n]*\x1b?|[ -/]*)\Z")
+_ERASED = re.compile(r"[^\x08\n]\x08")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f]")
 _MAX_LINE = 64 * 1024
 _MAX_ESCAPE = 4096
 

@@ -1,0 +1,124 @@
+"""Measure what is imported or compiled late, and write docs/development/imports.md.
+
+    python bench/imports.py [--runs 5]
+
+Prints nothing; every figure is the best of the runs, in milliseconds. A package is imported in a process of its own, so
+what other packages share is counted for each. A pattern is compiled with an empty cache.
+"""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+import clio  # noqa: E402 the path must be set first
+from clio.text.lazy_regex import LazyRegex  # noqa: E402
+from tests.test_architecture import HEAVY  # noqa: E402
+from tests.test_late_rooms import asked  # noqa: E402
+
+PAGE = ROOT / "docs" / "development" / "imports.md"
+_TIMED = "import time; begin = time.perf_counter(); import {0}; print((time.perf_counter() - begin) * 1000)"
+_INTRO = """# Imports and patterns that wait
+
+What costs much and is not needed by every command is imported, or compiled, when it is first used. This page lists
+all of it; `python bench/imports.py` measures it and writes the page, and `tests/test_architecture.py` checks that
+it is complete.
+"""
+_PACKAGES = """
+## Packages imported inside functions
+
+Time to import the package alone, in a fresh process, once its byte code is cached. "–": not installed here.
+
+| package | ms | imported by |
+|---|--:|---|
+"""
+_PATTERNS = """
+## Modules whose patterns are compiled when first used
+
+`LazyRegex` is for modules that a plain question loads and whose patterns take more than 0.05 ms, and for modules loaded
+later whose patterns take more than 1 ms together, or are made in a loop from a table. Patterns that name the words they
+need (`needs=`) are not searched for in a text without them. All other modules use `re.compile`.
+
+| module | patterns | ms | a plain question loads it |
+|---|--:|--:|---|
+"""
+
+
+def measure_import(package: str, runs: int, cache: str) -> str:
+    """Milliseconds of importing a package in a fresh process; "–" where it cannot be imported.
+
+    cache: folder for byte code, which the first run writes and the others read.
+    """
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    times: list[float] = []
+    for _ in range(runs + 1):
+        done = subprocess.run(
+            [sys.executable, "-c", _TIMED.format(package)],
+            capture_output=True, text=True, check=False, env=env | {"PYTHONPYCACHEPREFIX": cache},
+        )  # fmt: skip
+        if done.returncode:
+            return "–"
+        times.append(float(done.stdout))
+    return f"{min(times):.0f}"
+
+
+def measure_patterns(runs: int) -> dict[str, tuple[int, float]]:
+    """By module that imports `LazyRegex`: how many patterns it makes on import, and what compiling them costs."""
+    made: list[tuple[str, LazyRegex]] = []
+    init = LazyRegex.__init__
+
+    def record(self: LazyRegex, pattern: str, flags: int = 0, *, needs: str = "") -> None:
+        init(self, pattern, flags, needs=needs)
+        made.append((sys._getframe(1).f_globals["__name__"], self))
+
+    LazyRegex.__init__ = record  # type: ignore[method-assign]
+    found: dict[str, tuple[int, float]] = {}
+    for module in pkgutil.walk_packages(clio.__path__, "clio."):
+        if not module.name.endswith("__main__"):
+            loaded = importlib.import_module(module.name)
+            if "LazyRegex" in vars(loaded) and module.name != LazyRegex.__module__:
+                found[module.name] = (0, 0.0)
+    for name, pattern in made:
+        count, total = found.get(name, (0, 0.0))
+        found[name] = count + 1, total + min(measure_compile(pattern) for _ in range(runs))
+    return found
+
+
+def measure_compile(pattern: LazyRegex) -> float:
+    """Milliseconds of compiling a pattern."""
+    re.purge()
+    begin = time.perf_counter()
+    re.compile(pattern.pattern, pattern.flags)
+    return (time.perf_counter() - begin) * 1000
+
+
+def main() -> None:
+    """Measure and write the page."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--runs", type=int, default=5)
+    runs = parser.parse_args().runs
+    with tempfile.TemporaryDirectory() as folder:
+        packages = [
+            f"| `{name}` | {measure_import(name, runs, folder)} "
+            f"| {', '.join(f'`{each}`' for each in sorted(users)) or '–'} |\n"
+            for name, users in sorted(HEAVY.items())
+        ]
+        loaded = asked(Path(folder))
+    patterns = [
+        f"| `{name}` | {count} | {total:.1f} | {'yes' if name in loaded else 'no'} |\n"
+        for name, (count, total) in sorted(measure_patterns(runs).items(), key=lambda item: -item[1][1])
+    ]
+    PAGE.write_text("".join([_INTRO, _PACKAGES, *packages, _PATTERNS, *patterns]), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
