@@ -1,4 +1,4 @@
-"""How much of the window the conversation may fill, and what stays when it gets smaller."""
+"""Make the messages of a request smaller without asking a model: worthless outputs first, then the rest by age."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -329,7 +329,7 @@ class WindowRoom:
         return self._limits
 
     def narrow(self, limits: Limits) -> None:
-        """Take no more than another model can as well."""
+        """When summary and history exceed this many tokens, the oldest messages leave the window."""
         window = min(limits.context_window, self._limits.context_window)
         output = min(limits.max_output_tokens, self._limits.max_output_tokens)
         self._limits = Limits(context_window=window, max_output_tokens=output, source=limits.source)
@@ -350,7 +350,7 @@ class WindowRoom:
 
     @property
     def size(self) -> float:
-        """The most that summary and history may weigh."""
+        """Return the error for a window into which the user's own text, `words` tokens, does not fit."""
         return self._units_of(max(self.budget.room, 0))
 
     @property
