@@ -1,9 +1,9 @@
-"""Counts the tokens of a text with tiktoken; run as a program, because loading an encoding takes 0.4 s and 80 MB.
+"""Count the tokens of a text with tiktoken. Run as a program, because loading an encoding takes 0.4 s and 80 MB.
 
     python -P calibrate_child.py FILE SHA256 NAME < text
 
-Prints the count, or says on standard error why there is none. It imports nothing of clio, and cannot reach the
-network: the encoding is read from FILE alone, and what would open a connection all the same is refused.
+Prints the count, or the reason for a failure on standard error. It imports nothing from clio and cannot use the
+network: the encoding is read from FILE only, and an audit hook refuses connections.
 """
 
 import base64
@@ -14,11 +14,11 @@ from pathlib import Path
 
 
 def main(arguments: list[str]) -> int:
-    """Count the text on standard input; 1 where the file is not the encoding it should be."""
+    """Count the text on standard input; return 1 if the file is not the expected encoding."""
     path, sha256, name = arguments
     sys.addaudithook(refuse_network)
     if hasattr(os, "nice"):
-        os.nice(10)  # the turn that runs meanwhile goes first
+        os.nice(10)  # the turn that runs meanwhile has priority
     data = Path(path).read_bytes()
     if hashlib.sha256(data).hexdigest() != sha256:
         sys.stderr.write(f"{path!r} is not the encoding {name!r}\n")
@@ -29,12 +29,12 @@ def main(arguments: list[str]) -> int:
 
 
 def count(data: bytes, name: str, text: str) -> int:
-    """Tokens of a text, by the encoding in `data`, whose pattern is that of tiktoken's encoding `name`."""
+    """Return the number of tokens by the encoding in `data`, with the pattern of tiktoken's encoding `name`."""
     import tiktoken
     from tiktoken_ext import openai_public  # pyright: ignore[reportMissingTypeStubs]
 
     def loaded(url: str, expected_hash: str | None = None) -> dict[bytes, int]:
-        return ranks  # instead of a download, and a second hash
+        return ranks  # replaces tiktoken's download and second hash
 
     pairs = (line.split() for line in data.splitlines() if line)
     ranks = {base64.b64decode(token): int(rank) for token, rank in pairs}
@@ -43,7 +43,7 @@ def count(data: bytes, name: str, text: str) -> int:
 
 
 def refuse_network(event: str, arguments: tuple[object, ...]) -> None:
-    """An audit hook: it cannot be taken away again, and sees what is about to happen in all of the process."""
+    """Audit hook that refuses connections: it cannot be removed, and sees events of the whole process."""
     if event.startswith("socket."):
         raise PermissionError(f"counting tokens needs no network: {event}")
 

@@ -1,4 +1,4 @@
-"""What shell lines did and test runners reported, read from the line and its output. Pure."""
+"""What shell commands did and test runners reported, parsed from command line and output. Pure functions."""
 
 import re
 import shlex
@@ -23,7 +23,7 @@ _MAX_LINE = 20_000
 
 
 class LinesOfFile(Struct, frozen=True, kw_only=True):
-    """Lines of one file, counted from 1; `last` is None where it goes to the end."""
+    """A range of lines of one file, counted from 1; `last` is None for the end of the file."""
 
     path: str
     first: int = 1
@@ -31,7 +31,7 @@ class LinesOfFile(Struct, frozen=True, kw_only=True):
 
 
 def read_lines(command: str) -> LinesOfFile | None:
-    """The file a line prints a part of, as `cat`, `head`, `tail -n +N` and `sed -n A,Bp` do; None for other lines."""
+    """Return the part of a file that a command prints (`cat`, `head`, `tail -n +N`, `sed -n A,Bp`); None for others."""
     folder, parts = _without_cd(command)
     if len(parts) != 1 or len(parts[0]) < 2:
         return None
@@ -41,7 +41,7 @@ def read_lines(command: str) -> LinesOfFile | None:
 
 
 def is_search(command: str) -> bool:
-    """Whether a line does nothing but search or list, its output at most filtered."""
+    """Whether a command only searches or lists, at most with filtered output."""
     _, parts = _without_cd(command, pipes=True)
     return bool(parts) and all(
         _program(part) in _SEARCHERS or part[:2] == ["git", "grep"] or part[:2] == ["git", "ls-files"]
@@ -52,9 +52,10 @@ def is_search(command: str) -> bool:
 
 
 def put_back(command: str) -> tuple[str, ...]:
-    """Paths whose changes a line throws away, `.` for all: `git checkout`, `restore`, `reset --hard`, `stash`.
+    """Return the paths whose changes `git checkout`, `restore`, `reset --hard` or `stash` discards, `.` for all.
 
-    A name behind `git checkout` that may as well be a branch is given, too; only a path that was changed counts.
+    A name after `git checkout` that may also be a branch is included; only paths that were changed matter to the
+    caller.
     """
     folder, parts = _without_cd(command)
     found: list[str] = []
@@ -65,7 +66,7 @@ def put_back(command: str) -> tuple[str, ...]:
 
 
 def selectors(command: str) -> tuple[str, ...]:
-    """What a test command was told to run: its words that are no options, and what `-k`, `-t` and `-run` name."""
+    """Return what a test command selects: its non-option arguments, and the values of `-k`, `-t` and `-run`."""
     found: list[str] = []
     for part in _split(command) or ():
         words = iter(part)
@@ -117,7 +118,7 @@ def _put_back_by_git(words: Sequence[str]) -> list[str]:
 
 
 def _behind_source(words: Sequence[str]) -> list[str]:
-    """The words that are no options, nor the commit behind `-s` or `--source`."""
+    """Return the words that are neither options nor the commit after `-s` or `--source`."""
     return [
         word
         for place, word in enumerate(words)
@@ -133,7 +134,10 @@ def _without_git_options(words: Sequence[str]) -> Sequence[str]:
 
 
 def _without_cd(command: str, *, pipes: bool = False) -> tuple[str, list[list[str]]]:
-    """The folder a line changes to first, and its simple commands; none where the line holds anything more."""
+    """Return the directory a command changes to first and its simple commands.
+
+    No commands if the line has other syntax.
+    """
     parts = _split(command, pipes=pipes)
     folder = ""
     while parts and parts[0][:1] == ["cd"] and len(parts[0]) == 2:
@@ -143,9 +147,9 @@ def _without_cd(command: str, *, pipes: bool = False) -> tuple[str, list[list[st
 
 
 def _split(command: str, *, pipes: bool = False) -> list[list[str]] | None:
-    """The simple commands of a line, those of a pipe only where `pipes` says so, each then begun by "|".
+    """Return the simple commands of a line; those of a pipe, if `pipes` is set, begin with "|".
 
-    None where it redirects, substitutes, groups, or cannot be read.
+    None if the line redirects, substitutes, groups, or cannot be parsed.
     """
     if len(command) > _MAX_LINE or "\n" in command.strip():
         return None
@@ -170,7 +174,7 @@ def _split(command: str, *, pipes: bool = False) -> list[list[str]] | None:
 
 
 def _pipe_places(parts: Sequence[list[str]]) -> Iterator[tuple[list[str], bool]]:
-    """The commands without the mark of a pipe, and whether each begins one."""
+    """Yield each command without the pipe mark, and whether it reads from a pipe."""
     for part in parts:
         yield (part[1:], False) if part[:1] == ["|"] else (part, True)
 
@@ -189,14 +193,14 @@ _ERROR = LazyRegex(r"^(?:[\w.$]+\.)?\w*(?:Error|Exception|Failure|Failed|Warning
 
 
 class FailedTest(Struct, frozen=True, kw_only=True):
-    """One failing test. error: the line that says why, "" where none was found."""
+    """One failing test. error: the line with the reason, "" if none was found."""
 
     name: str
     error: str = ""
 
 
 class TestRun(Struct, frozen=True, kw_only=True):
-    """One run of a project's tests. counts: the runner's closing line."""
+    """One run of a project's tests. counts: the closing line of the runner."""
 
     __test__ = False
 
@@ -207,7 +211,7 @@ class TestRun(Struct, frozen=True, kw_only=True):
 
 
 class _Runner(Struct, frozen=True, kw_only=True):
-    """closing: the line every run of this runner ends with; `bad` in it means that tests failed."""
+    """A test runner. closing: the line every run of it ends with; a match of group `bad` means that tests failed."""
 
     name: str
     closing: LazyRegex
@@ -216,7 +220,7 @@ class _Runner(Struct, frozen=True, kw_only=True):
 
 
 def read_report(output: str) -> TestRun | None:
-    """The report in the output of a command; None where it holds none."""
+    """Return the test report in the output of a command; None if there is none."""
     text = _COLOURS.sub("", output).replace("\r\n", "\n")
     for runner in _RUNNERS:
         closings = list(runner.closing.finditer(text))
@@ -438,7 +442,7 @@ def _dotnet(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _sections(head: LazyRegex, text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Each head with the text up to the next one."""
+    """Yield each match of `head` with the text up to the next one."""
     heads = list(head.finditer(text))
     for place, match in enumerate(heads):
         yield match, text[match.end() : heads[place + 1].start() if place + 1 < len(heads) else len(text)]

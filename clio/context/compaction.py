@@ -14,15 +14,18 @@ from clio.tokens import TokenEstimator, message_units
 
 PROACTIVE, TARGET = 0.75, 0.50
 REACTIVE = (0.50, 0.25, 0.0)
-"""Shares of what was sent that the retries after an overflow keep; 0.0 is the minimum that makes sense."""
+"""Shares of what was sent that the retries after an overflow keep; 0.0 is the smallest useful request."""
 SUMMARY_SHARE = 0.08
 _LARGEST_RESERVE, _RESERVE_SHARE = 16_384, 0.125
 
 
 class Budget(Struct, frozen=True, kw_only=True):
-    """One window divided up; all numbers are estimated tokens.
+    """One window divided into parts; all numbers are estimated tokens.
 
-    room: what is left of the window for summary and history after the answer, the tools and the system prompt.
+    Attributes:
+        window: size of the window.
+        reserve: kept free for the answer.
+        fixed: system prompt and tools.
     """
 
     window: int
@@ -31,33 +34,33 @@ class Budget(Struct, frozen=True, kw_only=True):
 
     @property
     def room(self) -> int:
-        """Tokens for summary and history; may be zero or less on a window that is too small."""
+        """Tokens for summary and history; may be zero or negative if the window is too small."""
         return self.window - self.reserve - self.fixed
 
     @property
     def proactive(self) -> int:
-        """Above this many tokens of summary and history the oldest go."""
+        """When summary and history exceed this many tokens, the oldest messages leave the window."""
         return math.floor(self.room * PROACTIVE)
 
     @property
     def target(self) -> int:
-        """How many tokens a trim leaves."""
+        """Tokens that a trim leaves."""
         return math.floor(self.room * TARGET)
 
     @property
     def summary(self) -> int:
-        """The most a thread summary may take."""
+        """Limit for the thread summary in tokens."""
         return math.floor(self.window * SUMMARY_SHARE)
 
 
 def make_budget(limits: Limits, fixed_units: float, estimator: TokenEstimator) -> Budget:
-    """The division of a model's window. The answer's share is an eighth of it, at most what the model can write."""
+    """Divide a model's window. The answer gets an eighth of it, at most what the model can write."""
     reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
     return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.tokens(fixed_units))
 
 
 def too_small(budget: Budget, words: int) -> ContextOverflow:
-    """The error for a window in which the user's own words, `words` tokens, do not fit."""
+    """Return the error for a window into which the user's own text, `words` tokens, does not fit."""
     needed = budget.fixed + words + budget.reserve
     return ContextOverflow(
         f"the window of {budget.window:,} tokens is too small: prompt and tools take {budget.fixed:,}, your message "
@@ -69,7 +72,7 @@ def too_small(budget: Budget, words: int) -> ContextOverflow:
 
 
 def nothing_smaller(refusal: ContextOverflow, budget: Budget, conversation: int) -> ContextOverflow:
-    """The error for a server that refuses even the smallest request there is."""
+    """Return the error for a server that refuses even the smallest possible request."""
     return ContextOverflow(
         f"{refusal}; the smallest request for this message has about {budget.fixed + conversation:,} tokens (prompt "
         f"and tools {budget.fixed:,}, conversation {conversation:,}): use a model with a larger window",
@@ -78,23 +81,26 @@ def nothing_smaller(refusal: ContextOverflow, budget: Budget, conversation: int)
     )
 
 
-_NEAR = 4.0  # worthless results are looked for in so many times what is to stay
-_NEWEST_SHARE = 0.4  # of `hard`: what the newest step gets at least, where it has to be cut
-_OLDER_SHARE = 0.08  # of `hard`: what each of the last steps before it gets at least, where they have to be cut
-_FILLED_SHARE = 0.85  # of `hard`: how far steps that have to be cut fill it; the next one must not cut them again
-_EDGE_SHARE = 0.04  # of `keep`: where less is left free, the oldest unit is not cut to fill it
+_NEAR = 4.0  # worthless results are searched for in the newest part, so many times the size of what is to stay
+_NEWEST_SHARE = 0.4  # of `hard`: minimum for the newest step if it must be cut
+_OLDER_SHARE = 0.08  # of `hard`: minimum for each of the last steps before it if they must be cut
+_FILLED_SHARE = 0.85  # of `hard`: how far cut steps fill it, so that the next step does not cut them again
+_EDGE_SHARE = 0.04  # of `keep`: if less is free, the oldest unit is not cut to fill it
 
 
 class Goal(Struct, frozen=True, kw_only=True):
-    """How small the window is to be; all are weights (see clio.tokens) of summary and history together.
+    """How small the window must become. All values are weights (see clio.tokens) of summary and history together.
 
-    keep: to come down to. hard: not to be exceeded, though the user's own words may.
-    head: of the summary now. summary: the most it may take once something left; least_summary: what it must be left.
-    tail: what the contiguous tail may weigh in any case, however large the task's message is.
-    steps: so many last steps stay as they are as long as they do not exceed `hard`.
-    verbatim: the newest units stay as they are that weigh at most this together; where it is 0, nothing is cut to fill
-        what is left free.
-    least: leave only the task's message and the newest unit.
+    Attributes:
+        keep: weight to reach.
+        hard: weight not to be exceeded, except by the user's own text.
+        head: weight of the current summary.
+        summary: limit for the summary once something has left the window.
+        least_summary: minimum that must remain for the summary.
+        tail: weight the contiguous tail may have in any case, however large the task's message is.
+        steps: number of last steps that stay unchanged as long as they do not exceed `hard`.
+        verbatim: the newest units up to this weight stay unchanged; if 0, nothing is cut to fill free space.
+        least: keep only the task's message and the newest unit.
     """
 
     keep: float
@@ -109,22 +115,22 @@ class Goal(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """What stays: the units from `start` on, and before them the message that says what is being worked on.
+    """What stays: the units from `start` on, and before them the message that states the task.
 
-    task: index of that message's unit where it lies before the tail; None where it is in the tail, or nowhere.
+    task: index of that message's unit if it is before the tail; None if it is in the tail or does not exist.
     """
 
     start: int
     task: int | None = None
 
     def kept(self, units: Sequence[Unit]) -> list[Unit]:
-        """The units that stay, in their order."""
+        """Return the units that stay, in order."""
         tail = list(units[self.start :])
         return tail if self.task is None else [units[self.task], *tail]
 
 
 class Smaller(Struct, frozen=True, kw_only=True):
-    """A smaller window: which units stay, and how far which of their messages are cut (see `shrink`)."""
+    """A smaller window: which units stay, and how far which of their messages are cut (see `apply_cuts`)."""
 
     plan: Plan
     kept: list[Unit]
@@ -141,10 +147,11 @@ def make_smaller(
     known: Mapping[str, int],
     whole: Callable[[Message], Message] = _same,
 ) -> Smaller:
-    """What to do to reach the goal.
+    """Return how to reach the goal.
 
-    known: how far messages are cut already; one line stays one. whole: a message as it is stored, where the units hold
-    a shorter view of it.
+    Args:
+        known: how far messages are already cut; what is one line stays one line.
+        whole: returns the stored message for a shortened view of it.
     """
     shrunk: dict[str, int] = {}
     units, fixed = _keep_recent(units, goal, shrunk, whole)
@@ -168,9 +175,9 @@ def make_smaller(
 def _keep_recent(
     units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[Sequence[Unit], int]:
-    """The units, and index of the first that stays: the last steps as far as they fit, and the newest part.
+    """Return the units and the index of the first that stays: the last steps as far as they fit, and the newest part.
 
-    The newest come first. What does not fit whole is cut to what is left, less a little for the steps before it.
+    The newest have priority. What does not fit whole is cut to what is left, less a reserve for the steps before it.
     """
     task, first = task_index(units), recent_start(units, goal.steps)
     left = goal.hard - goal.least_summary - (units[task].weight if task is not None else 0.0)
@@ -198,7 +205,7 @@ def _keep_recent(
 
 
 def _start_within(units: Sequence[Unit], budget: float) -> int:
-    """As `tail_start`, but the newest unit is left out where it is larger than the budget."""
+    """Like `tail_start`, but excludes the newest unit if it exceeds the budget."""
     start = tail_start(units, budget)
     return start if _weight(units[start:]) <= budget else len(units)
 
@@ -206,10 +213,13 @@ def _start_within(units: Sequence[Unit], budget: float) -> int:
 def _without_worthless(
     units: Sequence[Unit], fixed: int, total: float, goal: Goal, known: Mapping[str, int], shrunk: dict[str, int]
 ) -> tuple[Sequence[Unit], float]:
-    """The units with worthless results as one line each, as many as it takes; noted in `shrunk`. And the new total."""
+    """Return the units with as many worthless results as needed shown as one line, and the new weight.
+
+    The cuts are added to `shrunk`.
+    """
     from clio.context.worthless import find_worthless
 
-    near = tail_start(units, _NEAR * goal.keep)  # what is before that leaves in any case
+    near = tail_start(units, _NEAR * goal.keep)  # everything before that leaves the window in any case
     found = list(units)
     for each in find_worthless(units[near:], fixed - near):
         if total <= goal.keep:
@@ -225,7 +235,7 @@ def _without_worthless(
 
 
 def _at_most(plan: Plan, start: int, units: Sequence[Unit]) -> Plan:
-    """The plan, its tail beginning at `start` where it would begin later."""
+    """Return the plan with its tail starting at `start` at the latest."""
     if plan.start <= start:
         return plan
     task = task_index(units)
@@ -235,7 +245,7 @@ def _at_most(plan: Plan, start: int, units: Sequence[Unit]) -> Plan:
 def _with_edge(
     plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[Plan, Sequence[Unit]]:
-    """The plan with one unit more, its outputs cut to what is left free of what may stay, where that is worth it."""
+    """Return the plan with one more unit, its outputs cut to the free space, if that is worthwhile."""
     edge = plan.start - 1
     free = goal.keep - goal.summary - _weight(plan.kept(units))
     if not goal.verbatim or edge < 0 or _is_user(units[edge]) or free < _EDGE_SHARE * goal.keep:
@@ -251,22 +261,25 @@ def _with_edge(
 def _cut_to_fit(
     plan: Plan, units: Sequence[Unit], goal: Goal, shrunk: dict[str, int], whole: Callable[[Message], Message]
 ) -> tuple[Plan, list[Unit]]:
-    """Long texts cut until all of it fits."""
+    """Cut long texts until everything fits."""
     kept = plan.kept(units)
     cuts = fit_units(kept, goal.hard - goal.least_summary, whole)
     shrunk |= cuts
     kept = cut_units(kept, cuts, whole)
     if _weight(kept) > goal.hard and len(kept) > 1 and not _is_user(kept[-1]):
-        plan = Plan(start=len(units), task=task_index(units))  # too many small results to be cut
+        plan = Plan(start=len(units), task=task_index(units))  # there are too many small results to be cut
         kept = plan.kept(units)
     return plan, kept
 
 
 def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> Plan:
-    """The longest contiguous tail that fits beside the task's message.
+    """Return the longest contiguous tail that fits beside the task's message.
 
-    keep: weight of all that stays. least_tail: what the tail may weigh in any case.
-    The newest unit and the task's message stay even where they weigh more than that.
+    The newest unit and the task's message stay even if they weigh more.
+
+    Args:
+        keep: weight of everything that stays.
+        least_tail: weight the tail may have in any case.
     """
     if not units:
         return Plan(start=0)
@@ -281,14 +294,14 @@ def plan_trim(units: Sequence[Unit], keep: float, least_tail: float = 0.0) -> Pl
 def cut_units(
     units: Sequence[Unit], cuts: Mapping[str, int], whole: Callable[[Message], Message] = _same
 ) -> list[Unit]:
-    """The units with these messages shown shorter."""
+    """Return the units with these messages shortened."""
     if not cuts:
         return list(units)
     return [_cut(unit, cuts, whole) if any(m.id in cuts for m in unit.messages) else unit for unit in units]
 
 
 def must_weigh(units: Sequence[Unit]) -> float:
-    """Weight of what no trim touches: the task's message, and the newest unit where the user said that too."""
+    """Return the weight of what no trim removes: the task's message, and the newest unit if it is also the user's."""
     task = task_index(units)
     weight = units[task].weight if task is not None else 0.0
     newest = len(units) - 1
@@ -309,13 +322,13 @@ def _weight(units: Sequence[Unit]) -> float:
 
 
 _SUMMARY_ROOM = 0.25  # of the room: on small windows 8 % of the window would be most of what is left
-_LEAST_GAP_OF_LONG_TASK = 0.4  # of the room, where the user's words or the last steps take most of it
+_LEAST_GAP_OF_LONG_TASK = 0.4  # of the room, if the user's text or the last steps take most of it
 RECENT_STEPS = 3
-"""The results of so many last steps stay in the window as they are, as long as they fit."""
+"""The results of this many last steps stay unchanged as long as they fit."""
 
 
 class WindowRoom:
-    """The room of one model's window beside the builder's prompt and tools; grows when the builder's prompt shrinks."""
+    """The space in one model's window beside prompt and tools; grows when the builder's prompt becomes smaller."""
 
     def __init__(self, limits: Limits, builder: ContextBuilder) -> None:
         self._limits = limits
@@ -325,52 +338,55 @@ class WindowRoom:
 
     @property
     def limits(self) -> Limits:
-        """Of the model, as far as is known by now."""
+        """Limits of the model, as far as they are known."""
         return self._limits
 
     def narrow(self, limits: Limits) -> None:
-        """Take no more than another model can as well."""
+        """Reduce the limits to those that another model can handle as well."""
         window = min(limits.context_window, self._limits.context_window)
         output = min(limits.max_output_tokens, self._limits.max_output_tokens)
         self._limits = Limits(context_window=window, max_output_tokens=output, source=limits.source)
         self._refused_units = 0.0
 
     def copy_state(self) -> tuple[Limits, float]:
-        """What is known about the window, for `restore_state`."""
+        """Return what is known about the window, for `restore_state`."""
         return self._limits, self._refused_units
 
     def restore_state(self, state: tuple[Limits, float]) -> None:
-        """Know what was known when the state was copied."""
+        """Restore what was known when the state was copied."""
         self._limits, self._refused_units = state
 
     @property
     def budget(self) -> Budget:
-        """The window divided up, in tokens."""
+        """The window divided into parts, in tokens."""
         return make_budget(self._limits, self._builder.fixed_units, self._estimator)
 
     @property
     def size(self) -> float:
-        """The most that summary and history may weigh."""
+        """Maximum weight of summary and history."""
         return self._units_of(max(self.budget.room, 0))
 
     @property
     def target(self) -> float:
-        """The weight a trim leaves."""
+        """Weight that a trim leaves."""
         return self._units_of(self.budget.target)
 
     @property
     def summary_tokens(self) -> int:
-        """The most tokens the summary may take."""
+        """Limit for the summary in tokens."""
         budget = self.budget
         return max(min(budget.summary, math.floor(budget.room * _SUMMARY_ROOM)), 0)
 
     @property
     def summary(self) -> float:
-        """The same as a weight."""
+        """Limit for the summary as a weight."""
         return self._units_of(self.summary_tokens)
 
     def trigger(self, units: Sequence[Unit]) -> float:
-        """Weight above which a trim is due: 75 % of the room, more where what stays in any case takes most of it."""
+        """Return the weight above which a trim is due.
+
+        It is 75 % of the room, or more if what stays in any case takes most of it.
+        """
         size = self.size
         start, task = recent_start(units, RECENT_STEPS), task_index(units)
         recent = sum(unit.weight for unit in units[start:])
@@ -380,13 +396,13 @@ class WindowRoom:
         return min(max(self._units_of(self.budget.proactive), least), size)
 
     def make_for(self, units: Sequence[Unit]) -> None:
-        """See to it that the user's words fit, beside a smaller prompt if need be. Raises ContextOverflow."""
+        """Make the user's text fit, with a smaller prompt if needed. Raises ContextOverflow."""
         while must_weigh(units) > self._units_of(self.budget.room):
             if not self._builder.use_smaller():
                 raise too_small(self.budget, self._estimator.tokens(must_weigh(units)))
 
     def refused(self, built: Built, error: ContextOverflow) -> None:
-        """Learn what a refusal says about the window and about the estimate."""
+        """Learn the window size and the token ratio from a refusal."""
         limit = error.limit_tokens or 0
         counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
         self._estimator.learn(built.units, counted)
@@ -396,14 +412,14 @@ class WindowRoom:
             self._refused_units = min(self._refused_units or built.units, built.units)
 
     def filled(self, tokens: int) -> None:
-        """Learn that a request and its answer took the whole window, and how many tokens that was."""
+        """Record that a request and its answer filled the whole window, and with how many tokens."""
         if tokens >= SMALLEST_WINDOW:
             self._lower(tokens, NAMED)
 
     def accepted(self, built: Built, prompt_tokens: int) -> bool:
-        """Learn from a request a server took, and from its bill; says whether the ratio changed.
+        """Learn from a request the server accepted and from its bill; return whether the token ratio changed.
 
-        After refusals the smallest refused request tells how large the window can be at most.
+        After refusals, the smallest refused request is an upper limit for the window.
         """
         if self._refused_units:
             self._lower(self._estimator.tokens(self._refused_units), REFUSED)

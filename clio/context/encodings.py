@@ -1,4 +1,4 @@
-"""Tokenisers whose files are on this machine: finding them, counting a prompt with one, downloading a missing one."""
+"""Tokenizer files: finding them on disk, counting a prompt with one, downloading a missing one."""
 
 import asyncio
 import hashlib
@@ -30,7 +30,7 @@ _OLDER_MODELS = ("gpt-4-", "gpt-3.5", "text-embedding-3", "text-embedding-ada")
 
 
 class Encoding(Struct, frozen=True, kw_only=True):
-    """One tokeniser. The hash is the one tiktoken itself demands."""
+    """One tokenizer. The hash is the one tiktoken itself requires."""
 
     name: str
     url: str
@@ -38,7 +38,7 @@ class Encoding(Struct, frozen=True, kw_only=True):
 
     @property
     def file_name(self) -> str:
-        """What tiktoken calls the file: the SHA-1 of its address."""
+        """The name tiktoken gives the file: the SHA-1 of its address."""
         return hashlib.sha1(self.url.encode("utf-8"), usedforsecurity=False).hexdigest()
 
 
@@ -56,29 +56,29 @@ ENCODINGS = (O200K, CL100K)
 
 
 def encoding_for(model: str) -> Encoding:
-    """The tokeniser that counts for a model: its own where it is known, else o200k_base as the nearest guess."""
+    """Return the tokenizer for a model: its own if known, otherwise o200k_base as the closest guess."""
     name = model.rpartition("/")[2].lower()
     return CL100K if name == "gpt-4" or name.startswith(_OLDER_MODELS) else O200K
 
 
 def is_hosted_openai(base_url: str) -> bool:
-    """Whether OpenAI itself, or Azure, answers there: only their models are counted exactly by these tokenisers."""
+    """Whether OpenAI or Azure serves this address: only their models are counted exactly by these tokenizers."""
     host = host_of(base_url)
     return host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
 
 
 def encoding_folders(env: Mapping[str, str], home: Path) -> Sequence[Path]:
-    """Where encodings may lie: clio's own folder, then where tiktoken looks."""
+    """Return the directories that may contain encodings: clio's own, then those tiktoken uses."""
     named = env.get("TIKTOKEN_CACHE_DIR") or env.get("DATA_GYM_CACHE_DIR")
     if named:
         return (home / FOLDER_NAME, Path(named))
-    # As tempfile.gettempdir, which would write a file to see whether it can.
+    # Same order as tempfile.gettempdir, which would write a file to test the directory.
     given = (env.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
     return (home / FOLDER_NAME, *(Path(folder, "data-gym-cache") for folder in (*given, *_TEMP_FOLDERS) if folder))
 
 
 def find_encoding(encoding: Encoding, folders: Sequence[Path]) -> Path | None:
-    """The first file that bears its name; whether it is whole is for `is_intact`, which has to read it."""
+    """Return the first file with the right name; check it with `is_intact`, which has to read it."""
     paths = (folder / encoding.file_name for folder in folders)
     return next((path for path in paths if _is_file(path)), None)
 
@@ -91,17 +91,17 @@ def is_intact(path: Path, encoding: Encoding) -> bool:
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # a folder of somebody else's, such as another user's cache in /tmp
+    except OSError:  # the directory is not readable, such as another user's cache in /tmp
         return False
 
 
 COUNT_CHILD = Path(__file__).with_name("calibrate_child.py")
-_COUNT_DELAY_S = 0.2  # a run that is over by then starts no process
+_COUNT_DELAY_S = 0.2  # a run that has ended by then starts no process
 _TIME_LIMIT_S = 30.0
 
 
 def prefix_texts(prefix: Prefix) -> list[str]:
-    """What stands before the conversation in every request, as texts to be weighed and counted."""
+    """Return the parts of every request before the messages, as texts to be weighed and counted."""
     tools = (f"{spec.name}\n{spec.description}\n{bytes(spec.parameters).decode('utf-8')}" for spec in prefix.tools)
     return [prefix.system, *tools]
 
@@ -109,7 +109,7 @@ def prefix_texts(prefix: Prefix) -> list[str]:
 class Calibration:
     """One count in the background, for one estimator.
 
-    path: the encoding's file; where it is not what its hash demands, nothing is counted.
+    path: file of the encoding; nothing is counted if its hash is wrong.
     """
 
     def __init__(
@@ -124,22 +124,22 @@ class Calibration:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Start counting unless that was done before or a bill has spoken; returns at once. Needs an event loop."""
+        """Start counting, unless that was done before or a bill has arrived. Returns at once; needs an event loop."""
         if self._task is None and not self._estimator.is_taught:
             self._task = asyncio.create_task(self._run(), name="calibrate")
 
     async def wait(self) -> None:
-        """Until the count is over, however it ended; at once where it was never begun."""
+        """Wait until the count has ended, however it ended; return at once if it was never started."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
     def stop(self) -> None:
-        """Let go of a count that still runs; its process ends with the next rounds of the event loop."""
+        """Cancel a running count; its process ends within the next iterations of the event loop."""
         if self._task is not None:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Stop a count that still runs, and wait for its end."""
+        """Cancel a running count and wait for its end."""
         self.stop()
         await self.wait()
 
@@ -153,17 +153,17 @@ class Calibration:
 
 
 async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
-    """Tokens of a text, counted in a child process; None where that cannot be done. Takes about half a second."""
+    """Return the tokens of a text, counted in a child process; None on failure. Takes about half a second."""
     try:
         process = await asyncio.create_subprocess_exec(
-            # By its file and with -P: `-m` would look for modules in the current folder, which is the project's.
+            # By path and with -P: `-m` would search the current directory for modules, which is the project's.
             *(sys.executable, "-P", "-B", str(COUNT_CHILD), str(path), encoding.sha256, encoding.name),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
         )
     except OSError:
-        return None  # no process to be had: the estimate stays what it was
+        return None  # no process could be started: the estimate stays unchanged
     try:
         async with asyncio.timeout(_TIME_LIMIT_S):
             output, _ = await process.communicate(text.encode("utf-8", "replace"))
@@ -171,7 +171,7 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
         return None
     finally:
         if process.returncode is None:
-            with suppress(ProcessLookupError):  # it ended just now
+            with suppress(ProcessLookupError):  # it has just ended
                 process.kill()
             await process.wait()
     return int(output) if process.returncode == 0 else None
@@ -180,15 +180,15 @@ async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:
 FETCH_CHILD = Path(__file__).with_name("fetch_child.py")
 LIMIT_S = 10.0
 FAILED_SUFFIX = ".failed"
-"""Of the empty file beside the encoding's whose date tells when the last download failed."""
+"""Suffix of the empty file beside the encoding whose modification time is that of the last failed download."""
 _RETRY_AFTER_S = 86_400.0
-_FETCH_DELAY_S = 1.0  # a run that is over by then starts no process
+_FETCH_DELAY_S = 1.0  # a run that has ended by then starts no process
 
 
 class BackgroundFetch:
-    """One download in a child process. It begins after an answer, and is never waited for by a request.
+    """One download in a child process. It starts after an answer, and no request waits for it.
 
-    home: clio's own folder. limit_s: for the download. What cannot be fetched is tried again a day later.
+    home: clio's own directory. limit_s: time limit of the download. A failed download is tried again a day later.
     """
 
     def __init__(
@@ -202,22 +202,22 @@ class BackgroundFetch:
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Start unless that was done before; returns at once. Needs an event loop."""
+        """Start the download unless that was done before. Returns at once; needs an event loop."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="fetch encoding")
 
     async def wait(self) -> None:
-        """Until it is over, however it ended; at once where it was never begun."""
+        """Wait until it has ended, however it ended; return at once if it was never started."""
         if self._task is not None:
             await asyncio.wait([self._task])
 
     def stop(self) -> None:
-        """Give it up; its process ends with the next rounds of the event loop."""
+        """Cancel the download; its process ends within the next iterations of the event loop."""
         if self._task is not None:
             self._task.cancel()
 
     async def close(self) -> None:
-        """Give it up, and wait for its end."""
+        """Cancel the download and wait for its end."""
         self.stop()
         await self.wait()
 
@@ -228,7 +228,7 @@ class BackgroundFetch:
             return False
 
     def _note_failure(self) -> None:
-        with suppress(OSError):  # then the next clio tries again
+        with suppress(OSError):  # then the next run tries again
             self._failed.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._failed.touch()
 
@@ -239,7 +239,7 @@ class BackgroundFetch:
         encoding = self._encoding
         try:
             process = await asyncio.create_subprocess_exec(
-                # By its file and with -P: `-m` would look for modules in the current folder, which is the project's.
+                # By path and with -P: `-m` would search the current directory for modules, which is the project's.
                 *(sys.executable, "-P", "-B", str(FETCH_CHILD), encoding.url, encoding.sha256, str(self._path)),
                 str(self._limit_s),
                 stdin=asyncio.subprocess.DEVNULL,
@@ -247,7 +247,7 @@ class BackgroundFetch:
                 stderr=asyncio.subprocess.DEVNULL,
             )
         except OSError:
-            return  # no process to be had: estimates stay what they are
+            return  # no process could be started: estimates stay unchanged
         try:
             if await process.wait() == 0:
                 self._failed.unlink(missing_ok=True)
@@ -255,7 +255,7 @@ class BackgroundFetch:
                 self._note_failure()
         finally:
             if process.returncode is None:
-                with suppress(ProcessLookupError):  # it ended just now
+                with suppress(ProcessLookupError):  # it has just ended
                     process.kill()
                 await process.wait()
 
@@ -268,13 +268,18 @@ MAX_BYTES = 20_000_000
 def fetch_encoding(
     encoding: Encoding, home: Path, *, silence_s: float = SILENCE_LIMIT_S, limit_s: float = TIME_LIMIT_S
 ) -> Path:
-    """Download an encoding into clio's own folder, and give its path.
+    """Download an encoding into clio's own directory and return its path.
 
-    silence_s: for the connection and between two pieces. limit_s: for everything, looking up the name included.
-    Raises ServerFailed where it cannot be had whole and unchanged; OSError where it cannot be written.
+    Args:
+        silence_s: time limit for connecting and between two chunks.
+        limit_s: time limit for everything, including the name lookup.
+
+    Raises:
+        ServerFailed: the file cannot be downloaded completely, or its hash is wrong.
+        OSError: it cannot be written.
     """
     answers: queue.SimpleQueue[bytes | Exception] = queue.SimpleQueue()
-    # A daemon thread: resolving a name cannot be interrupted, and clio must be able to exit meanwhile.
+    # A daemon thread: a name lookup cannot be interrupted and must not keep the process from exiting.
     start_daemon_thread(lambda: _download(encoding.url, silence_s, answers), "download-encoding")
     try:
         answer = answers.get(timeout=limit_s)

@@ -1,8 +1,8 @@
-"""Downloads one file and keeps it where its hash is right; run as a program, so that nothing waits for it.
+"""Download one file and store it if its hash is right. Run as a program, so that nothing waits for it.
 
     python -P fetch_child.py URL SHA256 FILE SECONDS
 
-It imports nothing of clio. 1 where the file cannot be had whole and unchanged in that time; nothing is kept then.
+It imports nothing from clio. Returns 1, and stores nothing, if the file is not complete and unchanged in that time.
 """
 
 import hashlib
@@ -16,14 +16,14 @@ MAX_BYTES = 20_000_000
 
 
 def main(arguments: list[str]) -> int:
-    """Fetch the file; the whole process ends when the time is over, whatever it is doing then."""
+    """Download the file; the whole process exits when the time is over, whatever it is doing."""
     url, sha256, name, seconds = arguments
     limit_s = float(seconds)
     timer = threading.Timer(limit_s, os._exit, [1])
     timer.daemon = True
     timer.start()
     if hasattr(os, "nice"):
-        os.nice(10)  # the turn that runs meanwhile goes first
+        os.nice(10)  # the turn that runs meanwhile has priority
     path = Path(name)
     try:
         with urllib.request.urlopen(url, timeout=limit_s) as response:

@@ -1,6 +1,6 @@
-"""Quoted text that stays text: whatever it holds, it forges none of clio's tags and begins no line of its own.
+"""Make quoted text inert: whatever it contains, it cannot forge clio's tags or begin a line of its own.
 
-Used where words of the user, of a tool or of a file name are put into text that clio frames.
+Used where text of the user, of a tool or of a file name is put into text that clio formats.
 """
 
 import re
@@ -11,55 +11,55 @@ from clio.text.lazy_regex import LazyRegex
 
 _TAGS = ("thread_summary", "context")
 _SAID_BELOW = ("hook_note", "folder_instructions")
-"""What clio itself puts below a tool's result; no result may pass for it."""
-# Spaces and characters nobody sees may stand between the letters of a forged tag; a model reads over them.
+"""Tags that clio itself puts below a tool's result; no result may imitate them."""
+# Spaces and invisible characters may be put between the letters of a forged tag; a model reads over them.
 _UNSEEN = r"[\s\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]*"
 
 
 @lru_cache(maxsize=64)
 def _tag(names: tuple[str, ...], slash: str) -> re.Pattern[str]:
-    """The first sign of a tag of these names, however it is written. slash: "?" where it may open, too."""
+    """Match the start of a tag of these names, however it is written. slash: "?" if it may be an opening tag too."""
     spelled = "|".join(_UNSEEN.join(map(re.escape, name)) for name in names)
     return re.compile(f"[{''.join(_BRACKETS)}](?={_UNSEEN}(?:[/\uff0f]{_UNSEEN}){slash}(?:{spelled}))", re.I)
 
 
-# Control characters, direction overrides and the invisible "tag" letters; the joiners of emoji and Persian stay.
+# Control characters, direction overrides and invisible "tag" letters; the joiners of emoji and Persian are allowed.
 _NOISE = LazyRegex("[\x00-\x08\x0e-\x1b\x7f\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\U000e0000-\U000e007f]")
 _BREAKS = LazyRegex("[ \t]*(?:\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029])\\s*")
-_TWO_ENDS = 160  # characters; below, the beginning alone says more
+_TWO_ENDS = 160  # characters; below that only the beginning is kept
 _LEAST_WORDS, _LONGEST_WORD = 8, 32
-"""Characters. Of less, whole words would leave nothing; what is longer is no word, and is cut."""
+"""Characters. Below the first, whole words would leave nothing; what is longer than the second is cut inside."""
 _PREFIX = "\n  | "
 _BRACKETS = ("<", "\uff1c", "\ufe64")
 
 
 def closes_nothing(text: str, *names: str) -> str:
-    """The text, unable to close a tag of these names, however it spells it."""
+    """Return the text with closing tags of these names made harmless, however they are spelled."""
     return _tag(names, "").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
 def opens_nothing(text: str, *names: str) -> str:
-    """The text, unable to open or close a tag of these names."""
+    """Return the text with opening and closing tags of these names made harmless."""
     return _tag(names, "?").sub("<\\\\", text) if any(each in text for each in _BRACKETS) else text
 
 
 def said_by_a_tool(text: str) -> str:
-    """A tool's result for the model: letters nobody sees spelled out, unable to pass for what clio says below it."""
+    """Return a tool's result for the model, with invisible letters spelled out and clio's own tags made harmless."""
     return opens_nothing(unhidden(text), *_SAID_BELOW)
 
 
 def one_line(text: str) -> str:
-    """The text on one line, unable to forge a tag."""
+    """Return the text on one line, unable to forge a tag."""
     return " ".join(_inert(text).split())
 
 
 def quoted(text: str) -> str:
-    """The text with its lines, every line after the first marked as quoted; empty lines are left out."""
+    """Return the text without empty lines, with every line after the first marked as quoted."""
     return _PREFIX.join(line for line in _BREAKS.split(_inert(text).strip()) if line)
 
 
 def weight(text: str) -> float:
-    """Weight in units (see clio.tokens) as if the text were prose: that of two texts together is the sum of theirs."""
+    """Return the weight in units (see clio.tokens) as if the text were prose; additive for concatenated texts."""
     return (
         float(len(text))
         if text.isascii()
@@ -68,9 +68,9 @@ def weight(text: str) -> float:
 
 
 def cut(text: str, units: float) -> str:
-    """The text, or its beginning and end with an ellipsis between, of at most this weight; words stay whole.
+    """Return the text, or its beginning and end with an ellipsis between, of at most this weight; words stay whole.
 
-    What is too short to keep both keeps its beginning; below the weight of the ellipsis nothing is left.
+    If there is not enough space for both, only the beginning is kept; below the weight of the ellipsis it is empty.
     """
     whole = weight(text)
     if whole <= max(units, 0.0):
@@ -87,7 +87,7 @@ def cut(text: str, units: float) -> str:
 
 
 def shorten(text: str, chars: int) -> str:
-    """The text, or its beginning and its end with an ellipsis between; at most `chars` characters, words whole."""
+    """Return the text, or its beginning and end with an ellipsis between; at most `chars` characters, words whole."""
     text = text.strip()
     if len(text) <= chars:
         return text
@@ -96,13 +96,13 @@ def shorten(text: str, chars: int) -> str:
 
 
 def shorten_line(text: str, chars: int) -> str:
-    """The beginning of a line, with an ellipsis where more follows; at most `chars` characters, words whole."""
+    """Return the beginning of a line in at most `chars` characters of whole words, with an ellipsis if it is cut."""
     line = " ".join(text[: 8 * chars].split())
     return line if len(line) <= chars else f"{take_start(line, chars - 2)} …"
 
 
 def take_start(text: str, chars: int) -> str:
-    """The beginning of a text, at most `chars` characters; it ends with a whole word unless that is very long."""
+    """Return the beginning of a text, at most `chars` characters, ending with a whole word unless that is very long."""
     start = text[:chars]
     if len(text) > chars >= _LEAST_WORDS and not text[chars].isspace() and not _stands_alone(text[chars]):
         end = max((start.rfind(blank) for blank in " \n\t"), default=-1)
@@ -111,7 +111,7 @@ def take_start(text: str, chars: int) -> str:
 
 
 def take_end(text: str, chars: int) -> str:
-    """The end of a text, at most `chars` characters; it begins with a whole word unless that is very long."""
+    """Return the end of a text, at most `chars` characters, beginning with a whole word unless that is very long."""
     end = text[len(text) - chars :] if chars > 0 else ""
     if len(text) > chars >= _LEAST_WORDS and not text[-chars - 1].isspace() and not _stands_alone(end[0]):
         places = [place for blank in " \n\t" if 0 <= (place := end.find(blank)) < _LONGEST_WORD]
@@ -120,7 +120,7 @@ def take_end(text: str, chars: int) -> str:
 
 
 def _stands_alone(letter: str) -> bool:
-    """Whether the letter belongs to a script that writes no blanks between words."""
+    """Whether the letter belongs to a script that puts no spaces between words."""
     return letter >= "\u2e80"
 
 

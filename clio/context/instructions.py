@@ -1,4 +1,4 @@
-"""What the user's and the project's instruction files ask of every agent, for the prompt and for single folders."""
+"""Instruction files of the user and the project, for the prompt and for single directories."""
 
 import os
 import re
@@ -23,19 +23,22 @@ from clio.tokens import TokenEstimator
 
 OWN_FILE = Path(".clio/instructions.md")
 _FOLDER_FILES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
-"""The first that a folder has speaks for it; the others usually repeat it."""
+"""Only the first of these in a directory is read; the others usually repeat it."""
 MAX_BYTES = 64_000
 MAX_DEPTH = 5
-"""Imports of imports of imports."""
+"""Levels of nested imports."""
 MAX_FILES = 30
 _OWN_COMMENT = re.compile(r"\A\s*<!--.*?-->", re.DOTALL)  # as `clio init` writes it: words to the person
 _INLINE_CODE = re.compile(r"(?<!`)`[^`\n]+`(?!`)")
 
 
 class InstructionFile(Struct, frozen=True, kw_only=True):
-    """One file that says something. source: its path as people write it. imported_by: the source of another, or "".
+    """One instruction file.
 
-    personal: it is the person's own, or imported by such a file.
+    Attributes:
+        source: its path as shown to the user.
+        imported_by: the source of the importing file, or "".
+        personal: it is the user's own, or imported by such a file.
     """
 
     path: Path
@@ -48,10 +51,14 @@ class InstructionFile(Struct, frozen=True, kw_only=True):
 class Reader:
     """Reads instruction files and what they import, each file once.
 
-    root: files found here, and what they import, lie in this folder; None: anywhere, as the user's own may.
-    links: the places outside of `root` that links may lead to, because the user trusts the project with them.
-    project: sources below it are shown relative to it. person: the home folder. problems: sentences about imports that
-    were not read.
+    Args:
+        root: files and their imports must be in this directory; None allows any place, for the user's own files.
+        project: sources below it are shown relative to it.
+        person: the home directory.
+        links: places outside `root` that links may lead to, because the user trusts the project with them.
+
+    Attributes:
+        problems: sentences about imports that were not read.
     """
 
     def __init__(self, root: Path | None, project: Path, person: Path, links: Sequence[Path] = ()) -> None:
@@ -63,12 +70,12 @@ class Reader:
         self.problems: list[str] = []
 
     def own(self, path: Path) -> Iterator[InstructionFile]:
-        """A file of clio's own name and its imports. The comment at its top speaks to the person and is left out."""
+        """Yield a file of clio's own name and its imports. The comment at its top is for the user and is left out."""
         if (text := self._read(path)) is not None:
             yield from self._with_imports(path, _OWN_COMMENT.sub("", text).strip(), "", 0)
 
     def of_folder(self, folder: Path) -> Iterator[InstructionFile]:
-        """The file that speaks for a folder, and its imports; nothing where none does."""
+        """Yield the instruction file of a directory and its imports; nothing if there is none."""
         for name in _FOLDER_FILES:
             path = folder / name
             if text := (self._read(path) or "").strip():
@@ -76,7 +83,7 @@ class Reader:
                 return
 
     def _read(self, path: Path) -> str | None:
-        """The text of at most 64 kB of a file; None where it is absent, not text, or passed over with a sentence."""
+        """Return at most 64 kB of a file; None if it is missing, not text, or skipped with a reported problem."""
         try:
             data = read_project_file(path, self._root or Path(path.anchor), MAX_BYTES, trusted=self._links, cut=True)
         except LeavesProject:
@@ -114,7 +121,10 @@ class Reader:
                 yield from self._with_imports(imported, inner.strip(), source, depth + 1)
 
     def _imports(self, importer: Path, text: str, source: str) -> Iterator[Path]:
-        """The files a text names with "@" that are there; what names none, as `@types/node` does, is only words."""
+        """Yield the existing files that a text imports with "@".
+
+        Other uses of "@", as in `@types/node`, are plain text.
+        """
         for mention in find_mentions(_INLINE_CODE.sub("", text)):
             if mention.kind != "path" or mention.lines is not None:
                 continue
@@ -134,7 +144,7 @@ class Reader:
             if name.startswith("~/"):
                 return (self._person / name[2:]).resolve()
             return (folder / name).resolve()
-        except (OSError, ValueError, RuntimeError):  # a loop of links, a name no disk knows
+        except (OSError, ValueError, RuntimeError):  # a loop of links, or an impossible file name
             return None
 
     def _may_read(self, path: Path) -> bool:
@@ -147,20 +157,20 @@ class Reader:
 
 
 def folders_between(top: Path, bottom: Path) -> Sequence[Path]:
-    """Both folders and those between, from the top down; only `bottom` where it is not below `top`."""
+    """Return both directories and those between, from the top down; only `bottom` if it is not below `top`."""
     if not bottom.is_relative_to(top):
         return (bottom,)
     return (*(folder for folder in reversed(bottom.parents) if folder.is_relative_to(top)), bottom)
 
 
 def repository_above(folder: Path) -> Path:
-    """The nearest folder from `folder` upwards that holds `.git`, else `folder` itself."""
+    """Return the nearest directory from `folder` upwards that contains `.git`, otherwise `folder` itself."""
     for one in (folder, *folder.parents):
         try:
             if (one / ".git").exists():
                 return one
         except OSError:
-            break  # a folder that may not be entered is not part of this
+            break  # a directory without permission to enter is not part of this project
     return folder
 
 
@@ -172,16 +182,16 @@ def _is_file(path: Path) -> bool:
 
 
 CAP_TOKENS = 4_000
-"""Of one file."""
+"""Limit for one file."""
 TOTAL_TOKENS = 10_000
-"""Of all together, on any window."""
+"""Limit for all files together, on any window."""
 WINDOW_SHARE = 12
-"""All together take at most this part of the window."""
+"""All files together take at most one part in so many of the window."""
 _LEAST_TOKENS = 50
 
 
 class Instructions(Struct, frozen=True, kw_only=True):
-    """The files in the order in which they are read, the nearest last. problems: what was not read, and why."""
+    """The files in reading order, the nearest last. problems: what was not read, and why."""
 
     files: tuple[InstructionFile, ...] = ()
     problems: tuple[str, ...] = ()
@@ -195,11 +205,15 @@ def find_instructions(
     start: Path | None = None,
     links: Sequence[Path] = (),
 ) -> Instructions:
-    """What `~/.clio/instructions.md`, `.clio/instructions.md` and the files of the folders say, imports behind each.
+    """Find `~/.clio/instructions.md`, `.clio/instructions.md` and the files of the directories, each with its imports.
 
-    The folders are those from the repository's top down to where clio was started. person: the person's home folder.
-    home: clio's own folder; None leaves the person's file out. start: a folder in the project; None for the project.
-    links: the places outside of the project that its links may lead to.
+    The directories are those from the top of the repository down to where clio was started.
+
+    Args:
+        person: the user's home directory.
+        home: clio's own directory; None leaves out the user's file.
+        start: a directory in the project; None for the project.
+        links: places outside the project that its links may lead to.
     """
     personal = Reader(None, project, person)
     mine = list(personal.own(home / OWN_FILE.name)) if home else []
@@ -213,10 +227,12 @@ def find_instructions(
 
 
 def instruction_fragments(found: Instructions, window_tokens: int, count: Callable[[str], int]) -> list[Fragment]:
-    """One fragment a file. Where there is not room for all, the nearest are whole and the farthest are cut or left out.
+    """Return one fragment for each file. If space is short, the nearest are whole and the farthest are cut or left out.
 
-    The user's own file takes its place first, so that no project displaces it; its imports come after the project's.
-    count: the tokens of a text.
+    The user's own file gets space first, so that no project displaces it; its imports come after the project's.
+
+    Args:
+        count: returns the tokens of a text.
     """
     left = min(TOTAL_TOKENS, window_tokens // WINDOW_SHARE)
     fragments: dict[int, Fragment] = {}
@@ -236,7 +252,7 @@ def _is_users_own(file: InstructionFile) -> bool:
 
 
 def left_out(found: Instructions, fragments: Sequence[Fragment]) -> list[str]:
-    """A sentence for each file there was no room for."""
+    """Return a sentence for each file that did not fit."""
     taken = {part.source for part in fragments}
     return [
         f"{file.source} was left out: instructions take at most {TOTAL_TOKENS:,} tokens, a twelfth of a small window"
@@ -257,21 +273,24 @@ def _fragment(file: InstructionFile, cap_tokens: int) -> Fragment:
 
 
 FOLDER_CAP_TOKENS = 2_000
-"""Of what one call tells, all folders together."""
+"""Limit for the instructions shown after one call, all directories together."""
 _OTHERS = frozenset("node_modules site-packages .venv venv .git .clio".split())
-"""Folders of other people's work, whose instructions are not meant for this."""
+"""Directories of third-party code, whose instructions are not meant for this project."""
 _ANY_FILE = "clio-any-file"
-"""Stands for whatever else may be in a folder: where git ignores it, git ignores the folder's files."""
+"""Represents any other file in a directory: if git ignores it, git ignores the whole directory."""
 _GIT_TIMEOUT_S = 5
 _TAG = "folder_instructions"
 _REASON = "the folder's instructions to agents"
 
 
 class FolderInstructions:
-    """Tells each folder's instructions once, but for those from the project down to `start`, which the prompt holds.
+    """Shows the instructions of each directory once, except those already in the prompt (from project to `start`).
 
-    Of a folder that git ignores and of a dependency's nothing is told. clean: replaces secrets.
-    links: the places outside of the project that its links may lead to.
+    Directories that git ignores and those of dependencies are skipped.
+
+    Args:
+        clean: replaces secrets.
+        links: places outside the project that its links may lead to.
     """
 
     def __init__(
@@ -298,16 +317,16 @@ class FolderInstructions:
         self._silent: set[Path] = set()
 
     def forget(self) -> None:
-        """After a trim: what was told may have left the window."""
+        """Show instructions again after a trim, because they may have left the window."""
         self._told.clear()
 
     def note(self, action: Action) -> str:
-        """What is to be said below the result of this action; "" for nearly all. Reads files."""
+        """Return what to put below the result of this action, "" for nearly all. Reads files."""
         paths = _paths(action)
         folders = {folder for path in paths for folder in self._folders_of(path)} - self._known - self._silent
         if not folders:
             return ""
-        with self._lock:  # calls that only read run side by side
+        with self._lock:  # read-only calls run concurrently
             files = [file for folder in sorted(folders - self._told) for file in self._new_in(folder)]
         told = self._rendered([file for file in files if file.path not in paths])
         return "\n".join([fill_prompt("context/folder_instructions"), *told]) if told else ""
@@ -321,7 +340,7 @@ class FolderInstructions:
         return files
 
     def _rendered(self, files: Sequence[InstructionFile]) -> list[str]:
-        """From the farthest to the nearest, of which the nearest have the room."""
+        """Return the texts from the farthest to the nearest directory; the nearest get space first."""
         rendered: list[str] = []
         left = self._cap_tokens
         for file in reversed(files):
@@ -335,15 +354,16 @@ class FolderInstructions:
         return rendered[::-1]
 
     def _folders_of(self, path: Path) -> Iterator[Path]:
-        """The folders below the project's that hold the path, and the path itself, which may be one."""
+        """Yield the directories below the project that contain the path, and the path itself, which may be one."""
         if path.is_relative_to(self._project) and not _OTHERS & set(path.relative_to(self._project).parts):
             yield from takewhile(lambda folder: folder != self._project, (path, *path.parents))
 
     def _is_in_ignored_folder(self, path: Path) -> bool:
-        """Whether git ignores the file together with all else of its folder.
+        """Whether git ignores the file together with everything else in its directory.
 
-        A file that is ignored by its own name in a folder that is not is the user's own instruction, kept out of the
-        repository. Without git nothing is ignored.
+        A file that is ignored by its own name in a directory that is not ignored is the user's own instruction, kept
+        out of
+        the repository. Without git nothing is ignored.
         """
         if not (self._top / ".git").exists():
             return False
@@ -364,10 +384,14 @@ def _paths(action: Action) -> tuple[Path, ...]:
 
 
 class AskedByFiles(Struct, frozen=True, kw_only=True):
-    """The files of one running clio, read anew for each loop; none where the setting `instructions` is off.
+    """Instruction files for one clio process, read again for each loop; none if the setting `instructions` is off.
 
-    start: the folder in the project where clio was started. home: clio's own folder. person: the user's home folder.
-    clean: replaces secrets. links: the places outside of the project that its links may lead to.
+    Attributes:
+        start: directory in the project where clio was started.
+        home: clio's own directory.
+        person: the user's home directory.
+        clean: replaces secrets.
+        links: places outside the project that its links may lead to.
     """
 
     project: Path
@@ -378,7 +402,7 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
     links: tuple[Path, ...] = ()
 
     def for_prompt(self, config: Config, limits: Limits, estimator: TokenEstimator) -> tuple[list[Fragment], list[str]]:
-        """What holds in the whole session, and sentences on what was left out."""
+        """Return the instructions for the whole session, and sentences about what was left out."""
         if not config.instructions:
             return [], []
         found = find_instructions(self.project, home=self.home, person=self.person, start=self.start, links=self.links)
@@ -387,7 +411,10 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
         return clean, [*found.problems, *left_out(found, fragments)]
 
     def for_folders(self, config: Config, limits: Limits, estimator: TokenEstimator) -> FolderInstructions | None:
-        """What single folders ask, to be told when work reaches them; None where nothing of it is told."""
+        """Return the instructions of single directories, shown when work reaches them.
+
+        None if they are switched off.
+        """
         if not config.instructions:
             return None
         return FolderInstructions(

@@ -1,4 +1,4 @@
-"""What was learned of models and kept in clio's home: how large their windows are, how many characters a token has."""
+"""What was learned about models and stored in clio's home: window sizes, and characters per token."""
 
 import time
 from collections.abc import Callable
@@ -15,14 +15,18 @@ from clio.tokens import TokenEstimator
 WINDOWS_FILE_NAME = "windows.json"
 MAX_WINDOWS = 200
 LIFE_DAYS = {NAMED: 7, REFUSED: 1}
-"""For how long it is believed. A bare refusal says less: the server may only have been in trouble."""
+"""Days for which it is valid. A bare refusal says less: the server may have had a temporary problem."""
 _DAY_S = 86_400.0
 
 
 class FoundWindow(Struct, frozen=True, kw_only=True):
-    """tokens: how large it was found to be. said: what it was taken for before; who says otherwise now is believed.
+    """A window size that was discovered.
 
-    source: NAMED or REFUSED. found: when, in seconds since 1970.
+    Attributes:
+        tokens: discovered size.
+        said: size assumed before; if another size is stated later, that one is used instead.
+        source: NAMED or REFUSED.
+        found: time of discovery, in seconds since 1970.
     """
 
     tokens: int
@@ -32,7 +36,10 @@ class FoundWindow(Struct, frozen=True, kw_only=True):
 
 
 class FoundWindows(Struct, frozen=True, kw_only=True):
-    """`windows` by the server's host and port, a blank and the model's name; the newest last."""
+    """Contents of the file. Keys of `windows` are host and port of the server, a space and the model.
+
+    The newest last.
+    """
 
     windows: dict[str, FoundWindow] = {}
 
@@ -41,9 +48,9 @@ WINDOWS = Format(schema="clio.windows", version=1, type=FoundWindows)
 
 
 class WindowBook:
-    """The found windows of all servers. See `LearnedFile`.
+    """The discovered window sizes of all servers. See `LearnedFile`.
 
-    home: clio's own folder; None reads and writes nothing, but what was found in this run counts.
+    home: clio's own directory; None reads and writes nothing, but discoveries of this run are used.
     """
 
     def __init__(self, home: Path | None, notice: Callable[[str], None], now: Callable[[], float] = time.time) -> None:
@@ -51,12 +58,12 @@ class WindowBook:
         self._file = LearnedFile(path, WINDOWS, "how large windows were found to be", notice)
         self._now = now
         self._said: dict[str, Limits] = {}
-        self._own: dict[str, FoundWindow] = {}  # of this run
+        self._own: dict[str, FoundWindow] = {}  # discovered in this run
 
     def fitted(self, provider: Provider, said: Limits) -> Limits:
-        """The limits to begin with: as `said` by configuration, server or profile, or smaller where that was found.
+        """Return the limits to start with: `said` (by configuration, server or profile), or discovered smaller ones.
 
-        A window the user set is taken as it is. What was found ends with its days, or with another word on the window.
+        A window set by the user is used as it is. A discovery expires after its days, or when `said` changes.
         """
         key = _key(provider)
         self._said[key] = said
@@ -71,7 +78,7 @@ class WindowBook:
         return Limits(context_window=found.tokens, max_output_tokens=most, source=found.source)
 
     def keep(self, provider: Provider, limits: Limits) -> None:
-        """Store what a session knows of its window by now. Does nothing unless a refusal has just told it."""
+        """Store what a session knows about its window. Does nothing unless a refusal has just revealed it."""
         key = _key(provider)
         said, known = self._said.get(key), self._own.get(key)
         if said is None or said.source == "config" or limits.source not in LIFE_DAYS:
@@ -99,18 +106,18 @@ class WindowBook:
 
 
 def _key(provider: Provider) -> str:
-    """Without the path of the address: gateways have been seen to put keys there."""
+    """Return the key of a provider, without the path of the address: some gateways put API keys there."""
     address = str(getattr(provider, "base_url", ""))
     return f"{urlsplit(address).netloc.rpartition('@')[2] or provider.name} {provider.model}"
 
 
 RATIOS_FILE_NAME = "token_ratios.json"
 MAX_MODELS = 200
-_SAME = 0.01  # a ratio this close to the stored one is not worth a write
+_SAME = 0.01  # a ratio this close to the stored one is not written again
 
 
 class TokenRatios(Struct, frozen=True, kw_only=True):
-    """`models`: units a token (see clio.tokens) by the model's name, the newest last."""
+    """Contents of the file. `models`: units per token (see clio.tokens) by model name, the newest last."""
 
     models: dict[str, float] = {}
 
@@ -119,9 +126,9 @@ RATIOS = Format(schema="clio.token_ratios", version=1, type=TokenRatios)
 
 
 class RatioBook:
-    """The learned ratios of all models. See `LearnedFile`.
+    """The learned token ratios of all models. See `LearnedFile`.
 
-    home: clio's own folder; None reads and writes nothing.
+    home: clio's own directory; None reads and writes nothing.
     """
 
     def __init__(self, home: Path | None, notice: Callable[[str], None]) -> None:
@@ -130,17 +137,17 @@ class RatioBook:
         )
 
     def ratio_of(self, model: str) -> float | None:
-        """Units a token as learned in earlier sessions; None where nothing was."""
+        """Return the units per token learned in earlier sessions; None if unknown."""
         known = self._file.read()
         return known.models.get(model) if known else None
 
     def estimator(self, session: Session, model: str) -> TokenEstimator:
-        """One that begins with what this session has learned of this model, else with what earlier ones have."""
+        """Return an estimator starting with the ratio of this session and model, otherwise of earlier sessions."""
         own = session.token_ratio if not session.bills or session.bills[-1].model == model else None
         return TokenEstimator(own if own is not None else self.ratio_of(model))
 
     def keep(self, model: str, ratio: float) -> None:
-        """Store a ratio beside those of other models. Writes nothing where it is known."""
+        """Store a ratio; writes nothing if it is already known."""
 
         def change(known: TokenRatios) -> TokenRatios:
             before = known.models.get(model)

@@ -1,4 +1,4 @@
-"""The window of a session: what the next request holds, and how it gets smaller without anything being lost."""
+"""The context window of a session: what the next request contains, and how it is trimmed without losing messages."""
 
 import math
 import time
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class SentMessages:
-    """Shortens and weighs each message of one session once, for as long as it is the same message and in the window."""
+    """Shortens and weighs each message of a session once, as long as it is unchanged and in the window."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -46,18 +46,18 @@ class SentMessages:
 
     @property
     def shrunk(self) -> Mapping[str, int]:
-        """How far outputs are cut, by the ids of their messages, as `Trim.shrunk` has it."""
+        """How far outputs are cut, by message id, in the format of `Trim.shrunk`."""
         return self._shrunk
 
     def start_over(self) -> None:
-        """Forget all that was derived, and read from the session what is cut; for messages that came back."""
+        """Clear the caches and read from the session what is cut, after messages came back into the window."""
         self._shrunk = {id: chars for trim in self._session.trims for id, chars in trim.shrunk.items()}
         self._cut = {id.partition("#")[0] for id in self._shrunk} | self._shrunk.keys()
         self._views.clear()
         self._weights.clear()
 
     def view(self, message: Message) -> Message:
-        """The message as it is sent; the same object each time."""
+        """Return the message as it is sent; the same object each time."""
         if message.id not in self._cut:
             return message
         known = self._views.get(message.id)
@@ -66,19 +66,19 @@ class SentMessages:
         return known[1]
 
     def whole(self, view: Message) -> Message:
-        """The message of which this is the view."""
+        """Return the stored message of a view."""
         known = self._views.get(view.id)
         return known[0] if known is not None and known[1] is view else view
 
     def weigh(self, message: Message) -> float:
-        """Weight of a message that is sent as it is given here, in units (see clio.tokens)."""
+        """Return the weight of a message exactly as given here, in units (see clio.tokens)."""
         known = self._weights.get(message.id)
         if known is None or known[0] is not message:
             known = self._weights[message.id] = (message, message_units(message))
         return known[1]
 
     def trimmed(self, shrunk: Mapping[str, int]) -> None:
-        """Take in a trim that is in the session already, with what it cut; forget messages that left the window."""
+        """Add the cuts of a trim that the session already contains; drop caches of messages that left the window."""
         self._shrunk |= shrunk
         cut = {id.partition("#")[0] for id in shrunk} | shrunk.keys()
         self._cut |= cut
@@ -91,14 +91,15 @@ _HEAD_NOTE_SHARE = 0.5  # of the tokens for both
 _SMALLER = 0.7  # how much less it is given where it is too long
 _GROWTH, _GROWN_UNITS, _FEW_MESSAGES = 1.1, 300.0, 300
 _LEAST_TOKENS = 60
-"""A shorter summary would be a frame around nothing."""
+"""A shorter summary would consist of little more than its frame."""
 
 
 class ThreadHead:
-    """The summary of a session up to its window, kept trim by trim; nothing of it is stored.
+    """The summary of a session up to its window, extended with each trim; nothing of it is stored.
 
-    It covers every message before the newest that left, the task's message too, which then stands in the window as
-    well: so the summary of one trim more is always a merge, never a new beginning.
+    It covers every message before the newest one that left the window, including the task's message, which is then
+    in the
+    window as well. So the summary after another trim is always a merge, never a new start.
     """
 
     def __init__(self, session: Session, short_term: ShortTerm, estimator: TokenEstimator) -> None:
@@ -110,7 +111,7 @@ class ThreadHead:
 
     @property
     def note(self) -> str:
-        """What stands below the summary."""
+        """The note below the summary."""
         return self._note
 
     @note.setter
@@ -119,7 +120,7 @@ class ThreadHead:
             self._note, self._message = text, None
 
     def start_over(self) -> None:
-        """Forget all that was derived; for messages that came back into the window."""
+        """Clear everything that was derived, after messages came back into the window."""
         self._covered = 0
         self._summary = ThreadSummary()
         self._spans: list[SpanInfo] = []
@@ -128,7 +129,7 @@ class ThreadHead:
         self._is_stale = True
 
     def extend(self) -> None:
-        """Take in the newest trim. Costs what the messages it dropped cost, however many trims there were before."""
+        """Add the newest trim. The cost depends only on the messages it dropped, not on the number of earlier trims."""
         if not self._is_stale:
             self._take(self._session.trims[-1], len(self._session.messages))
         self._message = None
@@ -148,7 +149,7 @@ class ThreadHead:
         return known if known.content else None
 
     def weight(self, cap_tokens: int, most_tokens: int) -> float:
-        """Weight of that message; the cap counts only where it is not written yet."""
+        """Return the weight of that message; the cap matters only if it is not written yet."""
         self._catch_up()
         known = self._message
         if known is None or self._tokens(known) > most_tokens:
@@ -220,20 +221,23 @@ class ThreadHead:
         return self._estimator.tokens(message_units(message))
 
     def whole(self, coming: Trim) -> ThreadSummary:
-        """The summary of the session so far, the window included; what the coming trim drops is looked at once."""
+        """Return the summary of the whole session including the window.
+
+        Messages of the coming trim are read only once.
+        """
         self._catch_up()
         self._cover(self._end_of(coming))
         return merge(self._summary, self._summarise_until(len(self._session.messages)))
 
     def task(self) -> str:
-        """The newest words that say what is being worked on."""
+        """Return the newest text of the user that states the task."""
         for message in reversed(self._session.messages[self._session.own_from :]):
             if isinstance(message, UserMessage) and message.origin == "user" and is_substantive(message.content):
                 return message.content
         return ""
 
     def _catch_up(self) -> None:
-        """Sum up what left the window in earlier runs, in the pieces it left in."""
+        """Summarize what left the window in earlier runs, trim by trim."""
         if not self._is_stale:
             return
         self._is_stale = False
@@ -315,17 +319,17 @@ class ContextWindow:
         self._short_term = ShortTerm(session)
         self._head = ThreadHead(session, self._short_term, builder.estimator)
         self._sent = SentMessages(session)
-        self._may_fill = False  # a person brought messages back: the next trim waits until the room is full
+        self._may_fill = False  # the user brought messages back: the next trim waits until the room is full
         self._first_refused = 0.0
 
     @property
     def ratio(self) -> float:
-        """Units a token, as learned so far."""
+        """Units per token, as learned so far."""
         return self._estimator.ratio
 
     @property
     def limits(self) -> Limits:
-        """Of the model, as far as is known by now."""
+        """Limits of the model, as far as they are known."""
         return self._room.limits
 
     @contextmanager
@@ -345,11 +349,11 @@ class ContextWindow:
 
     @property
     def last_billed(self) -> Compared | None:
-        """The newest request a server billed, and what it was taken for; None where none was."""
+        """The newest request with a bill, and its estimate; None if there is none."""
         return self._estimator.last
 
     async def turn_context(self, now: float, text: str) -> str:
-        """What is put before the user's words of this turn, `text`."""
+        """Return what is put before the user's text of this turn."""
         return await self._builder.turn_context(now, text)
 
     async def steering_context(self, text: str, of: int) -> str:
@@ -362,7 +366,7 @@ class ContextWindow:
 
     @property
     def summary(self) -> str:
-        """What the next request says in the place of what left the window; empty where nothing did."""
+        """What the next request contains in place of the trimmed messages; empty if nothing was trimmed."""
         if not self.is_trimmed:
             return ""
         cap = self._summary_cap(_weight(self._units()), self._room.size)
@@ -371,7 +375,7 @@ class ContextWindow:
 
     @property
     def is_trimmed(self) -> bool:
-        """Whether anything of this session left its window."""
+        """Whether any message of this session has left its window."""
         return bool(self._session.trims)
 
     def build(self) -> Built:
@@ -389,12 +393,12 @@ class ContextWindow:
         return self._assemble(units, trimmed, room)
 
     def free_room(self) -> tuple[float, float]:
-        """What the conversation leaves free of its room, and the whole room, as weights (see clio.tokens)."""
+        """Return the free part of the conversation's room and the whole room, as weights (see clio.tokens)."""
         size = self._room.size
         return max(size - self._total(self._units()), 0.0), size
 
     def will_trim(self) -> bool:
-        """Whether the next request needs messages to leave the window."""
+        """Whether messages must leave the window before the next request."""
         units = self._units()
         return self._total(units) > self._trigger(units)
 
@@ -423,7 +427,7 @@ class ContextWindow:
         return built
 
     def filled(self, tokens: int) -> None:
-        """Learn from an answer that ended because request and answer together took this much, all of the window."""
+        """Record that an answer ended because request and answer filled the whole window with this many tokens."""
         self._room.filled(tokens)
 
     def accepted(self, built: Built, prompt_tokens: int = 0) -> bool:
@@ -465,7 +469,7 @@ class ContextWindow:
         return found
 
     def usage(self) -> "WindowUse":
-        """What fills the window now."""
+        """Return what fills the window now."""
         from clio.context.window_report import PartUse, WindowUse
 
         tokens, prefix, units = self._estimator.tokens, self._builder.prefix, self._units()
@@ -486,7 +490,7 @@ class ContextWindow:
         )
 
     def next_trim(self) -> "NextTrim":
-        """What the next trim will let go of what is here now, and when. Changes nothing."""
+        """Return what the next trim will remove and when. Changes nothing."""
         from clio.context.window_report import NextTrim, foresee
 
         units, room = self._units(), self._room.size
@@ -501,7 +505,7 @@ class ContextWindow:
             shortened=len(seen.shrunk),
         )
 
-    # What the request is made of
+    # Contents of a request
 
     def _units(self) -> list[Unit]:
         """The units of the window as they would be sent; the task's message is fetched where the window lost it."""
@@ -533,7 +537,7 @@ class ContextWindow:
             weight += message_units(head)
         return self._builder.assemble(messages, weight, trimmed)
 
-    # How it gets smaller
+    # Trimming
 
     def _trigger(self, units: Sequence[Unit]) -> float:
         return self._room.size if self._may_fill else self._room.trigger(units)
@@ -596,13 +600,13 @@ class ContextWindow:
         self._short_term.forget()
         self._head.extend()
         if stage != "reactive":
-            self._head.note = ""  # what it says is past
+            self._head.note = ""  # it describes a state that is past
         self._may_fill = False
         return Trimmed(
             handle=trim.handle, stage=stage, messages=len(dropped), shrunk=trim.shortened, freed_tokens=max(freed, 0)
         )
 
-    # What comes back
+    # Messages that come back
 
     def _check_return(self, trim: Trim, shrunk: Sequence[str]) -> None:
         """Raise UserError where the messages of a trim, and those it cut, do not fit whole beside the rest."""

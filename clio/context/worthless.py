@@ -46,12 +46,12 @@ _REPEATED = (
     | {"git", "version_control", "web_fetch", "fetch", "read_output", "todo_operations", "file_operations"}
 )
 _IRRELEVANT = ("timeout_s", "timeout", "description", "background")
-_COVERED = 0.9  # share of an earlier reading's lines that later ones must repeat to make it stale
+_COVERED = 0.9  # share of the lines of an earlier reading that later ones must repeat to make it stale
 _ENDLESS = 10**9
-_ROUTINE_SHARE = 0.6  # of the lines
+_ROUTINE_SHARE = 0.6  # share of an output's lines that must be routine
 _TROUBLE = LazyRegex(r"\b(?:error|warning|warn|fatal|failed|failure|exception|traceback|denied|deprecated)\b", 2)
 _NO_TROUBLE = LazyRegex(r"\b(?:0|no) (?:error|warning|failure|failed|vulnerabilit)", 2)
-# How installers, compilers, downloads and test runners say that they go on; one alternative a family.
+# Progress lines of installers, compilers, downloads and test runners; one alternative per family.
 _ROUTINE = LazyRegex(
     r"^\s*(?:"
     r"(?:.*[\s(\[])?\d{1,3}(?:\.\d+)?%(?: *$|\]| *[|\[(]| +(?:done|complete|of|eta)\b)"
@@ -78,14 +78,14 @@ _ROUTINE = LazyRegex(
 
 
 class Worthless(Struct, frozen=True, kw_only=True):
-    """One result to be shown as a line. unit: the index of its unit. cuts: as `Trim.shrunk` has them."""
+    """One result that can be shown as a single line. unit: index of its unit. cuts: in the format of `Trim.shrunk`."""
 
     unit: int
     cuts: dict[str, int]
 
 
 class _Exchange(Struct, frozen=True, kw_only=True):
-    """One call and its result. name: of the tool, or what a tool that is several in one was told to do."""
+    """One call and its result. name: of the tool, or of the operation for a tool that combines several."""
 
     unit: int
     message: str
@@ -105,9 +105,9 @@ class _Exchange(Struct, frozen=True, kw_only=True):
 
 
 def find_worthless(units: Sequence[Unit], before: int) -> Iterator[Worthless]:
-    """The results of the units up to index `before` that give way, the most worthless first, then the oldest.
+    """Yield results in the units before index `before` that can be dropped: the most worthless first, then the oldest.
 
-    What comes behind is looked at, too: a later reading makes an earlier one stale. Each result comes once.
+    Later units are also read, because a later reading makes an earlier one stale. Each result is yielded once.
     """
     exchanges = list(_exchanges(units))
     early = [each for each in exchanges if each.unit < before]
@@ -130,9 +130,9 @@ def find_worthless(units: Sequence[Unit], before: int) -> Iterator[Worthless]:
 
 
 def stale_results(units: Sequence[Unit]) -> list[str]:
-    """Ids of the outputs a later one in the same units supersedes, oldest first.
+    """Return the ids of outputs that a later one in the same units supersedes, oldest first.
 
-    The same call made again, or later readings of the same file that show (nearly) every line of the earlier one.
+    That is the same call made again, or later readings of a file that show (nearly) every line of the earlier one.
     """
     return _stale(list(_exchanges(units)))
 
@@ -144,7 +144,7 @@ def _cuts(each: _Exchange, why: int) -> dict[str, int]:
     return cuts
 
 
-# What supersedes what
+# Superseded outputs
 
 
 def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
@@ -153,7 +153,8 @@ def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
     texts: dict[str, list[ToolMessage]] = {}
     found: list[str] = []
     for each in reversed(exchanges):
-        points_back = each.result.summary == UNCHANGED  # a reading that names an earlier one gives nothing newer
+        # a reading that only refers to an earlier one contains nothing newer
+        points_back = each.result.summary == UNCHANGED
         if points_back or (each.name not in _REPEATED and each.call.name not in _REPEATED):
             continue
         reading = _reading(each)
@@ -179,7 +180,7 @@ def _stale(exchanges: Sequence[_Exchange]) -> list[str]:
 
 
 def _reading(each: _Exchange) -> tuple[str, tuple[LineRange, ...]] | None:
-    """The path a call read and the lines its result shows; None for a call that reads no file."""
+    """Return the path a call read and the line ranges in its result; None if it reads no file."""
     if each.name in READERS:
         ranges = shown_ranges(each.result.content)
         offset, limit = each.arguments.get("offset"), each.arguments.get("limit")
@@ -213,7 +214,7 @@ def _repeats(later: ToolMessage, earlier: ToolMessage) -> bool:
 
 
 def _canonical(each: _Exchange) -> str:
-    """The arguments without those that do not change what is asked, such as a time limit."""
+    """Return the arguments without those that do not change the question, such as a time limit."""
     if not any(f'"{name}"' in each.call.arguments for name in _IRRELEVANT):
         return each.call.arguments
     wanted = {key: value for key, value in each.arguments.items() if key not in _IRRELEVANT}
@@ -224,7 +225,7 @@ def _canonical(each: _Exchange) -> str:
 
 
 def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
-    """The failed edits of files that were edited, or tried again, later."""
+    """Return the failed edits of files that were edited, or tried again, later."""
     tried: set[str] = set()
     found: set[str] = set()
     for each in reversed(exchanges):
@@ -239,7 +240,7 @@ def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
 
 
 def _edited(each: _Exchange) -> set[str]:
-    """The paths an edit was to change."""
+    """Return the paths an edit was meant to change."""
     paths = {each.path} if each.path else set[str]()
     paths.update(patched_paths(each.arguments))
     if each.result.deeds is not None:
@@ -247,7 +248,7 @@ def _edited(each: _Exchange) -> set[str]:
     return paths
 
 
-# Outputs nobody needs again
+# Outputs that are not needed again
 
 
 def _is_routine(each: _Exchange) -> bool:
