@@ -160,6 +160,8 @@ def _cause(text: str, mark: Mark | None, problem: str) -> str:
         if character == "\t":
             return "a tab at the start of the text; YAML is indented with spaces"
         return f"a text that starts with {character!r} must be in quotes"
+    if "nesting depth" in problem:  # PyYAML 6.0.4 has a limit of its own, which may come before ours
+        return "too deeply nested"
     if "end of stream" in problem:
         return "a quotation mark or bracket that opens here is never closed"
     if "expected ','" in problem:
