@@ -10,10 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.memory.inject import candidates, knowledge_fragment
 from clio.memory.long_term import LongTermMemory
 from clio.memory.records import Entry, Provenance
-from clio.memory.rule_scope import matching_rules
+from clio.memory.retrieval.prompt_prefix import candidates, knowledge_fragment, matching_rules
 from clio.memory.undo import UndoLog
 
 SIZES = (100, 1_000, 5_000)

@@ -21,11 +21,11 @@ from tempfile import TemporaryDirectory
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from clio.memory.brain.candidates import of_memories
-from clio.memory.brain.evidence import stems_of
-from clio.memory.brain.ranker import Candidate, rank
+from clio.memory.retrieval.candidates import of_memories
+from clio.memory.retrieval.evidence import stems_of
+from clio.memory.retrieval.ranker import Candidate, rank
 from clio.memory.typed.record import MemoryRecord
-from tests.memory.brain.quality import (
+from tests.memory.retrieval.quality import (
     NOW,
     Answer,
     Book,

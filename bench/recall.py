@@ -19,7 +19,7 @@ from pathlib import Path
 
 from bench.recall_data import Words, make_sessions, write_session
 from bench.transcripts import find_transcripts
-from clio.memory.recall.search import SessionRecall
+from clio.memory.transcripts.session_search import SessionRecall
 from clio.sessions.store import SessionStore
 
 QUERIES = 200

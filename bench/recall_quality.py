@@ -22,8 +22,8 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.memory.recall.docs import SessionDoc, TurnDoc
-from clio.memory.recall.index import RecallIndex
+from clio.memory.transcripts.index import RecallIndex
+from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
 from clio.text.vocabulary import STOP_WORDS, words
 
 SHIPPED = Path(__file__).parent / "data" / "recall_coding.json"

@@ -16,9 +16,9 @@ from bench.recall_data import NEWEST, Words, make_sessions
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
 from clio.memory.records import Entry, Provenance
+from clio.memory.retrieval.results import LAYERS, Fusion, UnifiedAnswer
 from clio.memory.system import MemorySystem
 from clio.memory.typed.record import MemoryRecord
-from clio.memory.unified.hits import LAYERS, Fusion, UnifiedAnswer
 from clio.sessions.store import SessionStore
 
 ENTRIES, NOTES, PREFERENCES = 200, 50, 200

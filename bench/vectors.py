@@ -22,9 +22,8 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from clio.memory.vectors.embedders import HashedEmbedder
-from clio.memory.vectors.files import VectorItem
-from clio.memory.vectors.index import VectorIndex
-from clio.memory.vectors.store import VectorStore
+from clio.memory.vectors.vector_index import VectorIndex
+from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.text.embedding import embed
 
 SIZES = (2_000, 18_000, 50_000)
@@ -114,8 +113,10 @@ def at_size(folder: Path, size: int, rng: random.Random) -> None:
 
 def import_cost() -> None:
     """What the first search of a process pays for."""
-    code = "import time; a = time.process_time(); from clio.memory.vectors.numeric import load_numpy; load_numpy(); "
-    code += "print(round((time.process_time() - a) * 1000))"
+    code = (
+        "import time; a = time.process_time(); from clio.memory.vectors.vector_index import load_numpy; load_numpy(); "
+    )
+    code += "load_numpy(); print(round((time.process_time() - a) * 1000))"
     costs = sorted(int(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(5))
     print(f"import of numpy: {costs[2]} ms of CPU, at the first search or the first trim")
 

@@ -20,9 +20,9 @@ from bench.histories import window_of
 from bench.year_data import Doing, Topic, World
 from clio import ids
 from clio.errors import UserError
-from clio.memory.brain.why import WhyItem
 from clio.memory.noticing import look_for_notices, remember_noticed
 from clio.memory.records import AssertedBy, Entry, Provenance
+from clio.memory.retrieval.why import WhyItem
 from clio.memory.sleep.report import Report
 from clio.memory.sleep.sleep import sleep
 from clio.memory.system import MemorySystem

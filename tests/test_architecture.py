@@ -40,9 +40,9 @@ HEAVY: dict[str, set[str]] = {
     "git": {"clio.tools.git"},
     "yaml": {"clio.config.yaml_file", "clio.checks.diagnostics"},
     "tiktoken": {"clio.context.calibrate_child"},
-    "numpy": {"clio.memory.vectors.numeric"},
+    "numpy": {"clio.memory.vectors.vector_index"},
     "rensa": {"clio.text.similarity"},
-    "usearch": {"clio.memory.vectors.graph"},
+    "usearch": {"clio.memory.vectors.vector_index"},
     "mcp": {"clio.entrypoints.mcp_server", "clio.mcp.client"},
     "anyio": {"clio.mcp.client"},
     "acp": {

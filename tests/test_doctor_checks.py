@@ -19,10 +19,9 @@ from clio.entrypoints.doctor import checks, finding, report
 from clio.entrypoints.doctor.finding import Finding, Ground
 from clio.entrypoints.doctor.report import collect_findings
 from clio.entrypoints.project_setup import example
-from clio.memory.recall.cache_file import FILE
-from clio.memory.recall.docs import SessionDoc
-from clio.memory.recall.index import RecallIndex
-from clio.memory.recall.stamps import SessionFolder
+from clio.memory.transcripts.index import FILE, RecallIndex
+from clio.memory.transcripts.session_sync import SessionFolder
+from clio.memory.transcripts.transcript_records import SessionDoc
 from clio.messages import AssistantMessage, UserMessage
 from clio.sandbox.sandbox import Sandbox
 from clio.sessions.store import SessionStore

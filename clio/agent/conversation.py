@@ -29,8 +29,8 @@ from clio.context.request_builder import ContextBuilder, Prefix, is_compact, mak
 from clio.context.summary import ThreadSummary
 from clio.context.window import ContextWindow
 from clio.errors import ClioError, StorageError
-from clio.memory.inject import CAP_TOKENS as KNOWLEDGE_TOKENS
-from clio.memory.inject import CHARS_PER_TOKEN
+from clio.memory.retrieval.prompt_prefix import CAP_TOKENS as KNOWLEDGE_TOKENS
+from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.memory.system import MemorySystem
 from clio.messages import Fragment, ImagePart
 from clio.providers.base import OFFLINE, Limits, Provider

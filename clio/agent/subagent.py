@@ -30,7 +30,7 @@ from clio.agent.user_interface import (
 from clio.context.message_views import cut_text
 from clio.context.request_builder import ContextBuilder, Prefix, make_prefix
 from clio.context.window import ContextWindow
-from clio.memory.inject import CHARS_PER_TOKEN
+from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.messages import AssistantMessage, Fragment
 from clio.providers.base import Limits, Provider
 from clio.security.actions import FileChange

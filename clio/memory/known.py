@@ -184,7 +184,7 @@ class KnownOfProject:
         What is found counts as used.
         """
         self._refuse_incognito()
-        from clio.memory.ranking import rank
+        from clio.memory.retrieval.unified_ranking import rank
 
         hits = rank(query, self._known.read(), self._notes.newest_first(), limit)
         self.use([hit.id for hit in hits if hit.id])

@@ -14,17 +14,17 @@ from msgspec import structs
 from clio.config.trust import seal_memory
 from clio.errors import SessionNotFound
 from clio.memory.apart import Apart
-from clio.memory.brain.why import WhyFile, WhyItem, WhyReport, knowledge_items
-from clio.memory.briefing import Briefing
-from clio.memory.inject import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.known import KnownOfProject
 from clio.memory.memories import Memories
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.retrieval.briefing import Briefing
+from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Injected
+from clio.memory.retrieval.turn_memory import TurnMemory
+from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
 from clio.memory.styles.skill import DIMENSIONS
 from clio.memory.styles.state import intent_of
 from clio.memory.styles.styles import Styles
-from clio.memory.turn import TurnMemory
 from clio.memory.typed.store import Decide
 from clio.memory.undo import UndoLog
 from clio.memory.vectors.embedders import Embedder
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from clio.memory.feedback.feedback import Feedback, Noted
     from clio.memory.preferences.notice_parts import Noticed
     from clio.memory.preferences.pending_limits import PendingLimits
-    from clio.memory.recall.docs import Recall
-    from clio.memory.recall.search import SessionRecall
+    from clio.memory.retrieval.retriever import UnifiedRecall
     from clio.memory.sleep.nights import Nights
-    from clio.memory.unified.recall import UnifiedRecall
+    from clio.memory.transcripts.session_search import SessionRecall
+    from clio.memory.transcripts.transcript_records import Recall
     from clio.memory.vectors.documents import Documents
 
 DEFAULT_SESSIONS = 10
@@ -379,8 +379,8 @@ class MemorySystem(KnownOfProject):
     def unified(self) -> "UnifiedRecall":
         """One question to all of it."""
         self._refuse_incognito()
-        from clio.memory.unified.recall import UnifiedRecall
-        from clio.memory.unified.styles import StyleAnswers
+        from clio.memory.retrieval.retriever import UnifiedRecall
+        from clio.memory.retrieval.sources import StyleAnswers
 
         styles = StyleAnswers(self._styles)
         return UnifiedRecall(
@@ -533,7 +533,7 @@ class MemorySystem(KnownOfProject):
 
     def _sessions(self) -> "SessionRecall":
         """The search of earlier sessions, one for all threads."""
-        from clio.memory.recall.search import SessionRecall
+        from clio.memory.transcripts.session_search import SessionRecall
 
         with self._making:
             if self._recall is None:

@@ -109,8 +109,8 @@ class ThreadArchive:
 
 
 def _rank(query: str, messages: Sequence[Message]) -> tuple[Found, ...]:
-    from clio.memory.ranking import PHRASE_BONUS
-    from clio.memory.recall.transcripts import searchable_text
+    from clio.memory.retrieval.unified_ranking import PHRASE_BONUS
+    from clio.memory.transcripts.session_text import searchable_text
 
     texts = [(message, searchable_text(message)) for message in messages]
     wanted, phrase = set(terms(query)), words(query)

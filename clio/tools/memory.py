@@ -9,12 +9,13 @@ import msgspec
 from msgspec import structs
 
 from clio.errors import ToolFailed, ToolRetry, UserError
-from clio.memory.recall.docs import Recall, Recalled, Said, SessionHit, Signals
 from clio.memory.records import Provenance
+from clio.memory.retrieval.evidence import passage
+from clio.memory.retrieval.results import LAYERS, UnifiedAnswer, UnifiedHit
 from clio.memory.system import MemorySystem
 from clio.memory.temporal.when import parse_when
 from clio.memory.threads import ThreadArchive, meant_terms
-from clio.memory.unified.hits import LAYERS, UnifiedAnswer, UnifiedHit
+from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.security.actions import Internal
 from clio.sessions.blobs import BlobNotFound
@@ -371,8 +372,6 @@ def _cut_around(line: str, wanted: Set[str]) -> str:
     """A line of bounded length, with as much of what is wanted as fits."""
     if len(line) <= _LINE_CHARS:
         return line
-    from clio.memory.brain.passage import passage
-
     return passage(line, frozenset(wanted), _LINE_CHARS)
 
 

@@ -32,10 +32,11 @@ memory.close()
 print(*sys.modules)
 """
 LATE = """
-    feedback.feedback long_term ltm.history ltm.merge ltm.store note_changes notes ranking recall.index recall.search
-    recall.transcripts sleep.nights styles.chooser styles.situation styles.skill_files team.knowledge team.share
-    temporal.shift_reports threads typed.merging typed.versions undoing unified.recall vectors.chunks vectors.documents
-    vectors.endpoint vectors.index vectors.minilm
+    feedback.feedback long_term ltm.history ltm.merge ltm.store note_changes notes retrieval.retriever
+    retrieval.sources retrieval.unified_ranking sleep.nights styles.chooser styles.situation styles.skill_files
+    team.knowledge team.share temporal.shift_reports threads transcripts.index transcripts.session_search
+    transcripts.session_text typed.merging typed.versions undoing vectors.documents vectors.endpoint vectors.minilm
+    vectors.vector_index
 """.split()
 
 

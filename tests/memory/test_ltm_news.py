@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from clio.memory.inject import CHARS_PER_TOKEN
 from clio.memory.ltm.news import CAP_TOKENS, News, news_fragment, news_since
 from clio.memory.records import Entry, Knowledge, Provenance
+from clio.memory.retrieval.prompt_prefix import CHARS_PER_TOKEN
 from clio.tokens import text_units
 
 

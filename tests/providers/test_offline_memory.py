@@ -1,6 +1,6 @@
 """How the offline provider reads what memory_operations answered."""
 
-from clio.memory.recall.docs import Recall, Recalled, SessionHit, Signals
+from clio.memory.transcripts.transcript_records import Recall, Recalled, SessionHit, Signals
 from clio.messages import ToolMessage
 from clio.providers.offline import Found, Lookup, Plan, compose, forget_entry, further_lookups, plan
 from clio.tools.memory import recall_text

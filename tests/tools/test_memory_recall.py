@@ -4,7 +4,7 @@ import re
 
 from msgspec import structs
 
-from clio.memory.recall.docs import Recall, Recalled, Said, SessionHit, Signals
+from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
 from clio.messages import Commit
 from clio.tools.memory import recall_text, signals_text
 

@@ -9,7 +9,7 @@ import pytest
 from clio.errors import ToolRetry
 from clio.tools.memory import MemoryTool
 from clio.tools.schemas import MemoryArgs
-from tests.memory.unified.support import Home
+from tests.memory.retrieval.support import Home
 
 
 def asked(home: Home, **arguments: object) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import re
 from typing import Any
 
-from clio.memory.recall.search import HANDLE_CHARS
+from clio.memory.transcripts.session_search import HANDLE_CHARS
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk
 from tests.support.recalled import recalled_lines

@@ -19,16 +19,23 @@ import pytest
 
 from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
-from clio.memory.brain.brain import BrainEntry, envelope
-from clio.memory.brain.seed_form import ABOUT, LEAD, brain_message, framed, preamble
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.fragment import context_block
 from clio.memory.preferences.scenarios import ScenarioBook, belongs
+from clio.memory.retrieval.recalled_memories import (
+    SEED_ABOUT,
+    SEED_LEAD,
+    BrainEntry,
+    brain_message,
+    envelope,
+    framed,
+    preamble,
+)
 from clio.memory.typed.record import MemoryRecord
 from clio.memory.typed.store import TypedStore
-from clio.memory.vectors.ejected import EjectedTurns
+from clio.memory.vectors.archived_turns import EjectedTurns
 from clio.memory.vectors.embedders import HashedEmbedder
-from clio.memory.vectors.store import VectorItem, VectorStore
+from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
@@ -429,8 +436,8 @@ def entries_of(given: Input) -> list[BrainEntry]:
 
 def brain_envelope(given: Input) -> Output:
     entries = entries_of(given)
-    text = envelope(entries, ABOUT)
-    return {"lead": LEAD, "json": json.loads(text)}
+    text = envelope(entries, SEED_ABOUT)
+    return {"lead": SEED_LEAD, "json": json.loads(text)}
 
 
 def preamble_shape(given: Input) -> Output:

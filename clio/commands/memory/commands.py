@@ -41,9 +41,9 @@ from clio.commands.session_commands import around
 from clio.errors import UsageError
 from clio.memory.ltm.prune import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
 from clio.memory.records import Entry
+from clio.memory.retrieval.results import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, UnifiedAnswer, UnifiedHit
 from clio.memory.sleep.report import MAX_REPORTS, Report
 from clio.memory.temporal.when import parse_when
-from clio.memory.unified.hits import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, UnifiedAnswer, UnifiedHit
 from clio.text.formatting import format_count, format_stored_time, truncate
 
 if TYPE_CHECKING:

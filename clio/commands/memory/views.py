@@ -33,10 +33,10 @@ from clio.commands.memory.memory_text import (
     who_said,
 )
 from clio.errors import UsageError
-from clio.memory.brain.why import WhyItem, WhyReport
 from clio.memory.handles import find_handle
 from clio.memory.ltm.versions import EntryVersion
 from clio.memory.records import KINDS, Entry, Hit, LtmStats, Provenance
+from clio.memory.retrieval.why import WhyItem, WhyReport
 from clio.memory.temporal.changes import DOINGS, Changed, changes_of
 from clio.memory.temporal.when import parse_when
 from clio.memory.typed.record import TYPES
@@ -44,7 +44,7 @@ from clio.memory.typed.versions import Version
 from clio.text.formatting import format_bytes, format_count
 
 if TYPE_CHECKING:
-    from clio.memory.inject import Injected
+    from clio.memory.retrieval.prompt_prefix import Injected
 
 
 _ARCHIVE = ("archive", "archived")

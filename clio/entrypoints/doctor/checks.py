@@ -41,10 +41,10 @@ from clio.errors import NewerDocument, ServerFailed, StorageError, ToolFailed
 from clio.memory.control.hoards import hoards_of
 from clio.memory.control.places import Places
 from clio.memory.ltm.file import decode_ltm, refuse_newer
-from clio.memory.recall.cache_file import FILE
-from clio.memory.recall.database import VERSION
-from clio.memory.recall.stamps import SessionFolder
 from clio.memory.team.share import Sharing
+from clio.memory.transcripts.database import VERSION
+from clio.memory.transcripts.index import FILE
+from clio.memory.transcripts.session_sync import SessionFolder
 from clio.memory.typed.files import FORMAT as MEMORIES
 from clio.sandbox.fence import Level
 from clio.sandbox.sandbox import Confinement, Sandbox

@@ -4,8 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 
 from msgspec import Struct, structs
 
-from clio.memory.inject import CHARS_PER_TOKEN, Injected, Line, injected, line_of, that_fit, under_headings, worth
 from clio.memory.records import Entry, Freshness, Knowledge
+from clio.memory.retrieval.prompt_prefix import (
+    CHARS_PER_TOKEN,
+    Injected,
+    Line,
+    injected,
+    line_of,
+    that_fit,
+    under_headings,
+    worth,
+)
 
 CAP_TOKENS = 800
 

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import StorageError, UserError
-from clio.memory.recall.transcripts import MEMORY_TOOL
 from clio.memory.sleep.experiences import Experience, experiences_of
 from clio.memory.sleep.state import Progress, Replayed
+from clio.memory.transcripts.session_text import MEMORY_TOOL
 from clio.messages import AssistantMessage, Message, begins_turn
 from clio.sessions.listing import file_names, list_sessions, session_ids
 from clio.sessions.state import SessionInfo

@@ -1,23 +1,84 @@
-"""Documents somebody added, found by what they say: which files are the person's choice, the vectors are a cache.
-
-`.clio/documents.json` names what was added. Files are read again when they changed; what is found is text to be quoted,
-never an order.
-"""
+"""Documents the user added: cut into windows and pieces, embedded, searched."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.errors import UserError
-from clio.memory.vectors.files import DOCUMENT_LIST, VectorItem
-from clio.memory.vectors.store import VectorStore
+from clio.memory.vectors.vector_store import DOCUMENT_LIST, VectorItem, VectorStore
 from clio.storage.documents import Format, load, update
 from clio.storage.files import make_ignored_folder, read_regular
-from clio.text.embedding import TOP_K, near_the_best
+from clio.text.embedding import TOP_K, is_worth_keeping, near_the_best, windows
+from clio.text.lazy_regex import LazyRegex
 from clio.text.listeners import Tell, never, to_nobody
+
+_UNSPACED = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+_TOKEN = LazyRegex(rf"[{_UNSPACED}]|[^\W\d_{_UNSPACED}]{{1,6}}|\d{{1,3}}|[^\w\s]|_")
+_LINE = LazyRegex(r"[^\n]*\n?")
+_WORD = LazyRegex(r"\S+\s*")
+
+
+class Piece(Struct, frozen=True, kw_only=True):
+    """A part of a window, exactly as it stands in the document.
+
+    window: from 0. line: where it begins, from 1.
+    """
+
+    window: int
+    line: int
+    text: str
+
+
+def count_tokens(text: str) -> int:
+    """About how many tokens a text is."""
+    return sum(1 for _ in _TOKEN.finditer(text))
+
+
+def pieces_of(text: str, piece_words: int) -> Iterator[Piece]:
+    """The pieces of the windows (512 tokens, 128 of them shared, more than 50 characters) of a document.
+
+    The pieces of a window, put together, are the window. piece_words: how many words one vector says well.
+    """
+    starts = [token.start() for token in _TOKEN.finditer(text)]
+    line, counted = 1, 0
+    for number, (first, last) in enumerate(windows(len(starts))):
+        start = starts[first] if first else 0
+        end = starts[last] if last < len(starts) else len(text)
+        if not is_worth_keeping(text[start:end]):
+            continue
+        line += text.count("\n", counted, start)
+        counted = start
+        inside = 0
+        for piece in _cut(text[start:end], piece_words):
+            yield Piece(window=number, line=line + inside, text=piece)
+            inside += piece.count("\n")
+
+
+def _cut(window: str, piece_words: int) -> Iterator[str]:
+    """In runs of whole lines of up to so many words; a longer line in runs of words."""
+    held, words = "", 0
+    for line in _LINE.findall(window):
+        size = len(line.split())
+        if words and words + size > piece_words:
+            yield held
+            held, words = "", 0
+        if size <= piece_words:
+            held, words = held + line, words + size
+            continue
+        parts = _WORD.findall(line)
+        indent = line[: len(line) - len(line.lstrip())]
+        for at in range(0, len(parts), piece_words):
+            held += ("" if at else indent) + "".join(parts[at : at + piece_words])
+            if at + piece_words < len(parts):
+                yield held
+                held = ""
+        words = len(parts) % piece_words or piece_words
+    if held.strip():
+        yield held
+
 
 MAX_FILE_BYTES = 1_000_000
 MAX_FILES = 2_000
@@ -257,8 +318,6 @@ class Documents:
         return None
 
     def _items(self, file: str, text: str) -> Iterable[VectorItem]:
-        from clio.memory.vectors.chunks import pieces_of
-
         now = self._clock()
         for piece in pieces_of(text, self._vectors.embedder.piece_words):
             yield VectorItem(

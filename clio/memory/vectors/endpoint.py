@@ -15,7 +15,7 @@ from msgspec import Struct
 from clio.config.schema import Config
 from clio.errors import ConfigError, ProviderError, ProviderRefused, ServerFailed, UserError
 from clio.memory.vectors.embedders import EmbeddingFailed, Row
-from clio.memory.vectors.numeric import load_numpy
+from clio.memory.vectors.vector_index import load_numpy
 from clio.providers.failure import TransportFailed, retry_after
 from clio.providers.profiles import PRESETS, preset_at, preset_named
 from clio.providers.urls import host_of, is_loopback, normalise_base_url, without_login

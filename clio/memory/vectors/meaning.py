@@ -5,15 +5,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.memory.vectors.ejected import EjectedTurns
+from clio.memory.vectors.archived_turns import EjectedTurns
 from clio.memory.vectors.embedders import Embedder, HashedEmbedder
-from clio.memory.vectors.files import DOCUMENT_LIST
-from clio.memory.vectors.store import GRAPH_FROM, VectorStore
+from clio.memory.vectors.vector_store import DOCUMENT_LIST, GRAPH_FROM, VectorStore
 from clio.sessions.store import SessionStore
 from clio.text.listeners import never
 
 if TYPE_CHECKING:
     from clio.memory.vectors.documents import Documents
+
 
 _LACKS_GRAPH = (
     f"there are more than {GRAPH_FROM:,} vectors: the search stays exact and takes longer; "

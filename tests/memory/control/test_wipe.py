@@ -12,16 +12,15 @@ from pathlib import Path
 import pytest
 
 from clio.errors import NewerDocument, StorageError, UserError
-from clio.memory.brain.why import WhyFile, WhyReport
 from clio.memory.control.hoards import WIPE_SCOPES, WipeScope, hoards_of
 from clio.memory.control.survey import survey
 from clio.memory.control.wipe import wipe
 from clio.memory.records import Entry
+from clio.memory.retrieval.why import WhyFile, WhyReport
 from clio.memory.sleep.nights import Nights
 from clio.memory.sleep.sleep import sleep
 from clio.memory.vectors.embedders import HashedEmbedder
-from clio.memory.vectors.files import VectorItem
-from clio.memory.vectors.store import VectorStore
+from clio.memory.vectors.vector_store import VectorItem, VectorStore
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_folder

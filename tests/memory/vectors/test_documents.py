@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.errors import CorruptDocument, UserError
-from clio.memory.vectors.chunks import count_tokens, pieces_of
-from clio.memory.vectors.documents import MAX_FILE_BYTES, Documents
+from clio.memory.vectors.documents import MAX_FILE_BYTES, Documents, count_tokens, pieces_of
 from clio.memory.vectors.embedders import HashedEmbedder
-from clio.memory.vectors.store import VectorStore
+from clio.memory.vectors.vector_store import VectorStore
 from clio.text.embedding import windows
 from tests.memory.vectors.support import Counting, Failing
 

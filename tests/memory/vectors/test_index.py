@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy
 import pytest
 
-from clio.memory.vectors.graph import load_graph
-from clio.memory.vectors.index import VectorIndex
+from clio.memory.vectors.vector_index import VectorIndex, load_graph
 from clio.text.embedding import embed
 
 WORDS = "parser token window session lock journal prompt cache redact config yaml retry stream diff index port".split()

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.vectors.files import ROW_BYTES, VectorItem
-from clio.memory.vectors.store import BATCH, VectorStore
+from clio.memory.vectors.vector_store import BATCH, ROW_BYTES, VectorItem, VectorStore
 from tests.memory.vectors.support import NAME, Counting, Failing, folder, vectors
 
 ANIMALS = "zebra giraffe lion tiger walrus".split()

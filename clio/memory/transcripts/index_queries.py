@@ -1,0 +1,316 @@
+"""What of the index may answer a query: asked so that the common words of a large index do not cost seconds.
+
+Ranking by FTS5 costs about a microsecond for each passage that has a word, counting a thirtieth of that. So words are
+counted first, and where all passages that have one would be too many, the rarer words choose and the common ones only
+weigh: those passages are looked at that have a rare word, or two common ones.
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import combinations
+
+from msgspec import Struct
+
+from clio.memory.transcripts.database import Database, Ref, TextBlocks
+from clio.memory.transcripts.query import Query, Term
+from clio.memory.transcripts.ranking import Turn
+from clio.memory.transcripts.transcript_records import Role
+from clio.text.vocabulary import LEAST_LETTERS, is_misspelling
+
+PASSAGE_BITS = 7
+ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
+"""As they are numbered in the index."""
+RANKED_AT_MOST = 5_000
+CANDIDATES = 400
+TITLES = 100
+RAREST = 10
+"""So many words of a long query choose the candidates; all of them are weighed."""
+OF_ONE_SESSION = 40
+"""So many of the candidates at most, or one session that says it again and again would be the only one."""
+_CHARS_PER_WORD = 6.0
+_TRIES = 6
+_UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A passage that may answer: the turn, the number of the passage in it, and what FTS5 thinks of it."""
+
+    turn: Turn
+    number: int
+    score: float
+
+
+class Totals(Struct, frozen=True, kw_only=True):
+    """How much is in the index: passages, and how many words each has on average."""
+
+    passages: int
+    mean_words: float
+
+
+class Candidates:
+    """Questions to the index; each is answered in milliseconds, however large it is."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._blocks = TextBlocks(database)
+
+    def totals(self) -> Totals:
+        """How much there is."""
+        ((count, chars),) = self._database.rows("SELECT passages, chars FROM totals")
+        passages = max(int(str(count)), 1)
+        return Totals(passages=passages, mean_words=max(int(str(chars)) / passages / _CHARS_PER_WORD, 1.0))
+
+    def counts(self, terms: Sequence[Term]) -> list[int]:
+        """In how many passages each term stands."""
+        return [self._count(_any(term)) for term in terms]
+
+    def passages(
+        self, query: Query, counts: Sequence[int], exclude: frozenset[int], until: float = math.inf
+    ) -> list[Candidate]:
+        """The passages that fit best by FTS5's own rank, the best first.
+
+        exclude: sessions that are left out. until: what was said later is, too.
+        """
+        choice = self._choice(query, counts)
+        if not choice:
+            return []
+        clause, newest_from = choice
+        found: list[Candidate] = []
+        of_session = Counter[int]()
+        for rows in self._database.batches(
+            "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid >= ? ORDER BY rank, rowid DESC",
+            (clause, newest_from),
+            CANDIDATES,
+        ):
+            turns = self.turns({int(str(row)) >> PASSAGE_BITS for row, _ in rows})
+            for row, rank in rows:
+                turn = turns.get(int(str(row)) >> PASSAGE_BITS)
+                if turn is None or turn.created > until:
+                    continue
+                if turn.session not in exclude and of_session[turn.session] < OF_ONE_SESSION:
+                    of_session[turn.session] += 1
+                    number = int(str(row)) & ((1 << PASSAGE_BITS) - 1)
+                    found.append(Candidate(turn=turn, number=number, score=-float(str(rank))))
+            if len(found) >= CANDIDATES:
+                break
+        return found
+
+    def outputs(self, query: Query, exclude: frozenset[int]) -> list[Turn]:
+        """The turns whose tool output has all words, else any; the newest first."""
+        forms = [_any(term) for term in query.terms if all(map(_is_plain, term.forms[0]))]
+        for joint in (" AND ", " OR ") if forms else ():
+            rows = self._database.rows(
+                "SELECT rowid FROM outputs WHERE outputs MATCH ? ORDER BY rowid DESC LIMIT ?",
+                (joint.join(forms), CANDIDATES),
+            )
+            turns = [
+                turn for turn in self.turns(int(str(row)) for (row,) in rows).values() if turn.session not in exclude
+            ]
+            if turns or len(forms) < 2:
+                return turns
+        return []
+
+    def titles(self, query: Query, exclude: frozenset[int]) -> dict[int, str]:
+        """The titles that have a word of the query, by session, the best first."""
+        rows = self._database.rows(
+            "SELECT s.id, s.title FROM (SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY rank LIMIT ?) f"
+            " JOIN sessions s ON s.id = f.rowid",
+            (" OR ".join(map(_any, query.terms)), TITLES),
+        )
+        return {int(str(id)): str(title) for id, title in rows if id not in exclude}
+
+    def turns(self, keys: Iterable[int]) -> dict[int, Turn]:
+        """Turns by their key, in the order of the keys; those that are gone are left out."""
+        wanted = list(dict.fromkeys(keys))
+        rows = self._database.rows(
+            f"SELECT id, session, place, role, created FROM turns WHERE id IN ({','.join(map(str, wanted))})"
+        )
+        found = {
+            int(str(key)): Turn(
+                key=int(str(key)),
+                session=int(str(session)),
+                place=int(str(place)),
+                role=ROLES[int(str(role))],
+                created=float(str(created)),
+            )
+            for key, session, place, role, created in rows
+        }
+        return {key: found[key] for key in wanted if key in found}
+
+    def around(self, turns: Iterable[Turn], reach: int) -> list[Turn]:
+        """The turns with a text that stand up to `reach` places before or behind these, and these."""
+        found: dict[int, Turn] = {}
+        for turn in turns:
+            keys = self._database.rows(
+                "SELECT id FROM turns WHERE session = ? AND place BETWEEN ? AND ? AND text_size",
+                (turn.session, turn.place - reach, turn.place + reach),
+            )
+            found.update(self.turns(int(str(key)) for (key,) in keys))
+        return list(found.values())
+
+    def first_turns(self, sessions: Iterable[int]) -> list[Turn]:
+        """The first turn with a text of each session."""
+        keys = [
+            key
+            for session in sessions
+            for (key,) in self._database.rows(
+                "SELECT id FROM turns WHERE session = ? AND place = 1 ORDER BY id LIMIT 1", (session,)
+            )
+        ]
+        return list(self.turns(int(str(key)) for key in keys).values())
+
+    def texts(self, keys: Iterable[int], kind: str = "text") -> dict[int, str]:
+        """What was said in turns, or with kind "output" what their tools gave back, by key."""
+        rows = self._database.rows(
+            f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns WHERE id IN ({','.join(map(str, keys))})"
+        )
+        return {int(str(key)): self._blocks.text(ref_at(ref)) for key, *ref in rows}
+
+    def messages(self, keys: Iterable[int]) -> dict[int, str]:
+        """The ids of the messages of turns, by key."""
+        rows = self._database.rows(f"SELECT id, message FROM turns WHERE id IN ({','.join(map(str, keys))})")
+        return {int(str(key)): long_id(message) for key, message in rows}
+
+    def sessions(self, keys: Iterable[int]) -> dict[int, tuple[str, str, float]]:
+        """The id, title and time of last change of sessions, by key."""
+        rows = self._database.rows(
+            f"SELECT id, name, title, updated FROM sessions WHERE id IN ({','.join(map(str, keys))})"
+        )
+        return {int(str(key)): (str(name), str(title), float(str(updated))) for key, name, title, updated in rows}
+
+    def commits(self, session: int) -> list[tuple[float, str, str]]:
+        """The commits made in a session, each with the time of the message that made it, the oldest first."""
+        rows = self._database.rows(
+            "SELECT t.created, c.hash, c.subject FROM commits c JOIN turns t ON t.id = c.turn WHERE c.session = ?"
+            " ORDER BY c.rowid",
+            (session,),
+        )
+        return [(float(str(created)), str(name), str(subject)) for created, name, subject in rows]
+
+    def spelt_like(self, word: str) -> str:
+        """The most common stem of the index that is one letter away from a stem it has not; empty without one."""
+        if len(word) < LEAST_LETTERS or not (word.isascii() and word.isalpha()):
+            return ""
+        self._database.run("CREATE VIRTUAL TABLE IF NOT EXISTS temp.stems USING fts5vocab(main, passages, row)")
+        rows = self._database.rows(
+            "SELECT term FROM temp.stems WHERE term >= ? AND term < ? AND length(term) BETWEEN ? AND ?"
+            " ORDER BY doc DESC",
+            (word[0], chr(ord(word[0]) + 1), max(len(word) - 1, LEAST_LETTERS), len(word) + 1),
+        )
+        return next((str(term) for (term,) in rows if is_misspelling(str(term), word)), "")
+
+    def user_places(self, session: int) -> list[int]:
+        """The places in a session where the user spoke, in order."""
+        rows = self._database.rows(
+            "SELECT place FROM turns WHERE session = ? AND role = ? AND text_size ORDER BY place",
+            (session, ROLES.index("user")),
+        )
+        return [int(str(place)) for (place,) in rows]
+
+    def exchange(self, turn: Turn, limit: int) -> list[Turn]:
+        """The turns with a text from the user's words that a turn belongs to until the user spoke again, in order.
+
+        Of a long exchange its first turn, those around the turn, and its last one; `limit` in all.
+        """
+        user = ROLES.index("user")
+        ((first, end),) = self._database.rows(
+            "SELECT (SELECT max(place) FROM turns WHERE session = ?1 AND place <= ?2 AND role = ?3 AND text_size),"
+            " (SELECT min(place) FROM turns WHERE session = ?1 AND place > ?2 AND role = ?3 AND text_size)",
+            (turn.session, turn.place, user),
+        )
+        first = 0 if first is None else int(str(first))
+        end = 2**62 if end is None else int(str(end))
+        keys: list[int] = []
+        for condition, order in (("place = ?", ""), ("place >= ?", ""), ("place >= ?", " DESC")):
+            begin = first if condition == "place = ?" else max(first, turn.place - limit // 2)
+            count = 1 if order or condition == "place = ?" else limit - 2
+            rows = self._database.rows(
+                f"SELECT id FROM turns WHERE session = ? AND {condition} AND place < ? AND text_size"
+                f" ORDER BY place{order} LIMIT ?",
+                (turn.session, begin, end, count),
+            )
+            keys += [int(str(key)) for (key,) in rows]
+        return sorted(self.turns(keys).values(), key=lambda one: one.place)
+
+    def session_keys(self, names: Iterable[str]) -> frozenset[int]:
+        """The keys of sessions, by their ids."""
+        return frozenset(
+            int(str(key))
+            for name in names
+            for (key,) in self._database.rows("SELECT id FROM sessions WHERE name = ?", (name,))
+        )
+
+    def _choice(self, query: Query, counts: Sequence[int]) -> tuple[str, int] | None:
+        """What FTS5 is to be asked, and the first row to look at; None where nothing can match."""
+        known = sorted((count, place) for place, count in enumerate(counts) if count)[:RAREST]
+        if not known:
+            return None
+        terms = [_any(query.terms[place]) for _, place in known]
+        must = " AND ".join(f'"{" ".join(phrase)}"' for phrase in query.phrases)
+        if must:
+            return self._bounded(f"{must} AND ({' OR '.join(terms)})")
+        rare: list[str] = []
+        room = RANKED_AT_MOST
+        for (count, _), term in zip(known, terms, strict=True):
+            if count <= room:
+                rare.append(term)
+                room -= count
+        common = [term for term in terms if term not in rare]
+        together = list(_fitting((f"({a} AND {b})" for a, b in combinations(common, 2)), room, self._count))
+        if not rare and not together:
+            return self._bounded(common[0])
+        chosen = " OR ".join([*rare, *together])
+        # What does not choose still weighs: it stands in the question, where it adds no passage.
+        return (f"({chosen}) AND ({' OR '.join(terms)})" if common else chosen), 0
+
+    def _bounded(self, clause: str) -> tuple[str, int]:
+        """The newest passages only, where too many match."""
+        rows = self._database.rows(
+            "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?",
+            (clause, RANKED_AT_MOST),
+        )
+        return clause, int(str(rows[0][0])) if rows else 0
+
+    def _count(self, clause: str) -> int:
+        ((count,),) = self._database.rows("SELECT count(*) FROM passages WHERE passages MATCH ?", (clause,))
+        return int(str(count))
+
+
+def ref_at(row: Sequence[object]) -> Ref:
+    """Where a text stands, from the three columns that say so."""
+    block, start, size = row
+    return Ref(int(str(block)), int(str(start)), int(str(size)))
+
+
+def short_id(message: str) -> str | bytes:
+    """The id of a message as it is stored: a UUID in 16 bytes, others as they are."""
+    return bytes.fromhex(message.replace("-", "")) if _UUID.fullmatch(message) else message
+
+
+def long_id(stored: object) -> str:
+    """The id of a message from what is stored."""
+    if not isinstance(stored, bytes):
+        return str(stored)
+    digits = stored.hex()
+    return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+
+
+def _any(term: Term) -> str:
+    # Forms are letters and digits only, so a quotation mark cannot be in them.
+    forms = " OR ".join(f'"{form}"' for form in term.forms)
+    return f"({forms})" if len(term.forms) > 1 else forms
+
+
+def _fitting(clauses: Iterator[str], room: int, count: Callable[[str], int]) -> Iterator[str]:
+    for _, clause in zip(range(_TRIES), clauses, strict=False):
+        found = count(clause)
+        if found and found <= room:
+            room -= found
+            yield clause
+
+
+def _is_plain(character: str) -> bool:
+    # Letters that an old SQLite does not know would split a word, and an index without positions refuses phrases.
+    return character < "\u0590" or "\u3040" <= character <= "\u9fff" or "\uac00" <= character <= "\ud7a3"

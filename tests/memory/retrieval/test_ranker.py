@@ -1,0 +1,181 @@
+"""What the question gives a reason for comes back, best first, with the reason; nothing else does."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.memory.retrieval.ranker import Candidate, Scored, rank
+
+NOW = 1_700_000_000.0
+DAY_S = 86_400.0
+
+
+def memory(text: str, id: str = "", **fields: object) -> Candidate:
+    given = {"source": "memory", "id": id or text, "text": text, "created": NOW - 3 * DAY_S} | fields
+    return Candidate(**given)  # pyright: ignore[reportArgumentType]
+
+
+def ids(question: str, *candidates: Candidate) -> list[str]:
+    return [one.candidate.id for one in rank(question, candidates, now=NOW)]
+
+
+def only(question: str, *candidates: Candidate) -> Scored:
+    [found] = rank(question, candidates, now=NOW)
+    return found
+
+
+PORT = memory("The staging server listens on port 8443", "port", signals={"importance": 0.8})
+LINT = memory("Ruff's line length is 100", "lint")
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("what port is the staging box on", "The staging server listens on port 8443"),
+        ("which db do we use?", "The database is called orders"),
+        ("which editor do I use", "The user works in Neovim"),
+        ("what does the backoff do after a failed fetch", "fetchWithBackoff retries five times"),
+        ("which uart belongs to the modem", "UART1 belongs to the modem"),
+        ("wann werden die Rechnungen erzeugt?", "Die Rechnungen werden nachts um drei Uhr erzeugt"),
+        ("где лежит пароль к тестовой базе?", "Пароль к тестовой базе лежит в хранилище"),
+        ("日志保留多久", "日志保留九十天"),
+        ("when is my talk?", "The user gives a talk on 12 June"),
+    ],
+)
+def test_other_words_and_other_scripts_find_it(question: str, text: str) -> None:
+    assert ids(question, memory(text, "it"), memory("Carts expire after thirty days", "other")) == ["it"]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["", "   ", "…", "the", "thanks", "go on", "yes, delete them", "now do the same for the other two files"],
+)
+def test_nothing_comes_without_evidence_however_important_it_is(question: str) -> None:
+    texts = ["The goal is trust", "Global state is in stores; the old one was removed", "Files are kept for two days"]
+    assert ids(question, *(memory(text, strength=1.0, signals={"importance": 1.0}) for text in texts)) == []
+
+
+def test_a_misspelt_keyword_opens_the_gate_and_a_misspelt_short_one_does_not() -> None:
+    assert ids("whatchdog timeout?", memory("It fires after 1.6 s", "long", keywords=("watchdog",))) == ["long"]
+    assert ids("which mcv is it", memory("It runs at 168 MHz", "short", keywords=("mcu",))) == []
+
+
+def test_all_words_of_a_keyword_have_to_be_said() -> None:
+    limited = memory("The partner allows 90 a minute", "gate", keywords=("rate limit",))
+    assert ids("is there a rate limit", limited) == ["gate"]
+    assert ids("what is the exchange rate of the euro", limited) == []
+
+
+def test_a_kind_of_thing_finds_its_kinds_and_not_the_other_way_round() -> None:
+    assert ids("which shell do I use?", memory("The user works in fish", "fish")) == ["fish"]
+    assert ids("which fish do I like?", memory("The shell of the product is red", "shell")) == []
+    aws = memory("The profile is called sandbox-eu", "aws", keywords=("aws",))
+    assert ids("move this to the cloud", aws) == []
+
+
+def test_one_word_in_a_long_request_is_no_reason() -> None:
+    request = (
+        "Please write a parser for the export of our accounting program: semicolons between the fields, a comma as the "
+        "decimal sign, dates with dots, and a header that may be missing. Reject lines with a length of zero."
+    )
+    assert ids(request, LINT) == []
+
+
+def test_all_that_a_short_memory_says_is_a_reason_in_a_long_request() -> None:
+    request = (
+        "I am writing the driver for the pressure sensor, and on my bench the device restarts whenever the loop takes "
+        "longer than the watchdog allows; which function must loops call so that it does not fire?"
+    )
+    assert ids(request, memory("Long loops must call wdg_kick() or the watchdog fires", "kick")) == ["kick"]
+
+
+def test_strength_orders_and_never_decides() -> None:
+    strong = memory("The staging server runs Debian", "strong", strength=1.0)
+    weak = memory("The staging server has 8 cores", "weak", strength=0.1)
+    assert ids("what about the staging server", weak, strong) == ["strong", "weak"]
+    off_topic = memory("The company wants to be trusted", "off", strength=1.0)
+    about = memory("The staging server listens on port 8443", "about", strength=0.01)
+    assert ids("which port does staging use", off_topic, about) == ["about"]
+
+
+def test_what_falls_far_behind_the_best_stays_out() -> None:
+    aside = memory("The office proxy is on port 3128 for anything outside", "proxy")
+    assert ids("which port does the staging server listen on", PORT, aside) == ["port"]
+    assert ids("which port is the office proxy on", PORT, aside) == ["proxy"]
+
+
+def test_age_breaks_a_tie_and_nothing_more() -> None:
+    new = memory("Carts expire in 30 days", "new", created=NOW)
+    old = memory("Vouchers expire in 90 days", "old", created=NOW - 400 * DAY_S)
+    assert ids("when do carts and vouchers expire", old, new) == ["new", "old"]
+    assert ids("when do vouchers expire", new, old) == ["old"]
+
+
+def test_of_two_that_say_the_same_one_comes_and_another_value_is_not_the_same() -> None:
+    one = memory("We deploy the web client to staging with make ship", "one", strength=0.9)
+    two = memory("we deploy the web client to staging with 'make ship'.", "two", strength=0.5)
+    assert ids("how do we deploy the web client", one, two) == ["one"]
+    eighty = memory("The web client of staging listens on port 8080", "a")
+    other = memory("The web client of staging listens on port 8081", "b")
+    assert set(ids("on which port does the web client of staging listen", eighty, other)) == {"a", "b"}
+    never = memory("Do not deploy the web client to staging with make ship", "never")
+    assert set(ids("how do we deploy the web client", one, never)) == {"one", "never"}
+
+
+def test_a_vector_alone_is_a_reason_strictly_below_one() -> None:
+    near = memory("Colourless green ideas", "near", distance=0.999_9)
+    at = memory("Furious sleep", "at", distance=1.0)
+    assert ids("which port does staging use", near, at) == ["near"]
+    assert only("which port does staging use", near).reason == "is near in meaning; 3 days old"
+    assert "near" in ids("which port does the staging server listen on", near, PORT)
+
+
+def test_a_near_vector_lifts_and_a_far_one_lowers() -> None:
+    question = "which port does staging use"
+    plain, near, far = (
+        only(question, memory(PORT.text, "x", distance=distance)).score for distance in (None, 0.2, 1.3)
+    )
+    assert far < plain
+    assert near > far
+    assert far >= 0.8 * plain
+
+
+def test_the_reason_is_one_short_sentence_and_the_signals_have_names() -> None:
+    found = only("which port does staging use", PORT, LINT)
+    assert found.reason == "says port, staging; importance 0.8, 3 days old"
+    assert found.signals.keys() == {"importance", "hits", "relevance", "strength"}
+    assert found.signals["hits"] == 2.0
+    assert only("is ruff set up?", memory("Line length 100", keywords=("ruff",), created=NOW)).reason == (
+        "goes by ruff; said today"
+    )
+
+
+def test_a_pasted_log_costs_little_and_is_asked_about_by_its_ends() -> None:
+    log = "\n".join(f"worker {number} waits for slot {number * 7}" for number in range(20_000))
+    assert ids(f"which port does staging use?\n{log}", PORT) == []
+    assert ids(f"{log}\nstaging port", memory("Staging port is 8443", "own")) == ["own"]
+
+
+def test_no_more_than_asked_for() -> None:
+    many = [memory(f"The staging port of service{number}x is {number}", str(number)) for number in range(100, 130)]
+    assert len(rank("staging port", many, now=NOW, most=5)) == 5
+
+
+@given(
+    question=st.text(max_size=60),
+    texts=st.lists(st.text(max_size=60), max_size=6),
+    strength=st.floats(-1, 2),
+    distance=st.none() | st.floats(0, 2),
+)
+def test_whatever_is_given_the_order_is_by_score_and_the_same_again(
+    question: str, texts: list[str], strength: float, distance: float | None
+) -> None:
+    candidates = [memory(text, str(number), strength=strength, distance=distance) for number, text in enumerate(texts)]
+    found = rank(question, candidates, now=NOW)
+    scores = [one.score for one in found]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0.0 <= score <= 1.0 and math.isfinite(score) for score in scores)
+    assert rank(question, candidates[::-1], now=NOW) == found
+    assert {one.candidate.id for one in found} <= {candidate.id for candidate in candidates}

@@ -1,0 +1,53 @@
+"""What a request says already is not brought back."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.retrieval.ranker import Candidate
+from clio.memory.retrieval.recalled_memories import RequestText
+from clio.messages import AssistantMessage, ToolCall, UserMessage
+from clio.sessions.session import Session
+from clio.sessions.state import Trim
+from clio.sessions.store import SessionStore
+
+FIRST = "please move the parser of dates into a module of its own and keep the old name as an alias"
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    session = SessionStore(tmp_path / "sessions").new(tmp_path)
+    session.append(UserMessage(content=FIRST, id="first"))
+    arguments = '{"operation": "remember", "content": "the heron is a train"}'
+    calls = (ToolCall(id="c", name="memory_operations", arguments=arguments),)
+    session.append(AssistantMessage(content="I begin.", tool_calls=calls, id="second"))
+    return session
+
+
+def said(text: str, message: str = "") -> Candidate:
+    return Candidate(source="turn", id=text, text=text, message=message)
+
+
+def test_messages_in_the_window_have_their_words_and_their_arguments(session: Session) -> None:
+    text = RequestText(session, [])
+    assert text.has(said(FIRST.upper())) and text.has(said("The heron is\na train"))
+    assert not text.has(said("the heron is a bird"))
+    assert text.has(said("put in other words", message="second"))
+
+
+def test_what_left_the_window_or_is_shown_shorter_is_not_there(session: Session) -> None:
+    session.add_trim(Trim(handle="t1", dropped=("first",), shrunk={"second": 0}))
+    text = RequestText(session, [])
+    assert not text.has(said(FIRST)) and not text.has(said("the heron is a train", message="second"))
+
+
+def test_the_summary_counts_though_it_cuts_the_end(session: Session) -> None:
+    session.add_trim(Trim(handle="t1", dropped=("first",)))
+    summary = f"Requests of the user:\n- {FIRST[:-6]}…"
+    assert RequestText(session, [summary]).has(said(FIRST))
+    assert not RequestText(session, [summary]).has(said("please move the parser of times into a file of its own"))
+
+
+def test_without_a_session_only_the_others_count() -> None:
+    assert RequestText(None, ["port 8443"]).has(said("port 8443"))
+    assert not RequestText(None, []).has(said("port 8443"))

@@ -1,0 +1,56 @@
+"""Which rules for parts of a project hold, and which come first."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.records import Entry
+from clio.memory.retrieval.prompt_prefix import matching_rules
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    for folder in ("lib/core/io", "lib/net", "docs"):
+        (tmp_path / "project" / folder).mkdir(parents=True)
+    (tmp_path / "project" / "lib" / "core" / "main.py").write_text("", encoding="utf-8")
+    (tmp_path / "outside").mkdir()
+    return tmp_path / "project"
+
+
+def holding(project: Path, *contexts: str, start: str = "") -> list[str]:
+    rules = [Entry(kind="rule", text="r", context=context) for context in contexts]
+    return [rule.context for rule in matching_rules(rules, project, project / start)]
+
+
+def test_rules_hold_for_paths_that_are_there_and_everywhere(project: Path) -> None:
+    there = ["", "*", "lib", "./lib/", "lib/core/main.py", "lib/**/*.py", "*.py"]
+    assert sorted(holding(project, *there)) == sorted(there)
+    assert holding(project, "gone/", "lib/core/other.py", "gone/**/*.py", "x" * 5_000, "nul\0") == []
+
+
+def test_a_path_that_leads_out_holds_nowhere(project: Path) -> None:
+    (project / "link").symlink_to(project.parent / "outside")
+    assert holding(project, "../outside", "lib/../../outside", str(project.parent / "outside"), "link") == []
+
+
+def test_the_nearest_to_the_start_come_first(project: Path) -> None:
+    contexts = ("docs/", "*", "lib/", "lib/core/", "lib/core/io/", "lib/net/")
+    assert holding(project, *contexts, start="lib/core") == [
+        "lib/core/",
+        "lib/",
+        "lib/core/io/",
+        "*",
+        "lib/net/",
+        "docs/",
+    ]
+    assert holding(project, *contexts)[0] == "*"
+    assert holding(project, *contexts, start="../outside")[0] == "*"
+
+
+def test_of_rules_as_near_the_surest_and_newest_come_first(project: Path) -> None:
+    rules = [
+        Entry(kind="rule", text="doubtful", context="lib/", confidence=0.2, confirmed=9.0),
+        Entry(kind="rule", text="sure", context="lib/", confidence=0.9, confirmed=1.0),
+        Entry(kind="rule", text="surest", context="lib/", confidence=0.9, confirmed=2.0),
+    ]
+    assert [rule.text for rule in matching_rules(rules, project, project)] == ["surest", "sure", "doubtful"]

@@ -1,0 +1,47 @@
+"""Notes and knowledge ranked together."""
+
+from clio.memory.records import Entry, Knowledge, Note
+from clio.memory.retrieval.unified_ranking import rank
+
+
+def entry(text: str, confirmed: float = 0.0) -> Entry:
+    return Entry(kind="discovery", text=text, confirmed=confirmed)
+
+
+def keys(query: str, *entries: Entry, notes: tuple[Note, ...] = (), limit: int = 10) -> list[str]:
+    hits = rank(query, Knowledge(entries=entries), notes, limit)
+    return [hit.key or hit.text for hit in hits]
+
+
+def test_notes_and_knowledge_are_ranked_together() -> None:
+    note = Note(key="auth_bug", content="token refresh loses its result")
+    assert keys("token refresh bug", entry("tokens are counted"), notes=(note,)) == ["auth_bug", "tokens are counted"]
+
+
+def test_a_word_counts_whole_and_in_any_form() -> None:
+    assert keys("test", entry("the latest contest"), entry("testing is quick")) == ["testing is quick"]
+
+
+def test_the_order_of_words_does_not_matter_but_the_phrase_wins() -> None:
+    scattered = entry("writes that are atomic, always atomic writes later")
+    assert keys("writes atomic", entry("atomic writes")) == ["atomic writes"]
+    exact, other = entry("use atomic writes"), entry("writes are atomic")
+    assert keys("atomic writes", other, exact) == [exact.text, other.text]
+    assert keys("atomic writes", scattered) == [scattered.text]
+
+
+def test_rare_words_weigh_more() -> None:
+    common = [entry(f"the session number {number}") for number in range(5)]
+    assert keys("session lock", *common, entry("a lock"))[0] == "a lock"
+
+
+def test_newest_first_on_ties_and_never_more_than_asked() -> None:
+    assert keys("lock", entry("lock a", 1.0), entry("lock b", 3.0), entry("lock c", 2.0), limit=2) == [
+        "lock b",
+        "lock c",
+    ]
+
+
+def test_nothing_in_common_is_no_answer() -> None:
+    assert keys("quantum", entry("the latest"), notes=(Note(key="k", content="c"),)) == []
+    assert keys("", entry("x")) == []

@@ -1,0 +1,62 @@
+"""The account of the last turn is kept beside the caches, and a damaged one is none."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clio.memory.records import Entry
+from clio.memory.retrieval.prompt_prefix import Injected, InjectedItem
+from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.messages import Fragment
+
+REPORT = WhyReport(
+    session="s",
+    at=5.0,
+    question="which port",
+    scenario="coding",
+    items=(
+        WhyItem(source="memory", id="m", text="port 8443", reason="says port", signals={"hits": 1.0}, age_s=3.0),
+        WhyItem(source="turn", id="t", text="x", reason="is near in meaning", included=False, tokens=7),
+    ),
+)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    file = WhyFile(tmp_path / "cache" / "why.json")
+    file.write(REPORT)
+    assert file.read() == REPORT
+    assert json.loads((tmp_path / "cache" / "why.json").read_bytes())["items"][1]["included"] is False
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"items": 3}', b"\xff\xfe", b'{"items": [{"source": 1}]}'])
+def test_a_damaged_account_is_none(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "why.json"
+    path.write_bytes(content)
+    assert WhyFile(path).read() is None
+
+
+def test_no_account_is_none(tmp_path: Path) -> None:
+    assert WhyFile(tmp_path / "why.json").read() is None
+
+
+def test_project_knowledge_is_accounted_for_entry_by_entry_and_by_how_many_were_left_out() -> None:
+    def given(left_out: int, *confirmed: float) -> Injected:
+        items = tuple(
+            InjectedItem(
+                entry=Entry(kind="discovery", text=f"fact {number}", confidence=0.8, confirmed=at),
+                score=0.7,
+                reason="the surest",
+                tokens=9,
+            )
+            for number, at in enumerate(confirmed)
+        )
+        fragment = Fragment(name="project_knowledge", text="…", source="ltm.json", reason="…")
+        return Injected(fragment=fragment, items=items, left_out=left_out)
+
+    dated, undated, left = knowledge_items(given(4, 40.0, 0.0), now=100.0)
+    assert (dated.text, dated.age_s, dated.tokens, dated.included) == ("fact 0", 60.0, 9, True)
+    assert dated.signals == {"worth": 0.7, "confidence": 0.8}
+    assert undated.age_s is None
+    assert (left.count, left.included, left.text) == (4, False, "4 more entries")
+    assert knowledge_items(given(0), now=1.0) == []

@@ -1,0 +1,422 @@
+"""The index in real SQLite files: what is found, what is gone, and who else may be writing."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.errors import StorageError
+from clio.memory.transcripts.database import VERSION, RecallIndexUnusable
+from clio.memory.transcripts.index import RecallIndex
+from clio.memory.transcripts.query import PASSAGE_CHARS
+from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
+
+HOSTILE = [
+    "",
+    " ",
+    '"',
+    '""',
+    '"""',
+    "'; DROP TABLE sessions; --",
+    "NEAR(parser cache, 2)",
+    "parser AND",
+    "OR",
+    "NOT parser",
+    "^parser",
+    "pars*",
+    "text: parser",
+    "{text} : parser",
+    "-parser",
+    "parser\0cache",
+    "👩‍👩‍👧 🎉",
+    "مرحبا بالعالم",
+    "\u202eparser",
+    "\ud800 half",
+    "(((((",
+    "in:output",
+    "in:title",
+    'in:output "',
+    "e\u0301" * 50,
+    "กำลัง ভাষা हिन्दी 漢字 字",
+    "\U0001e900\U0001e922 in:output",
+    "x" * 100_000,
+    "parser " * 150_000,
+]
+
+
+def said(session: str, *texts: str, title: str = "", at: float = 1.0, stamp: str = "1") -> SessionDoc:
+    """A session of these turns, user and assistant by turns; their ids are the session's and a number."""
+    turns = tuple(
+        TurnDoc(message_id=f"{session}-{number}", role="assistant" if number % 2 else "user", created=at, text=text)
+        for number, text in enumerate(texts)
+    )
+    return SessionDoc(id=session, title=title, updated=at, stamp=stamp, turns=turns)
+
+
+def called(session: str, text: str, output: str, *, at: float = 1.0) -> SessionDoc:
+    """A session of one call and what it gave back."""
+    turns = (
+        TurnDoc(message_id=f"{session}-0", role="assistant", created=at, text=text),
+        TurnDoc(message_id=f"{session}-1", role="tool", created=at, text="", output=output),
+    )
+    return SessionDoc(id=session, title="", updated=at, stamp="1", turns=turns)
+
+
+def index_of(*docs: SessionDoc) -> RecallIndex:
+    index = RecallIndex.open(None)
+    index.put(docs)
+    return index
+
+
+def turns(index: RecallIndex, query: str, **options: int) -> list[str]:
+    return [hit.message_id for hit in index.search(query, mode="turns", **options)]
+
+
+def sessions(index: RecallIndex, query: str) -> list[str]:
+    return [hit.session_id for hit in index.search(query)]
+
+
+def test_what_was_said_is_found() -> None:
+    index = index_of(said("a", "why does the parser fail?", "the cache is stale"), said("b", "write a poem"))
+    (hit,) = index.search("parser")
+    assert (hit.session_id, hit.passages[0].message_id, hit.passages[0].role) == ("a", "a-0", "user")
+    assert hit.passages[0].snippet == "why does the parser fail?"
+
+
+def test_no_word_in_common_is_no_answer() -> None:
+    index = index_of(said("a", "the parser fails"), said("b", "the cache is stale"))
+    assert index.search("zeppelin") == ()
+    assert turns(index, "zeppelin") == []
+
+
+def test_the_order_of_the_words_is_free() -> None:
+    index = index_of(said("a", "the parser loses its cache on reload"), said("b", "a cache"), said("c", "the parser"))
+    assert sessions(index, "reload cache parser")[0] == sessions(index, "parser reload cache")[0] == "a"
+    assert set(sessions(index, "reload cache parser")) == set(sessions(index, "parser cache reload"))
+
+
+def test_the_words_as_typed_come_first() -> None:
+    scattered = "cache the parser, the parser, reload the parser cache, cache the reload"
+    index = index_of(
+        said("a", scattered, at=9.0, title="parser cache reload"), said("b", "we saw parser cache reload once")
+    )
+    assert sessions(index, "parser cache reload")[0] == "b"
+    assert turns(index, "parser cache reload")[0] == "b-0"
+    assert index.search("parser cache reload")[0].passages[0].signals.exact == 3.0
+
+
+def test_a_title_raises_its_session_and_answers_alone() -> None:
+    index = index_of(
+        said("a", "the parser fails"),
+        said("b", "the parser fails", title="parser work"),
+        said("c", "hello", title="zorg"),
+    )
+    assert sessions(index, "parser") == ["b", "a"]
+    assert [hit.passages[0].snippet for hit in index.search("zorg")] == ["hello"]
+    assert sessions(index, "parser in:title") == ["b"]
+
+
+def test_the_newest_of_equals_comes_first() -> None:
+    index = index_of(*(said(f"s{at}", "the parser fails", at=float(at)) for at in (2, 3, 1)))
+    assert sessions(index, "parser") == ["s3", "s2", "s1"]
+    assert turns(index, "parser") == ["s3-0", "s2-0", "s1-0"]
+
+
+def test_limits_are_obeyed() -> None:
+    index = index_of(*(said(f"s{number}", *["the parser", "x"] * 9) for number in range(9)))
+    assert len(index.search("parser", limit=4)) == 4
+    assert [len(hit.passages) for hit in index.search("parser", limit=2, passages=3)] == [3, 3]
+    assert len(turns(index, "parser", limit=7)) == 7
+    assert [len(hit.passages) for hit in index.search("parser", limit=3, passages=3, total=5)] == [2, 2, 1]
+    assert index.search("parser", limit=0) == ()
+    assert [hit.passages for hit in index.search("parser", limit=1, passages=0)] == [()]
+
+
+def test_neighbours_in_a_session_are_folded() -> None:
+    index = index_of(said("a", "zorg one", "zorg two", "zorg three", "else", "else", "else", "zorg four"))
+    (hit,) = index.search("zorg")
+    places = sorted(int(passage.message_id[2:]) for passage in hit.passages)
+    assert all(later - earlier > 1 for earlier, later in pairwise(places))
+    assert 6 in places
+
+
+def test_an_answer_beside_the_question_is_found() -> None:
+    index = index_of(said("a", "where is the zorg lever?", "in the cellar"), said("b", "the weather"))
+    assert "a-1" in turns(index, "zorg lever")
+
+
+def test_sessions_are_left_out_however_well_they_fit() -> None:
+    index = index_of(said("a", *["zorg"] * 600), said("b", "a single zorg among many other words"))
+    (hit,) = index.search("zorg", exclude=frozenset({"a"}))
+    assert hit.session_id == "b"
+    assert index.search("zorg", exclude=frozenset({"a", "b", "unknown"})) == ()
+
+
+def test_quoted_words_must_stand_together() -> None:
+    index = index_of(said("a", "the session was not found"), said("b", "session not found"))
+    assert sessions(index, '"session not found"') == ["b"]
+    assert sessions(index, '"sessions not found"') == ["b"]
+    assert set(sessions(index, "session found")) == {"a", "b"}
+
+
+def test_outputs_are_found_only_when_asked_for() -> None:
+    index = index_of(called("a", "shell: pytest", "Traceback: zorg missing " + "line " * 400), said("b", "zorg"))
+    assert sessions(index, "zorg") == ["b"]
+    (hit,) = index.search("zorg in:output")
+    assert (hit.session_id, hit.passages[0].message_id) == ("a", "a-1")
+    assert "zorg missing" in hit.passages[0].snippet
+
+
+def test_an_output_with_all_words_is_wanted_before_one_with_some() -> None:
+    index = index_of(called("a", "x", "alpha beta"), called("b", "x", "alpha", at=2.0))
+    assert sessions(index, "alpha beta in:output") == ["a"]
+    assert sessions(index, "alpha gamma in:output") == ["b", "a"]
+    assert sessions(index, '"beta alpha" in:output') == []
+
+
+def test_identifiers_are_found_whole_and_in_parts() -> None:
+    index = index_of(said("a", "see ToolRunner.parse_args in clio/agent/tool_runner.py"), said("b", "a tool"))
+    for query in ("ToolRunner", "toolrunner", "tool runner", "tool_runner.py", "parse_args", "parseArgs", "parse args"):
+        assert sessions(index, query)[0] == "a", query
+
+
+def test_other_scripts_and_accents_are_found() -> None:
+    index = index_of(said("a", "検索の索引を作る"), said("b", "la fenêtre est cassée"), said("c", "поиск по сессиям"))
+    assert sessions(index, "索引") == ["a"]
+    assert sessions(index, "fenetre") == ["b"]
+    assert sessions(index, "СЕССИЯМ") == ["c"]
+
+
+def test_a_query_of_words_that_say_nothing_still_works() -> None:
+    index = index_of(said("a", "what was it"), said("b", "nothing"))
+    assert sessions(index, "what was it") == ["a"]
+
+
+def test_a_long_turn_is_found_by_any_of_its_passages() -> None:
+    page = "\n\n".join(f"paragraph {number} about weather and stones" for number in range(200))
+    index = index_of(said("a", f"{page}\n\nthe zorg lever\n\n{page}"))
+    assert len(page) > 5 * PASSAGE_CHARS
+    assert "zorg lever" in index.search("zorg lever")[0].passages[0].snippet
+
+
+def test_the_points_say_why() -> None:
+    index = index_of(
+        said("a", "the parser loses a zorg", title="zorg work"), said("b", "the parser"), said("c", "the parser again")
+    )
+    by_id = {hit.session_id: hit.passages[0].signals for hit in index.search("zorg parser")}
+    assert by_id["a"].keywords > by_id["b"].keywords > 0
+    assert by_id["a"].keywords - by_id["b"].keywords > 1 > by_id["b"].keywords
+    assert by_id["a"].title == 0.25 and by_id["b"].title == 0.0
+    assert 0 < by_id["a"].density <= 1.5
+    assert by_id["a"].exact == 0.0
+
+
+@pytest.mark.parametrize("query", HOSTILE, ids=lambda query: ascii(query[:20]))
+def test_no_query_breaks_out(query: str) -> None:
+    index = index_of(said("a", "the parser and the cache"), called("b", "parser", "the cache of the parser"))
+    index.search(query)
+    index.search(query, mode="turns")
+    index.search(f"{query} in:output")
+    assert set(index.stamps()) == {"a", "b"}
+
+
+@given(st.text(max_size=60))
+def test_no_text_at_all_breaks_out(query: str) -> None:
+    index = index_of(said("a", query, f"{query} parser"), called("b", "parser", query))
+    index.search(query)
+    index.search(f'"{query}"')
+    index.search(f"{query} in:output", mode="turns")
+    index.remove(["a", "b"])
+    assert index.search(query) == ()
+    index.close()
+
+
+def test_a_common_word_among_many_sessions_still_answers() -> None:
+    """More passages than are ever ranked have the words: rare ones choose, and the newest where there are none."""
+    index = RecallIndex.open(None)
+    index.put(said(f"s{number}", *["alpha beta gamma"] * 60, at=float(number)) for number in range(100))
+    index.put([said("rare", "alpha and zorg", "alpha beta delta", at=0.0)])
+    assert turns(index, "alpha zorg")[0] == "rare-0"
+    assert turns(index, "beta delta")[0] == "rare-1"
+    assert sessions(index, "alpha gamma") == [f"s{number}" for number in range(99, 89, -1)]
+
+
+def test_a_session_put_again_has_only_what_it_has_now() -> None:
+    index = index_of(said("a", "the parser", "the cache"), said("b", "parser"))
+    index.put([said("a", "the weather", stamp="2")])
+    assert sessions(index, "parser") == ["b"]
+    assert sessions(index, "weather") == ["a"]
+    assert index.stamps() == {"a": "2", "b": "1"}
+
+
+def test_a_session_taken_out_leaves_nothing(tmp_path: Path) -> None:
+    index = RecallIndex.open(tmp_path / "index")
+    index.put([said("a", "the parser " * 300, title="parser"), called("b", "parser", "parser zorg")])
+    index.remove(["a", "b", "never there"])
+    assert index.stamps() == {}
+    assert index.search("parser") == () and index.search("parser in:output") == ()
+    index.close()
+    with sqlite3.connect(tmp_path / "index") as database:
+        for table in ("turns", "blocks", "sessions"):
+            assert database.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
+        for table in ("passages", "outputs", "titles"):
+            database.execute(f"CREATE VIRTUAL TABLE {table}_words USING fts5vocab ({table}, 'row')")
+            assert database.execute(f"SELECT term FROM {table}_words").fetchall() == []
+    database.close()
+
+
+def test_a_session_grows_at_its_end_and_its_last_turn_changes() -> None:
+    index = index_of(said("a", "the parser", "let me look"))
+    new = (
+        TurnDoc(message_id="a-1", role="assistant", created=2.0, text="let me look\nread words.py", output="zorg"),
+        TurnDoc(message_id="a-2", role="user", created=3.0, text="thanks"),
+    )
+    assert index.extend("a", new, after="1", stamp="2", updated=3.0)
+    assert index.stamps() == {"a": "2"}
+    assert turns(index, "look")[0] == "a-1" and len(turns(index, "look")) == 3
+    assert [hit.message_id for hit in index.search("zorg in:output", mode="turns")] == ["a-1"]
+    assert index.search("thanks")[0].updated == 3.0
+    assert turns(index, "words.py")[0] == "a-1"
+
+
+def test_a_session_that_is_not_there_or_another_by_now_does_not_grow() -> None:
+    index = index_of()
+    assert not index.extend("a", (), after="1", stamp="2", updated=3.0)
+    assert index.stamps() == {}
+    index.put([said("a", "parser")])
+    assert not index.extend("a", (), after="another", stamp="2", updated=3.0)
+    assert index.stamps() == {"a": "1"}
+
+
+def test_texts_come_back_as_they_were_after_many_small_changes() -> None:
+    index = index_of(said("a", "first zorg0"))
+    for number in range(1, 40):
+        text = f"zorg{number} " + "é漢 padding " * 60
+        index.extend(
+            "a",
+            [TurnDoc(message_id=f"m{number}", role="user", created=1.0, text=text)],
+            after="1",
+            stamp="1",
+            updated=1.0,
+        )
+    for number in (0, 1, 20, 39):
+        assert f"zorg{number}" in index.search(f"zorg{number}")[0].passages[0].snippet
+
+
+def test_tidying_changes_no_answer_and_gives_room_back(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    index = RecallIndex.open(path)
+    index.put(said(f"s{number}", f"the parser zorg{number} " + "of many words " * 99) for number in range(200))
+    index.remove(f"s{number}" for number in range(100))
+    before, size = index.search("parser zorg107"), path.stat().st_size
+    index.tidy()
+    assert index.search("parser zorg107") == before
+    assert path.stat().st_size < size
+    index.close()
+
+
+def test_a_batch_that_fails_leaves_nothing_of_itself() -> None:
+    index = index_of(said("a", "parser"))
+
+    def docs() -> list[SessionDoc]:
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        index.put(doc for batch in ([said("b", "parser")], docs()) for doc in batch)
+    with pytest.raises(ZeroDivisionError):
+        index.put(said(str(number), "parser") for number in (1 // (2 - at) for at in range(5)))
+    assert index.stamps() == {"a": "1"}
+    assert sessions(index, "parser") == ["a"]
+
+
+def test_an_index_is_there_when_it_is_opened_again(tmp_path: Path) -> None:
+    index = RecallIndex.open(tmp_path / "index")
+    index.put([said("a", "the parser")])
+    index.close()
+    again = RecallIndex.open(tmp_path / "index")
+    assert sessions(again, "parser") == ["a"]
+    again.close()
+
+
+def test_another_version_is_not_touched(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    RecallIndex.open(path).close()
+    with sqlite3.connect(path) as database:
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
+    database.close()
+    before = path.read_bytes()
+    with pytest.raises(RecallIndexUnusable, match=f"version {VERSION + 1}"):
+        RecallIndex.open(path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("damage", ["text", "half", "noise", "folder"])
+def test_a_damaged_file_is_named(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "index"
+    index = RecallIndex.open(path)
+    index.put([said(f"s{number}", "the parser " * 100) for number in range(50)])
+    index.close()
+    data = path.read_bytes()
+    if damage == "folder":
+        path.unlink()
+        path.mkdir()
+    else:
+        path.write_bytes(
+            {"text": b"not a database" * 999, "half": data[: len(data) // 2], "noise": b"\xff" * 9000}[damage]
+        )
+    with pytest.raises(StorageError):
+        broken = RecallIndex.open(path)
+        broken.put([said("new", "the parser")])
+        broken.search("parser")
+        broken.remove([f"s{number}" for number in range(50)])
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
+from clio.memory.transcripts.index import RecallIndex
+index = RecallIndex.open(Path(sys.argv[1]))
+for number in range(40):
+    turn = TurnDoc(message_id=f"m{number}", role="user", created=1.0, text=f"the parser of {sys.argv[2]}")
+    index.put([SessionDoc(id=f"{sys.argv[2]}{number}", title="", updated=1.0, stamp="1", turns=(turn,))])
+index.close()
+"""
+
+
+def test_two_processes_write_at_once_and_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(path), name]) for name in ("left", "right")]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    index = RecallIndex.open(path)
+    assert len(index.stamps()) == 80
+    assert len(turns(index, "parser left", limit=100)) == 80
+    index.close()
+
+
+def test_one_thread_searches_while_another_writes(tmp_path: Path) -> None:
+    index = RecallIndex.open(tmp_path / "index")
+    index.put([said("a", "the parser")])
+    failed: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            for number in range(60):
+                index.put([said(f"s{number}", "the parser of another session")])
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    while thread.is_alive():
+        assert "a" in sessions(index, "parser") or len(index.stamps()) > 10
+    thread.join()
+    assert not failed
+    assert len(index.stamps()) == 61
+    index.close()

@@ -1,0 +1,102 @@
+"""The ranking by itself: which passage weighs more, and what its neighbours, session and title do to it."""
+
+from clio.memory.transcripts.query import parse, stems
+from clio.memory.transcripts.ranking import (
+    SESSIONS,
+    TURNS,
+    Scored,
+    Turn,
+    by_session,
+    folded,
+    grouped,
+    idf,
+    in_context,
+    weigher,
+)
+
+
+def turn(place: int, *, session: int = 1, role: str = "assistant", created: float = 0.0) -> Turn:
+    return Turn(key=session * 1000 + place, session=session, place=place, role=role, created=created)
+
+
+def weigh(query: str, text: str, rarities: list[float] | None = None) -> float:
+    parsed = parse(query)
+    return weigher(parsed, rarities or [1.0] * len(parsed.terms), 20.0, TURNS)(stems(text)).score
+
+
+def order(items: list[Scored]) -> list[tuple[int, int]]:
+    return [(item.turn.session, item.turn.place) for item in items]
+
+
+def test_more_words_of_the_query_weigh_more() -> None:
+    assert weigh("parser cache bug", "a bug in the parser cache") > weigh("parser cache bug", "a bug, a bug, a bug")
+
+
+def test_a_rare_word_weighs_more_than_a_common_one() -> None:
+    assert weigh("zorg file", "the zorg", [5.0, 0.5]) > weigh("zorg file", "the file", [5.0, 0.5])
+    assert idf(1000, 3) > idf(1000, 300) > idf(1000, 1000) > 0
+
+
+def test_words_next_to_each_other_weigh_more() -> None:
+    together, apart = "the support group met", "the group asked for what we call support"
+    assert weigh("support group", together) > weigh("support group", apart)
+
+
+def test_a_short_passage_weighs_more_than_a_long_one() -> None:
+    assert weigh("zorg", "zorg it") > weigh("zorg", "zorg " + "and other words " * 30)
+
+
+def test_another_form_of_a_word_counts_a_little_less() -> None:
+    assert weigh("go", "we go there") > weigh("go", "we went there") > 0
+
+
+def test_the_words_as_they_were_typed_are_noticed() -> None:
+    query = parse("fix the parser")
+    weighed = weigher(query, [1.0] * len(query.terms), 20.0, TURNS)
+    assert weighed(stems("please fix the parser")).exact
+    assert not weighed(stems("the parser fix")).exact
+
+
+def test_an_exact_match_comes_first_whatever_stands_round_the_others() -> None:
+    others = [Scored(turn=turn(place, role="user"), score=9.0) for place in range(1, 9)]
+    exact = Scored(turn=turn(1, session=2), score=3.0, exact=True)
+    assert order(in_context([*others, exact], {1: 9.0}, TURNS))[0] == (2, 1)
+
+
+def test_a_neighbour_lifts_a_turn() -> None:
+    items = [Scored(turn=turn(1), score=5.0), Scored(turn=turn(2), score=1.0), Scored(turn=turn(7), score=1.1)]
+    assert order(in_context(items, {}, TURNS)) == [(1, 1), (1, 2), (1, 7)]
+
+
+def test_a_user_turn_is_worth_more_where_a_turn_is_wanted_and_not_where_a_session_is() -> None:
+    items = [Scored(turn=turn(1, role="user"), score=1.0), Scored(turn=turn(1, session=2), score=1.2)]
+    assert order(in_context(items, {}, TURNS))[0] == (1, 1)
+    assert order(in_context(items, {}, SESSIONS))[0] == (2, 1)
+
+
+def test_a_title_raises_its_session() -> None:
+    items = [Scored(turn=turn(1), score=1.0), Scored(turn=turn(1, session=2), score=1.0)]
+    assert order(in_context(items, {1: 2.0}, SESSIONS))[0] == (1, 1)
+
+
+def test_the_newest_of_equals_comes_first() -> None:
+    items = [Scored(turn=turn(1, session=number, created=float(number)), score=1.0) for number in (2, 3, 1)]
+    assert order(in_context(items, {}, TURNS)) == [(3, 1), (2, 1), (1, 1)]
+
+
+def test_a_session_that_has_all_words_beats_one_that_has_half_of_them() -> None:
+    half = Scored(turn=turn(1), score=1.1, found=frozenset({0}))
+    first = Scored(turn=turn(1, session=2), score=1.0, found=frozenset({0}))
+    second = Scored(turn=turn(9, session=2), score=0.4, found=frozenset({1}))
+    assert [session for session, _ in by_session([half, first, second], [1.0, 1.0], SESSIONS)] == [2, 1]
+
+
+def test_neighbours_of_a_better_turn_are_left_out() -> None:
+    items = [Scored(turn=turn(place), score=1.0) for place in (5, 6, 4, 8, 9, 2)]
+    assert order(folded(items, 10)) == [(1, 5), (1, 8), (1, 2)]
+    assert order(folded(items, 2)) == [(1, 5), (1, 8)]
+
+
+def test_turns_are_grouped_in_their_order() -> None:
+    items = [Scored(turn=turn(1, session=session), score=1.0) for session in (2, 1, 2)]
+    assert {session: len(turns) for session, turns in grouped(items).items()} == {2: 2, 1: 1}

@@ -1,0 +1,43 @@
+"""The piece of a text that is shown."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.memory.transcripts.query import parse
+from clio.memory.transcripts.search import SNIPPET_CHARS, snippet
+
+FILLING = "nothing of interest is said in this sentence. " * 30
+
+
+def shown(text: str, query: str) -> str:
+    return snippet(text, text, parse(query))
+
+
+def test_a_short_text_is_shown_whole() -> None:
+    assert shown("fix the\n  parser", "parser") == "fix the parser"
+
+
+def test_the_words_as_typed_are_in_the_middle() -> None:
+    text = f"{FILLING} parser {FILLING} we fixed the parser today {FILLING}"
+    found = shown(text, "fixed the parser")
+    assert "we fixed the parser today" in found
+    assert found.startswith("… ") and found.endswith(" …")
+
+
+def test_else_the_place_with_the_most_words_of_the_query() -> None:
+    text = f"parser {FILLING} the cache of the parser was stale {FILLING}"
+    assert "cache of the parser" in shown(text, "stale parser caches")
+
+
+def test_another_form_of_the_word_is_found() -> None:
+    assert "we went" in shown(f"{FILLING} we went home {FILLING}", "go")
+
+
+def test_the_passage_says_where_to_look() -> None:
+    text = f"zorg {FILLING} second zorg here {FILLING}"
+    assert "second zorg" in snippet(text, "second zorg here", parse("zorg"))
+
+
+@given(st.text(max_size=2_000), st.text(max_size=50))
+def test_any_text_has_a_short_snippet(text: str, query: str) -> None:
+    assert len(shown(text, query)) <= SNIPPET_CHARS + 4

@@ -1,0 +1,403 @@
+"""The index follows the files: what changed is read, what did not is not, whatever happened to the folder."""
+
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clio.memory.transcripts.database import RecallIndexUnusable
+from clio.memory.transcripts.index import RecallIndex
+from clio.memory.transcripts.session_search import SessionRecall
+from clio.memory.transcripts.session_sync import SessionSync
+from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from clio.sessions.state import Trim
+from clio.sessions.store import SessionStore
+from tests.memory.transcripts.sessions import called, said, saved
+
+
+def saved_with_output(store: SessionStore, output: str) -> str:
+    """The id of a closed session with one result, whose whole text is a blob."""
+    session = store.new(Path("/project"))
+    handle = session.write_blob(output)
+    for message in (*said("read it"), *called("read_file", '{"path":"zoo.txt"}', "begin … end", blob=handle)):
+        session.append(message)
+    session.close()
+    return session.id
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> SessionStore:
+    return SessionStore(tmp_path / ".clio" / "sessions")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> RecallIndex:
+    return RecallIndex.open(tmp_path / "recall.sqlite")
+
+
+@pytest.fixture
+def sync(store: SessionStore, index: RecallIndex) -> SessionSync:
+    sync = SessionSync(store.folder)
+    sync.begin(index)
+    return sync
+
+
+def caught_up(sync: SessionSync, index: RecallIndex, *, outputs: bool = False) -> int:
+    """How many sessions had to be read."""
+    sync.look(index, outputs=outputs)
+    read = 0
+    while (step := sync.step(index, outputs=outputs)).left:
+        read += step.read
+    return read + step.read
+
+
+def found(index: RecallIndex, query: str) -> list[str]:
+    return [hit.session_id for hit in index.search(query)]
+
+
+def test_only_what_changed_is_read(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+    ids = [saved(store, said(f"talk number {number}")) for number in range(5)]
+    assert caught_up(sync, index) == 5
+    assert caught_up(sync, index) == 0
+    session = store.open(ids[2])
+    session.append(UserMessage(content="something about a walrus"))
+    session.close()
+    saved(store, said("a new one"))
+    assert caught_up(sync, index) == 2
+    assert found(index, "walrus") == [ids[2]]
+
+
+def test_another_run_of_clio_reads_nothing_again(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+    saved(store, said("one"))
+    caught_up(sync, index)
+    later = SessionSync(store.folder)
+    later.begin(index)
+    assert caught_up(later, index) == 0
+
+
+def test_what_another_clio_has_indexed_meanwhile_is_not_read_again(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    other = SessionSync(store.folder)
+    other.begin(index)
+    saved(store, said("one"))
+    assert caught_up(other, index) == 1
+    assert caught_up(sync, index) == 0
+
+
+def test_deleted_sessions_leave_the_index(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+    first, second = saved(store, said("an owl")), saved(store, said("an owl"))
+    caught_up(sync, index)
+    store.delete(first)
+    caught_up(sync, index)
+    assert found(index, "owl") == [second]
+    assert set(index.stamps()) == {second}
+    shutil.rmtree(store.folder)
+    caught_up(sync, index)
+    assert index.stamps() == {}
+
+
+def test_the_newest_sessions_are_read_first(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+    ids = [saved(store, said(f"talk number {number}")) for number in range(6)]
+    for age, id in enumerate(ids):
+        os.utime(store.folder / f"{id}.json", (1e9 - age, 1e9 - age))
+    sync.look(index)
+    sync.step(index, chars=40)
+    assert set(index.stamps()) == set(ids[: len(index.stamps())])
+    assert 0 < len(index.stamps()) < 6
+
+
+def test_a_running_session_is_found_by_its_newest_words(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    session = store.new(Path("/project"))
+    for number in range(4):
+        session.append(UserMessage(content=f"the animal of the hour is animal{number}"))
+        assert caught_up(sync, index) == 1
+        assert found(index, f"animal{number}") == [session.id]
+    assert found(index, "animal0") == [session.id]
+    session.close()
+
+
+def test_of_a_session_that_grows_only_the_growth_is_read(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    session = store.new(Path("/project"))
+    for message in said("an owl", "hoots"):
+        session.append(message)
+    caught_up(sync, index)
+    journal = store.folder / f"{session.id}.journal.jsonl"
+    data = journal.read_bytes()
+    journal.write_bytes(data.replace(b"an owl", b"a rat "))  # in the same inode, in the same length
+    session.append(UserMessage(content="a walrus"))
+    caught_up(sync, index)
+    assert found(index, "walrus") == [session.id]
+    assert found(index, "owl") == [session.id]
+    assert found(index, "rat") == []
+    session.close()
+
+
+def test_a_call_gets_its_outcome_when_the_result_comes(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    session = store.new(Path("/project"))
+    session.append(UserMessage(content="run the tests"))
+    session.append(AssistantMessage(tool_calls=(ToolCall(id="c", name="run_command", arguments='{"command":"tox"}'),)))
+    caught_up(sync, index)
+    assert found(index, "tox") == [session.id]
+    session.append(ToolMessage(tool_call_id="c", name="run_command", content="[exit 3]\nboom zebra", ok=False))
+    caught_up(sync, index)
+    (hit,) = index.search("zebra")
+    assert [passage.role for passage in hit.passages] == ["assistant"]
+    (hit,) = index.search("tox")
+    assert len(hit.passages) == 1
+    session.close()
+
+
+def test_a_closed_and_a_resumed_session_are_known_with_all_their_words(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    id = saved(store, said("an owl", "hoots"))
+    caught_up(sync, index)
+    session = store.open(id)
+    session.append(UserMessage(content="a walrus"))
+    caught_up(sync, index)
+    assert found(index, "walrus") == found(index, "owl") == [id]
+    session.append(UserMessage(content="a newt"))
+    session.close()
+    caught_up(sync, index)
+    assert found(index, "walrus") == found(index, "owl") == found(index, "newt") == [id]
+
+
+def test_a_new_name_is_known(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+    session = store.new(Path("/project"))
+    session.append(UserMessage(content="an owl"))
+    caught_up(sync, index)
+    session.rename("birds of prey")
+    caught_up(sync, index)
+    assert index.search("owl")[0].session_name == "birds of prey"
+    session.close()
+
+
+def test_trimmed_messages_are_found(store: SessionStore, index: RecallIndex, sync: SessionSync) -> None:
+    session = store.new(Path("/project"))
+    for message in said("an owl", "hoots", "a walrus", "dives"):
+        session.append(message)
+    session.add_trim(Trim(handle="t1", dropped=tuple(message.id for message in session.messages[:2])))
+    session.close()
+    caught_up(sync, index)
+    assert found(index, "owl") == [session.id]
+
+
+def test_a_long_session_goes_in_by_parts_and_is_whole_in_the_end(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    words = [f"word{number} " + "filler " * 20 for number in range(60)]
+    id = saved(store, said(*words))
+    sync.look(index)
+    assert sync.step(index, chars=500).left == 1
+    assert found(index, "word0") == [id]
+    assert found(index, "word59") == []
+    stopped = SessionSync(store.folder)  # as after a kill: the beginning alone is not taken for the whole
+    stopped.begin(index)
+    assert caught_up(stopped, index) == 1
+    assert found(index, "word0") == found(index, "word59") == [id]
+    assert caught_up(sync, index) == 0
+
+
+def test_two_clios_that_put_one_long_session_leave_it_whole(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    words = [f"word{number} " + "filler " * 20 for number in range(60)]
+    id = saved(store, said(*words))
+    other = SessionSync(store.folder)
+    other.begin(index)
+    sync.look(index)
+    for _ in range(3):
+        sync.step(index, chars=2_000)
+    other.step(index, chars=500)  # in the place of what is there, and then its process ends
+    assert found(index, "word40") == []
+    while sync.step(index, chars=2_000).left:
+        pass
+    assert all(found(index, f"word{number}") == [id] for number in (0, 20, 40, 59))
+
+
+def test_sessions_that_cannot_be_read_are_named_and_tried_again_when_they_change(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    good = saved(store, said("an owl"))
+    for name in ("broken", "newer"):
+        (store.folder / f"{name}.json").write_text(
+            '{"schema": "clio.session", "version": 99}' if name == "newer" else "{"
+        )
+    assert caught_up(sync, index) == 3
+    assert sync.unreadable == ("broken", "newer")
+    later = SessionSync(store.folder)
+    later.begin(index)
+    assert caught_up(later, index) == 0
+    assert later.unreadable == ("broken", "newer")
+    shutil.copyfile(store.folder / f"{good}.json", store.folder / "newer.json")
+    assert caught_up(later, index) == 1
+    assert later.unreadable == ("broken",)
+    assert set(found(index, "owl")) == {good, "newer"}
+
+
+def test_what_clio_keeps_beside_sessions_is_no_session(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    id = saved(store, said("an owl"))
+    for name in (
+        f"{id}.json.original",
+        f"{id}.json.corrupt-20250101-000000",
+        f"{id}.json.abc.tmp",
+        f"{id}.lock",
+        "a b.json",
+    ):
+        shutil.copyfile(store.folder / f"{id}.json", store.folder / name)
+    (store.folder / "folder.json").mkdir()
+    caught_up(sync, index)
+    assert found(index, "owl") == [id]
+
+
+def test_a_journal_without_a_message_is_nothing_and_no_fault(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    id = saved(store, said("an owl"))
+    lines = (store.folder / f"{id}.json").read_bytes()
+    assert lines
+    session = store.new(Path("/project"))
+    session.append(UserMessage(content="first"))
+    journal = store.folder / f"{session.id}.journal.jsonl"
+    (store.folder / "begun.journal.jsonl").write_bytes(journal.read_bytes().partition(b"\n")[0] + b"\n")
+    caught_up(sync, index)
+    assert sync.unreadable == ()
+    session.close()
+
+
+def test_whole_outputs_are_found_where_outputs_are_searched(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    id = saved_with_output(store, "begin " + "filler " * 5_000 + " platypus " + "filler " * 100)
+    assert caught_up(sync, index, outputs=True) == 1
+    assert sync.waiting(outputs=True) == 0
+    assert found(index, "platypus") == []
+    assert found(index, "platypus in:output") == [id]
+
+
+def test_words_go_in_first_and_the_outputs_of_their_sessions_later(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    ids = [saved_with_output(store, f"a platypus named animal{number} " + "filler " * 2_000) for number in range(3)]
+    plain = saved(store, said("no call in it"))
+    assert caught_up(sync, index) == 4
+    assert (sync.waiting(), sync.waiting(outputs=True)) == (0, 3)
+    assert set(found(index, "read it")) == set(ids)
+    assert found(index, "call") == [plain]
+    assert found(index, "platypus in:output") == []
+    later = SessionSync(store.folder)  # another run of clio knows what is missing
+    later.begin(index)
+    assert later.waiting(outputs=True) == 3
+    assert later.step(index, chars=1, outputs=True).left == 2
+    assert caught_up(later, index, outputs=True) == 0
+    assert (later.waiting(outputs=True), sync.waiting(outputs=True)) == (0, 3)
+    assert set(found(index, "platypus in:output")) == set(ids)
+    assert caught_up(sync, index, outputs=True) == 0
+
+
+def test_a_session_without_its_outputs_may_grow_before_they_come(
+    store: SessionStore, index: RecallIndex, sync: SessionSync
+) -> None:
+    session = store.new(Path("/project"))
+    for message in (*said("read them"), *called("read_file", '{"path":"a"}', "an owl"), *said("what is next?", "that")):
+        session.append(message)
+    caught_up(sync, index)
+    for message in called("read_file", '{"path":"b"}', "a platypus"):
+        session.append(message)
+    caught_up(sync, index)
+    assert found(index, "owl in:output") == []
+    caught_up(sync, index, outputs=True)
+    assert found(index, "owl in:output") == found(index, "platypus in:output") == [session.id]
+    assert [turn.message_id for turn in index.search("read", mode="turns")].count(session.messages[1].id) == 1
+    session.close()
+
+
+def _catch_up_alone(folder: str, file: str) -> None:
+    recall = SessionRecall(SessionStore(Path(folder)), Path(file))
+    recall.refresh()
+    recall.close()
+
+
+def test_two_clios_may_sync_at_once(store: SessionStore, tmp_path: Path) -> None:
+    ids = [saved(store, said(f"an owl and animal{number}", "hoots " * 200)) for number in range(60)]
+    cache = tmp_path / ".clio" / "cache"
+    spawn = multiprocessing.get_context("spawn")
+    both = [spawn.Process(target=_catch_up_alone, args=(str(store.folder), str(cache))) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join()
+    assert [process.exitcode for process in both] == [0, 0]
+    recall = SessionRecall(store, cache)
+    assert recall.refresh() == 0
+    for number in (0, 30, 59):
+        (hit,) = recall.search(f"animal{number}").sessions
+        assert hit.session_id == ids[number]
+        assert len(hit.passages) == 1
+    recall.close()
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from clio.memory.transcripts.session_search import SessionRecall
+from clio.sessions.store import SessionStore
+
+def progress(done, total):
+    print(done, flush=True)
+
+SessionRecall(SessionStore(Path(sys.argv[1])), Path(sys.argv[2])).refresh(progress=progress)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="kills with SIGKILL")
+@pytest.mark.parametrize("after", [1, 4, 11])
+def test_a_build_killed_at_any_moment_is_taken_up_again(store: SessionStore, tmp_path: Path, after: int) -> None:
+    for number in range(40):
+        saved(store, said(f"animal{number}", "hoots " * 1_000))
+    cache = tmp_path / ".clio" / "cache"
+    command = [sys.executable, "-c", KILLED, str(store.folder), str(cache)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for _ in range(after):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+    recall = SessionRecall(store, cache)
+    assert recall.refresh() <= 40
+    assert all(len(recall.search(f"animal{number}").sessions) == 1 for number in range(40))
+    recall.close()
+
+
+def test_what_could_not_be_put_waits_again(store: SessionStore, tmp_path: Path, sync: SessionSync) -> None:
+    file = tmp_path / "other.sqlite"
+    index = RecallIndex.open(file)
+    ids = [saved(store, said(f"animal{number}")) for number in range(3)]
+    sync.begin(index)
+    with sqlite3.connect(file, isolation_level=None) as writer:
+        writer.execute("DROP TABLE sessions")
+        with pytest.raises(RecallIndexUnusable):
+            sync.step(index)
+    writer.close()
+    index.close()
+    file.unlink()
+    index = RecallIndex.open(file)
+    assert sync.waiting() == 3
+    assert sync.step(index).read == 3
+    assert set(index.stamps()) == set(ids)
+    assert sync.step(index).idle
+    index.close()

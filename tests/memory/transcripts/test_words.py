@@ -1,0 +1,117 @@
+"""Queries taken to pieces, and the words both sides of a search agree on."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.memory.transcripts.query import (
+    MAX_PASSAGES,
+    MAX_TERMS,
+    PASSAGE_CHARS,
+    folded_words,
+    indexable,
+    other_forms,
+    parse,
+    passages,
+    stems,
+)
+from clio.text.vocabulary import porter
+
+
+def terms(text: str) -> list[str]:
+    return [term.forms[0] for term in parse(text).terms]
+
+
+def test_words_that_say_nothing_are_left_out() -> None:
+    assert terms("why did the parser fail?") == ["parser", "fail"]
+
+
+def test_what_contractions_leave_behind_says_nothing() -> None:
+    assert terms("What's the server's port? We don't know") == ["server", "port", "know"]
+
+
+def test_a_query_of_nothing_else_keeps_them() -> None:
+    assert terms("what was it") == ["what", "was", "it"]
+
+
+def test_a_word_counts_once_in_whichever_form() -> None:
+    assert terms("test tests testing") == ["test"]
+
+
+@pytest.mark.parametrize("written", ["parse_args", "parse-args", "parse.args"])
+def test_a_compound_is_searched_in_parts_and_joined(written: str) -> None:
+    assert set(terms(written)) == {"parse", "args", "parseargs"}
+
+
+def test_camel_case_is_searched_whole_and_in_parts() -> None:
+    assert set(terms("ToolRunner")) == {"toolrunner", "tool", "runner"}
+    assert set(stems("HTTPServerError is raised")) >= {"httpservererror", "http", porter("server"), porter("error")}
+
+
+def test_a_path_is_searched_by_its_parts() -> None:
+    assert {"clio", "memory", "words", "py"} <= set(terms("clio/memory/words.py"))
+
+
+def test_numbers_stay_whole() -> None:
+    assert terms("port 8080 not 8081") == ["port", "8080", "8081"]
+
+
+def test_scripts_without_spaces_are_read_in_pairs() -> None:
+    assert folded_words("索引を作る") == ["索引", "引を", "を作", "作る"]
+    assert terms("索引を作る") == ["索引", "引を", "を作", "作る"]
+
+
+def test_accents_and_case_make_no_difference() -> None:
+    assert folded_words("ÉCOLE Straße") == ["ecole", "straße"]
+
+
+def test_irregular_words_are_searched_in_all_their_forms() -> None:
+    assert set(parse("go").terms[0].forms) == {"go", "went", "gone"}
+    assert "bought" in other_forms("buying")
+    assert "repository" in other_forms("repos")
+    assert other_forms("parser") == ()
+
+
+def test_quotes_hold_words_together() -> None:
+    query = parse('the "session not found" error')
+    assert query.phrases == (("session", "not", "found"),)
+    assert parse('a lonely " quote').phrases == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "scope", "said"),
+    [
+        ("zorg in:output", "output", ["zorg"]),
+        ("IN:TITLE zorg", "title", ["zorg"]),
+        ("built-in:output", "text", ["built", "output", "builtin"]),
+    ],
+)
+def test_where_to_search_is_said_in_the_query(text: str, scope: str, said: list[str]) -> None:
+    assert parse(text).scope == scope
+    assert terms(text) == said
+
+
+def test_a_pasted_page_is_a_query_of_its_first_words() -> None:
+    assert len(parse("zebra " + " ".join(f"w{number}" for number in range(400_000))).terms) == MAX_TERMS
+
+
+@given(st.text())
+def test_any_text_is_a_query_of_plain_words(text: str) -> None:
+    for term in parse(text).terms:
+        assert all(form.isalnum() for form in term.forms)
+
+
+@given(st.text("ab .\n", max_size=4_000))
+def test_passages_are_the_text(text: str) -> None:
+    pieces = passages(text)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+    assert all(piece.strip() and len(piece) <= PASSAGE_CHARS for piece in pieces)
+
+
+def test_the_longest_text_has_a_bounded_number_of_passages() -> None:
+    assert len(passages("x" * 5_000_000)) <= MAX_PASSAGES + 1
+    assert len(passages("word. " * 500_000)) <= MAX_PASSAGES + 1
+
+
+def test_plain_text_goes_into_the_index_as_it_is() -> None:
+    assert indexable("nothing to split here") == "nothing to split here"

@@ -1,0 +1,267 @@
+"""What leaves a window is embedded once, with its role, and is found by what it says as long as it is out of it."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import pytest
+
+from clio.memory.transcripts.transcript_records import TurnDoc
+from clio.memory.vectors import archived_turns
+from clio.memory.vectors.archived_turns import MAX_PIECES, EjectedTurns, pieces
+from clio.memory.vectors.vector_store import VectorStore
+from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from tests.memory.transcripts.sessions import called
+from tests.memory.vectors.support import Counting, Failing, a_session, drop, folder, said, sessions, turns, vectors
+
+PORT = "the staging database listens on port 5433"
+ASKED = "which port does staging listen on"
+
+
+def test_what_was_said_comes_back_with_its_role_and_ids(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said("where is the zebra kept", f"noted: {PORT}"))
+    found = turns(tmp_path)
+    assert found.index(session) == 2
+    [hit] = found.search(ASKED, sessions=[session.id])
+    assert (hit.session, hit.message, hit.role) == (session.id, session.messages[1].id, "assistant")
+    assert hit.text == f"noted: {PORT}" and 0.0 < hit.distance < 1.0
+    [other] = found.search("the kept zebra", sessions=[session.id])
+    assert other.role == "user"
+
+
+def test_the_nearest_come_first_at_most_three_and_strictly_below_the_limit(tmp_path: Path) -> None:
+    words = ["zebra"] * 3 + ["the zebra eats", "a lion sleeps"]
+    session = a_session(tmp_path, said(*words))
+    found = turns(tmp_path)
+    found.index(session)
+    hits = found.search("zebra", sessions=[session.id])
+    assert [hit.message for hit in hits] == [message.id for message in session.messages[:3]]
+    distances = [hit.distance for hit in found.search("zebra", sessions=[session.id], count=9, limit=2.0)]
+    assert distances == sorted(distances) and len(distances) == 5
+    limit = distances[3]
+    assert len(found.search("zebra", sessions=[session.id], count=9, limit=limit)) == 3
+
+
+def test_what_is_in_the_window_is_not_embedded(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said("zebra", "giraffe", "lion", "tiger"), dropped=2)
+    found = turns(tmp_path)
+    assert found.index(session) == 2
+    hits = found.search("lion tiger", sessions=[session.id], limit=2.0, count=9)
+    assert {hit.text for hit in hits} == {"zebra", "giraffe"}
+
+
+def test_a_session_that_trimmed_nothing_leaves_no_file(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said("zebra", "giraffe"), dropped=0)
+    found = turns(tmp_path)
+    assert found.index(session) == 0 and not found.exist
+    assert not (tmp_path / ".clio" / "cache").exists()
+
+
+def test_nothing_is_embedded_twice_by_trims_resumes_or_undone_trims(tmp_path: Path) -> None:
+    embedder = Counting()
+    session = a_session(tmp_path, said("zebra", "giraffe", "lion", "tiger"), dropped=2)
+
+    def index() -> None:
+        EjectedTurns(VectorStore(tmp_path / "v", embedder)).index(session)
+
+    index()
+    index()
+    session.undo_trim()
+    index()
+    drop(session, 4, "t2")
+    index()
+    session.close()
+    session = sessions(tmp_path).open(session.id)
+    index()
+    assert embedder.texts == ["zebra", "giraffe", "lion", "tiger"]
+    session.close()
+
+
+def test_a_turn_that_came_back_into_the_window_is_not_recalled_beside_itself(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said("zebra one", "giraffe", "zebra two"))
+    found = turns(tmp_path)
+    found.index(session)
+    session.undo_trim()
+    assert found.search("zebra", sessions=[session.id], session=session) == []
+    drop(session, 1, "t2")
+    assert [hit.text for hit in found.search("zebra", sessions=[session.id], session=session)] == ["zebra one"]
+
+
+def test_sessions_are_apart_unless_asked(tmp_path: Path) -> None:
+    one, two = (a_session(tmp_path, said(f"the zebra of {name}")) for name in ("Anna", "Bob"))
+    found = turns(tmp_path)
+    found.index(one)
+    found.index(two)
+    assert [hit.session for hit in found.search("zebra", sessions=[two.id])] == [two.id]
+    assert found.search("zebra", sessions=[]) == []
+    assert {hit.session for hit in found.search("zebra", sessions=None)} == {one.id, two.id}
+
+
+def test_clios_own_words_recalled_text_and_outputs_of_tools_are_never_embedded(tmp_path: Path) -> None:
+    session = a_session(
+        tmp_path,
+        [
+            UserMessage(content="zebra", context="<memories>giraffe</memories>"),
+            UserMessage(content="go on with the giraffe", origin="continue"),
+            *called("memory_operations", '{"operation":"recall_sessions","query":"q"}', "giraffe"),
+            *called("read_file", '{"path":"zoo.py"}', "giraffe"),
+        ],
+    )
+    turns(tmp_path).index(session)
+    stored = (folder(tmp_path) / "items.jsonl").read_text(encoding="utf-8")
+    assert "giraffe" not in stored
+    assert "zebra" in stored and "zoo.py" in stored  # a call is told by its line
+
+
+def test_a_long_turn_is_found_by_any_of_its_parts(tmp_path: Path) -> None:
+    filler = " ".join(f"Sentence number {number} speaks of other matters and things." for number in range(60))
+    session = a_session(tmp_path, said(f"{filler}\n{PORT}\n{filler}"))
+    found = turns(tmp_path)
+    found.index(session)
+    [hit] = found.search(ASKED, sessions=[session.id])
+    before, _, after = hit.text.partition(PORT)
+    assert hit.piece > 10 and len(before.split()) > 10 and len(after.split()) > 10
+    assert PORT in hit.text and "of other matters" in hit.text and 40 < len(hit.text.split()) <= 60
+
+
+def test_pieces_end_where_sentences_do() -> None:
+    assert pieces("One two. Three four five.\nSix", 3) == ["One two.", "Three four five.", "Six"]
+    assert pieces("Short. Also short. This one is longer than eight words are, really. And more.") == [
+        "Short. Also short. This one is longer than eight words are, really.",
+        "And more.",
+    ]
+    assert pieces("a b c d e", 2) == ["a b", "c d", "e"]
+    assert pieces(" \n ") == []
+    assert len(pieces("word " * 40_000)) == MAX_PIECES
+
+
+def test_vectors_survive_a_restart(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said(PORT))
+    turns(tmp_path).index(session)
+    code = (
+        "import sys; from pathlib import Path; from tests.memory.vectors.support import turns\n"
+        f"print(*[hit.text for hit in turns(Path(sys.argv[1])).search({ASKED!r}, sessions=[sys.argv[2]])])"
+    )
+    root = Path(__file__).parents[3]
+    out = subprocess.check_output([sys.executable, "-c", code, str(tmp_path), session.id], text=True, cwd=root)
+    assert out.strip() == PORT
+
+
+def test_a_deleted_folder_is_rebuilt_from_the_archive(tmp_path: Path) -> None:
+    one = a_session(tmp_path, said(PORT, "noted", "and now?"), dropped=2)
+    two = a_session(tmp_path, said("a lion", "noted"))
+    found = turns(tmp_path)
+    found.index(one)
+    found.index(two)
+    before = {(hit.message, hit.distance) for hit in found.search(ASKED, sessions=None)}
+    two.close()
+    shutil.rmtree(tmp_path / ".clio" / "cache")
+    assert turns(tmp_path).rebuild(sessions(tmp_path)) == 2  # one of them is running
+    again = turns(tmp_path)
+    assert {(hit.message, hit.distance) for hit in again.search(ASKED, sessions=None)} == before
+    assert len(vectors(tmp_path)) == 4
+    assert again.rebuild(sessions(tmp_path)) == 0
+    one.append(UserMessage(content="more"))
+    assert turns(tmp_path).rebuild(sessions(tmp_path)) == 1
+    one.close()
+
+
+def test_a_rebuild_stops_when_it_is_told_to(tmp_path: Path) -> None:
+    for _ in range(3):
+        a_session(tmp_path, said("zebra")).close()
+    asked = iter([False, True])
+    assert turns(tmp_path).rebuild(sessions(tmp_path), lambda: next(asked)) == 1
+    assert turns(tmp_path).rebuild(sessions(tmp_path)) == 2
+
+
+def test_a_damaged_session_does_not_stop_a_rebuild(tmp_path: Path) -> None:
+    broken = a_session(tmp_path, said("giraffe"))
+    broken.close()
+    a_session(tmp_path, said("zebra")).close()
+    (tmp_path / ".clio" / "sessions" / f"{broken.id}.json").write_text("{", encoding="utf-8")
+    found = turns(tmp_path)
+    assert found.rebuild(sessions(tmp_path)) == 1
+    assert [hit.text for hit in found.search("zebra", sessions=None)] == ["zebra"]
+
+
+def test_of_a_deleted_session_no_word_stays(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said("the confidential zebra"))
+    session.close()
+    other = a_session(tmp_path, said("giraffe"))
+    other.close()
+    found = turns(tmp_path)
+    found.rebuild(sessions(tmp_path))
+    sessions(tmp_path).delete(session.id)
+    found.rebuild(sessions(tmp_path))
+    assert [hit.text for hit in found.search("zebra giraffe", sessions=None)] == ["giraffe"]
+    assert b"confidential" not in b"".join(path.read_bytes() for path in folder(tmp_path).iterdir())
+
+
+def test_an_imported_session_whose_window_is_smaller_counts_as_trimmed(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said("zebra", "giraffe", "lion"), dropped=0)
+    session.set_stm((session.messages[2].id,))
+    assert turns(tmp_path).index(session) == 2
+
+
+def test_a_server_of_vectors_is_asked_beside_the_turn(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said(PORT))
+    found = EjectedTurns(VectorStore(tmp_path / "v", Failing(answers=9)))
+    assert found.index(session) == 0
+    found.wait()
+    assert [hit.text for hit in found.search(ASKED, sessions=[session.id])] == [PORT]
+
+
+def test_a_server_that_fails_costs_no_turn(tmp_path: Path) -> None:
+    session = a_session(tmp_path, said(PORT))
+    store = VectorStore(tmp_path / "v", Failing(answers=1))
+    found = EjectedTurns(store)
+    found.index(session)
+    found.wait()
+    assert store.trouble == ""
+    assert [hit.text for hit in found.search(ASKED, sessions=[session.id])] == [PORT]
+    assert store.trouble
+
+
+def test_a_call_without_words_or_result_is_no_turn(tmp_path: Path) -> None:
+    call = ToolCall(id="c1", name="memory_operations", arguments="{}")
+    session = a_session(tmp_path, [AssistantMessage(tool_calls=(call,)), ToolMessage(tool_call_id="c1", content="x")])
+    assert turns(tmp_path).index(session) == 0
+
+
+def test_a_trim_reads_what_left_with_it_and_not_the_whole_session_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = a_session(tmp_path, said(*(f"zebra {number}" for number in range(40))), dropped=4)
+    embedder = Counting()
+    found = EjectedTurns(VectorStore(tmp_path / "v", embedder))
+    read: list[int] = []
+    real = archived_turns._left
+
+    def counting(messages: Sequence[Message], window: Iterable[str]) -> list[TurnDoc]:
+        read.append(len(messages))
+        return real(messages, window)
+
+    monkeypatch.setattr(archived_turns, "_left", counting)
+    for number in range(1, 10):
+        found.index(session)
+        drop(session, 4, f"t{number + 1}")
+    assert embedder.texts == [f"zebra {number}" for number in range(36)]
+    assert read == [40 - 4 * number for number in range(9)]
+
+
+def test_another_session_is_read_from_its_beginning(tmp_path: Path) -> None:
+    first = a_session(tmp_path, said("zebra", "giraffe", "lion"), dropped=2)
+    embedder = Counting()
+    found = EjectedTurns(VectorStore(tmp_path / "v", embedder))
+    found.index(first)
+    second = sessions(tmp_path).new(tmp_path)
+    for message in said("a tiger", "a wolf", "a bear"):
+        second.append(message)
+    drop(second, 2, "t1")
+    found.index(second)
+    assert embedder.texts == ["zebra", "giraffe", "a tiger", "a wolf"]
+    drop(first, 1, "t2")
+    found.index(first)
+    assert embedder.texts[4:] == ["lion"]
