@@ -1,0 +1,223 @@
+"""Word tables by which `clio.memory.subjects` divides a statement into subject, predicate and value. Data only."""
+
+CHANGE_PHRASES = (
+    r"now|no longer|any ?more|any longer|instead|from now on|going forward|as of|these days|nowadays|"
+    r"since (?:today|yesterday|monday|tuesday|wednesday|thursday|friday|saturday|sunday|last|this|v?\d)|"
+    r"has become|became|correction|actually|wait|update|used to|rather than|in place of|in favou?r of|"
+    r"(?:was|were|is|are|got|have been|has been|have|has|we|i|they) (?:moved|changed|switched|migrated|renamed|"
+    r"replaced|bumped|upgraded|downgraded|raised|lowered|increased|decreased|reduced|swapped|dropped)|"
+    r"(?:moved|changed|switched|migrated|renamed|bumped|upgraded|raised|lowered) (?:to|from)|"
+    r"jetzt|nun|ab sofort|stattdessen|nicht mehr|maintenant|désormais|ahora|ya no|agora|já não"
+)
+"""Phrases by which a statement says that something is no longer as it was."""
+
+LEADS = (
+    r"(?:actually|wait|correction|update|fyi|note(?: that)?|remember(?: that)?|heads up|sorry|no|oh|ok(?:ay)?|so|well|"
+    r"btw|by the way|for the record|from now on|going forward|hmm|yes|important|please|always)\b[\s,:;.!–—-]*"
+)
+"""Openings that belong to no part of a statement."""
+
+TAILS = (
+    r"[\s,]*\b(?:now|these days|nowadays|from now on|going forward|today|any ?more|any longer|instead|at the moment|"
+    r"currently|again|as well|too|by the way|please|jetzt|nun)$"
+)
+"""Endings that belong to no part of a statement."""
+
+CHANGE_VERBS = (
+    "moved|changed|switched|migrated|renamed|bumped|upgraded|downgraded|updated|raised|lowered|increased|decreased|"
+    "reduced|converted|transitioned|ported|went|set"
+)
+
+PREPOSITIONS = frozenset(
+    "in on at to under over for from with by via through when if during while within after before unless until per "
+    "every as behind inside without between against into of than that which auf in bei für unter mit nach vor".split()
+)
+LOCATIVE = frozenset("in on at to under behind inside into from auf bei unter as".split())
+AGENTIVE = frozenset("by via through with mit".split())
+
+STOP_WORDS = frozenset(
+    "a an the this that these those our my your their its it he she they we you us them there here is are was were be "
+    "been being am do does did has have had will would can could should must may might shall not no never only just "
+    "also still always usually generally normally typically currently already now then so and or but exactly about "
+    "around approximately roughly at least most more less than up all any each both same new der die das ein eine "
+    "den dem des unser unsere el la los las un una le les une o os as um uma".split()
+)
+"""Words that tell no subject from another."""
+
+GENERIC_NOUNS = frozenset(
+    "server service app application setting value option port host whole entire full current module project repo "
+    "repository team thing config version system tool file number url address name default step time minutes".split()
+)
+"""Nouns that one statement may have and the other leave out while both are about the same subject."""
+
+ATTRIBUTES = frozenset(
+    "branch port host hostname url uri path folder directory file name version command owner maintainer manager lead "
+    "database queue broker cache registry bucket region zone domain endpoint license licence language framework "
+    "linter formatter runner compiler channel topic prefix suffix limit timeout ttl threshold budget day date time "
+    "key user account remote upstream tracker theme editor shell os platform currency locale timezone encoding format "
+    "default minimum maximum size length level mode style backend frontend provider store proxy entrypoint point "
+    "address id schema convention cluster namespace environment indentation target status state color colour".split()
+)
+"""Nouns of which a subject has one value at a time, so that another word after "is" changes it."""
+
+EXCLUSIVE_ROLES = frozenset(
+    "default main primary minimum maximum current latest lowest highest only official preferred canonical base "
+    "production staging oldest newest".split()
+)
+"""Adjectives of a role that one thing has at a time: "Node 20 is the minimum version"."""
+
+SYNONYMS = {
+    "db": "database",
+    "dev": "development",
+    "prod": "production",
+    "repo": "repository",
+    "min": "minute",
+    "mins": "minute",
+    "sec": "second",
+    "secs": "second",
+    "s": "second",
+    "h": "hour",
+    "hr": "hour",
+    "hrs": "hour",
+    "ms": "millisecond",
+    "config": "configuration",
+    "docs": "documentation",
+    "env": "environment",
+    "max": "maximum",
+    "app": "application",
+    "auth": "authentication",
+    "pr": "pull",
+    "js": "javascript",
+    "ts": "typescript",
+}
+
+OPPOSITES = (
+    ("enabled", "disabled"),
+    ("on", "off"),
+    ("slow", "fast"),
+    ("allowed", "forbidden"),
+    ("allowed", "disallowed"),
+    ("required", "optional"),
+    ("mandatory", "optional"),
+    ("public", "private"),
+    ("open", "closed"),
+    ("green", "red"),
+    ("stable", "unstable"),
+    ("supported", "unsupported"),
+    ("supported", "deprecated"),
+    ("true", "false"),
+    ("up", "down"),
+    ("synchronous", "asynchronous"),
+    ("sync", "async"),
+    ("strict", "lenient"),
+    ("online", "offline"),
+    ("encrypted", "unencrypted"),
+    ("tabs", "spaces"),
+)
+
+NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()
+    )
+} | {"twenty": "20", "thirty": "30", "sixty": "60", "ninety": "90", "hundred": "100", "once": "1", "twice": "2"}
+
+SINGLE_VERBS = frozenset(
+    "listen live lie sit reside stay go point deploy host locate store keep save mean take last cost expire default "
+    "equal weigh start end begin prefer target happen rotate pin sign pay measure average retry name own maintain "
+    "manage lead belong run write send publish upload redirect resolve inherit return raise log report license "
+    "mount land speak close open cap limit give throw respond serve charge ship release merge "
+    "läuft liegt heißt kostet dauert".split()
+)
+"""Verbs with one value at a time."""
+
+MULTIPLE_VERBS = frozenset(
+    "use contain hold have include depend rely need require import call provide expose export read parse set fix add "
+    "drop cover build push break create mock work know like want see change touch test generate send "
+    "copy load format lint bundle package compile monitor track review authenticate debug search validate define "
+    "implement describe consume emit render own".split()
+)
+"""Verbs with several values at a time; the number in one value may still change."""
+
+ADDITIVE_VERBS = frozenset("support accept allow handle affect fail cover work reject recognize understand".split())
+"""Verbs with which another number is another case: "supports TLS 1.2", "supports TLS 1.3"."""
+
+IRREGULAR = {
+    "written": "write",
+    "built": "build",
+    "kept": "keep",
+    "sent": "send",
+    "held": "hold",
+    "found": "locate",
+    "located": "locate",
+    "set": "set",
+    "run": "run",
+    "made": "make",
+    "led": "lead",
+    "paid": "pay",
+    "meant": "mean",
+    "begun": "begin",
+    "has": "have",
+    "goes": "go",
+    "does": "do",
+    "lies": "lie",
+    "called": "name",
+    "put": "store",
+    "defined": "locate",
+    "stored": "store",
+    "based": "base",
+    "hidden": "hide",
+    "shown": "show",
+    "given": "give",
+    "spoken": "speak",
+    "stehen": "liegt",
+    "steht": "liegt",
+    "heisst": "heißt",
+}
+
+PREDICATE_GROUPS = {
+    "live": "place",
+    "lie": "place",
+    "sit": "place",
+    "reside": "place",
+    "locate": "place",
+    "store": "place",
+    "keep": "place",
+    "save": "place",
+    "stay": "place",
+    "go": "place",
+    "point": "place",
+    "log": "place",
+    "set": "place",
+    "define": "place",
+    "parse": "place",
+    "liegt": "place",
+    "land": "place",
+    "host": "place",
+    "deploy": "place",
+    "listen": "listen",
+    "run": "listen",
+    "läuft": "listen",
+    "serve": "listen",
+    "take": "duration",
+    "last": "duration",
+    "dauert": "duration",
+    "start": "begin",
+    "begin": "begin",
+    "need": "require",
+    "equal": "be",
+    "return": "outcome",
+    "raise": "outcome",
+    "throw": "outcome",
+    "give": "outcome",
+    "respond": "outcome",
+}
+"""Verbs before a place, and others, that say the same of their subject."""
+
+EXCLUSIVE_OWNERS = frozenset("own maintain manage lead".split())
+"""Verbs whose object has one subject at a time, where the new statement says that it changed."""
+
+OBJECT_VERBS = frozenset(
+    "pin set store keep put deploy host write send save publish push upload run mount log cap limit".split()
+)
+"""Verbs whose object is what the statement is about, where a place or number follows: "pin numpy at 1.26"."""

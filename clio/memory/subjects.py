@@ -1,0 +1,670 @@
+"""Whether two statements are about the same subject, and whether the later one changes its value.
+
+"The API listens on port 8080" and "… on port 9090" are about one subject whose value changed; "HTTP 404 means …" and
+"HTTP 409 means …" are about two. A statement is divided into its topic (subject and qualifiers such as "in staging"),
+its predicate and its value by the word tables of `subject_words`. Pure functions, English first; a rule that cannot
+tell answers "unclear" or "different", so that both statements stay.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from clio.memory import subject_words as words
+from clio.text.similarity import jaccard, tokens_of
+from clio.text.vocabulary import stem
+
+Relation = Literal["same", "supersedes", "unclear", "different"]
+"""same: says nothing else. supersedes: another value of the same subject. unclear: may be a paraphrase."""
+
+_SAME_WORDS, _LIKELY_PARAPHRASE = 0.85, 0.50
+"""Jaccard indexes of seed 003: above the first two statements are one, between the two a model may decide."""
+
+_MAX_SENTENCES = 20
+_MAX_CHARS = 1_000
+"""Of one sentence; the rest of a longer one is not read."""
+_I = re.IGNORECASE
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[^\W\d_a-z])|\n+")
+_TOKEN = re.compile(r"[,;→]|->|=>|=|:(?=\s|$)|--?\w[\w=-]*|[~.]?/?\w(?:[\w./\\:@+#%*'-]*[\w/%*+#])?", re.UNICODE)
+_CHANGE = re.compile(rf"\b(?:{words.CHANGE_PHRASES})\b", _I)
+_LEAD = re.compile(rf"^(?:{words.LEADS})+", _I)
+_TAIL = re.compile(words.TAILS, _I)
+_CONTRACTIONS = (
+    (re.compile(r"\bcan't\b|\bcannot\b", _I), "can not"),
+    (re.compile(r"\bwon't\b", _I), "will not"),
+    (re.compile(r"n't\b", _I), " not"),
+    (re.compile(r"\b(it|that|there|he|she|who|what)'s\b", _I), r"\1 is"),
+    (re.compile(r"'(?:re)\b", _I), " are"),
+    (re.compile(r"'ve\b", _I), " have"),
+    (re.compile(r"'ll\b", _I), " will"),
+    (re.compile(r"(\d)\s+%"), r"\1%"),
+    (re.compile(r"(\d)\s*(ms|s|min|h|GB|MB|KB|GiB|MiB)\b"), r"\1 \2"),
+)
+_VERB = rf"(?:{words.CHANGE_VERBS})"
+_FROM_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>.*?)\bfrom (?P<old>.+?) (?:to|into) (?P<new>.+)$", _I)
+_TO = re.compile(rf"^(?P<before>.*?)\b{_VERB}\b(?P<object>(?:(?! from ).)*?)\b(?:to|into) (?P<new>.+)$", _I)
+_REPLACED = re.compile(
+    r"^(?P<before>.*?)\b(?:replaced|swapped|exchanged) (?P<old>.+?) (?:with|by|for) (?P<new>.+)$"
+    r"|^(?P<old2>.+?) (?:was|were|is|are|has been|have been|got) replaced (?:with|by) (?P<new2>.+)$"
+    r"|^(?P<new3>.+?) (?:replaces|replaced) (?P<old3>.+)$"
+    r"|^(?P<before4>.*?)\b(?:dropped|ditched|abandoned) (?P<old4>.+?) (?:in favou?r of|for) (?P<new4>.+)$",
+    _I,
+)
+_NOT_ANY_MORE = re.compile(
+    r"^(?P<before>.*?\b(?:is|are|was|were|do|does|did|use|uses|on|in|at))?\s*\b(?:not|no longer) (?P<old>[^,;]+?)"
+    r"(?: any ?more| any longer)?\s*(?:[,;]|\bbut\b)\s*(?:but |it is |they are |it |rather )?(?P<new>.+)$",
+    _I,
+)
+_COMMA_NOT = re.compile(r",\s*(?:and |but )?not (?P<old>[^,;]+)$", _I)
+_INSTEAD_OF = re.compile(
+    r"\s*,?\s*\b(?:instead of|rather than|in place of|\(was|\(formerly|, formerly) (?P<old>.+)$", _I
+)
+_USED_TO = re.compile(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", _I)
+_REASON = re.compile(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", _I)
+_AUXILIARY_END = re.compile(r"\b(?:is|are|was|were|has|have|had|been|be|got|will|should|must|to|just|also)\s*$", _I)
+_NO_LONGER = re.compile(r"\bno longer\b", _I)
+_ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", _I)
+_NOT_LATIN = re.compile(r"[\u0400-\u04ff\u0590-\u06ff\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_DIGITS = re.compile(r"\d+(?:[.,:]\d+)*")
+_NUMBER = re.compile(r"v?\d[\d.,:]*%?|\d+(?:st|nd|rd|th)")
+_COPULAS = frozenset("is are was were be been ist sind est es está é".split())
+_NEGATIONS = frozenset("not never no nicht kein keine ne pas nunca jamais não".split())
+_AUXILIARIES = frozenset("do does did must should can could will would may might shall have has had to always".split())
+_ROLE_VERBS = frozenset(("use", "require", "need", "prefer"))
+_DETERMINERS = frozenset("a an the this that these those our my your their its each every all".split())
+_PRONOUNS = frozenset("we i you they it everyone people".split())
+
+
+class Statement(Struct, frozen=True, kw_only=True):
+    """One statement, divided. All words are stems.
+
+    topic, topic_ids: what it is about; ids are numbers, versions, paths and names with digits in it.
+    predicate: verb group and kind of preposition, "*" for a verb of change, "" where none was found.
+    value: words of what it says of its subject. numbers: quantities in it. named: the value is a name, path or number.
+    former: words of a value it calls outdated ("not 8080", "from npm to pnpm").
+    kind: single, multiple, additive or role; how many values the predicate has at a time.
+    """
+
+    topic: frozenset[str] = frozenset()
+    topic_ids: frozenset[str] = frozenset()
+    predicate: str = ""
+    kind: str = "multiple"
+    value: frozenset[str] = frozenset()
+    numbers: frozenset[str] = frozenset()
+    former: frozenset[str] = frozenset()
+    subject: frozenset[str] = frozenset()
+    qualifiers: frozenset[str] = frozenset()
+    is_negated: bool = False
+    is_change: bool = False
+    is_named: bool = False
+    has_attribute: bool = False
+
+
+def relate_statements(old: str, new: str) -> Relation:
+    """What a later statement is to an earlier one of the same kind of memory."""
+    if _folded(old) == _folded(new):
+        return "same"
+    if _NOT_LATIN.search(old) or _NOT_LATIN.search(new):
+        return _relate_by_digits(old, new)
+    sentences, later = _SENTENCE_END.split(old), _SENTENCE_END.split(new)
+    if len(sentences) > 1 or len(later) > 1:
+        return _relate_texts(sentences, later, jaccard(tokens_of(old), tokens_of(new)))
+    return _relate_sentences(old, new)
+
+
+def _relate_texts(old: Sequence[str], new: Sequence[str], similarity: float) -> Relation:
+    """Texts of several sentences: one replaces the other only if nothing else of the old one would be lost."""
+    if len(old) == 1 and _relate_sentences(old[0], new[0]) == "supersedes":
+        return "supersedes"
+    if len(old) == len(new) <= _MAX_SENTENCES:
+        changed = [(one, other) for one, other in zip(old, new, strict=True) if _folded(one) != _folded(other)]
+        if len(changed) == 1:
+            return _relate_sentences(*changed[0])
+    if _DIGITS.findall(" ".join(old)) != _DIGITS.findall(" ".join(new)) or similarity < _LIKELY_PARAPHRASE:
+        return "different"
+    return "same" if similarity >= _SAME_WORDS else "unclear"
+
+
+def _relate_sentences(old: str, new: str) -> Relation:
+    one, other = parse_statement(old), parse_statement(new)
+    similarity = jaccard(tokens_of(old), tokens_of(new))
+    if _is_same(one, other, old, new, similarity):
+        return "same"
+    relation = _relate(one, other, similarity)
+    if relation == "different" and similarity >= _LIKELY_PARAPHRASE and not _differ_in_facts(one, other):
+        return "unclear"
+    return relation
+
+
+def announces_change(text: str) -> bool:
+    """Whether a text says that something is no longer as it was: "now", "no longer", "moved to", "actually"."""
+    return _CHANGE.search(text) is not None
+
+
+def topic_terms(text: str) -> frozenset[str]:
+    """Stems and ids by which statements about the same subject are found, whatever value they give it."""
+    statement = parse_statement(text)
+    return statement.topic | statement.topic_ids | statement.former
+
+
+def parse_statement(text: str) -> Statement:
+    """Divide one statement into topic, predicate and value."""
+    plain = _normalize(text)
+    is_change = announces_change(plain)
+    plain = _strip_edges(plain)
+    changed = _parse_change(plain)
+    if changed is not None:
+        return changed
+    former = frozenset[str]()
+    for pattern in (_COMMA_NOT, _INSTEAD_OF, _USED_TO):
+        found = pattern.search(plain)
+        if found and found.start():
+            former |= _content(_tokens(found["old"]))
+            plain = plain[: found.start()]
+    turned = _NOT_ANY_MORE.match(plain)
+    if turned and turned["new"]:
+        former |= _content(_tokens(turned["old"]))
+        plain = f"{turned['before'] or ''} {turned['new']}"
+    statement = _parse_plain(_strip_edges(plain))
+    return structs.replace(statement, former=former, is_change=is_change or bool(former))
+
+
+# Reading one statement
+
+
+def _normalize(text: str) -> str:
+    plain = unicodedata.normalize("NFC", text).replace("’", "'").replace("`", "").replace('"', "")
+    plain = " ".join(plain[:_MAX_CHARS].split()).rstrip(".!; ")
+    for pattern, replacement in _CONTRACTIONS:
+        plain = pattern.sub(replacement, plain)
+    return plain
+
+
+def _strip_edges(text: str) -> str:
+    text = _NO_LONGER.sub("not", _REASON.sub("", _LEAD.sub("", text))).strip()
+    while True:
+        shorter = _TAIL.sub("", text).strip(" ,;.")
+        if shorter == text:
+            return text
+        text = shorter
+
+
+def _parse_change(text: str) -> Statement | None:
+    """A statement with a verb of change: "moved the API to port 9090", "renamed from a to b", "a was replaced by b"."""
+    found = _REPLACED.match(text)
+    if found:
+        groups = found.groupdict()
+        old = next(groups[name] for name in ("old", "old2", "old3", "old4") if groups[name])
+        new = next(groups[name] for name in ("new", "new2", "new3", "new4") if groups[name])
+        return _changed("", old, new)
+    found = _FROM_TO.match(text)
+    if found:
+        return _changed(f"{found['before']} {found['object']}", found["old"], found["new"])
+    found = _TO.match(text)
+    if found:
+        before = _AUXILIARY_END.sub("", found["before"])
+        if not _parse_plain(before).predicate:
+            return _changed(f"{before} {found['object']}", "", found["new"])
+    return None
+
+
+def _changed(subject: str, old: str, new: str) -> Statement:
+    value, qualifiers = _split_value(_tokens(new))
+    topic = [*_tokens(subject), *qualifiers]
+    return Statement(
+        topic=_content(topic) - _ids(topic) - frozenset(map(stem, ("has", "have", "been"))),
+        topic_ids=_ids(topic),
+        predicate="*",
+        kind="single",
+        value=_content(value),
+        numbers=_numbers(value),
+        former=_content(_tokens(old)),
+        subject=_content(_tokens(subject)),
+        qualifiers=_content(qualifiers),
+        is_change=True,
+        is_named=True,
+    )
+
+
+def _parse_plain(text: str) -> Statement:
+    negated = False
+    allowed = _ALLOWED.match(text)
+    if allowed:
+        text = text[allowed.end() :]
+    tokens = _tokens(text)
+    fronted: list[str] = []
+    if tokens and _is_preposition(tokens[0]) and "," in tokens:
+        end = tokens.index(",")
+        fronted, tokens = tokens[1:end], tokens[end + 1 :]
+    while tokens and tokens[0].casefold() in _NEGATIONS | {"do", "always", "please"}:
+        negated |= tokens[0].casefold() in _NEGATIONS
+        tokens = tokens[1:]
+    place, verb, after, negates = _find_predicate(tokens)
+    negated |= negates
+    if place is None:
+        return _without_predicate([*tokens, *fronted], negated)
+    subject, rest = tokens[:place], tokens[after:]
+    if subject and subject[0].casefold() == "there" and verb == "be":
+        return _existential(rest, fronted, negated)
+    rest = [token for token in rest if token.casefold() not in ("only", "always", "usually", "still", "also")]
+    while rest and rest[0].casefold() in _NEGATIONS:
+        negated, rest = True, rest[1:]
+    preposition = ""
+    if len(rest) > 1 and _is_preposition(rest[0]) and rest[0].casefold() not in ("for", "when", "if"):
+        preposition, rest = rest[0].casefold(), rest[1:]
+    value, qualifiers = _split_value(rest)
+    if verb in words.OBJECT_VERBS and not preposition and value and qualifiers and not _is_number(value[0]):
+        value, qualifiers, preposition = qualifiers, value, "at"
+    return _assemble(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
+
+
+def _assemble(
+    subject: list[str], verb: str, preposition: str, value: list[str], qualifiers: list[str], negated: bool
+) -> Statement:
+    """The statement of these parts, with the cases in which the subject is the value ("Node 20 is the minimum")."""
+    passive = verb.removeprefix("passive ")
+    is_passive, verb = passive != verb, passive
+    if is_passive and verb in _ROLE_VERBS and (not value or preposition in ("to", "with", "in", "on")):
+        qualifiers = [*value, *qualifiers]
+        if not qualifiers and not any(map(_is_number, subject)):
+            return _build(subject, subject, [verb], [], "be", "single", negated)
+        kind = "role" if verb in ("use", "prefer") and qualifiers else "versioned role"
+        return _build([*qualifiers, verb], [verb], subject, qualifiers, f"{verb} role", kind, negated)
+    if verb == "be" and not preposition and _is_role(value):
+        return _build([*value, *qualifiers], value, subject, qualifiers, "role", "role", negated)
+    if verb == "be" or verb in words.SINGLE_VERBS or (is_passive and preposition):
+        kind = "single"
+    elif verb in words.ADDITIVE_VERBS:
+        kind = "additive"
+    elif preposition in words.AGENTIVE and verb not in ("use", "depend", "rely"):
+        kind = "single"
+    else:
+        kind = "multiple"
+    if verb in ("run", "write", "send", "call", "open", "log", "return", "merge", "release", "start", "end") and not (
+        preposition or is_passive
+    ):
+        kind = "single" if verb in ("return", "start", "end") else "multiple"
+    group = (
+        words.PREDICATE_GROUPS.get(verb, verb) if preposition or verb not in ("run", "set", "log", "parse") else verb
+    )
+    if verb == "be" and preposition in words.LOCATIVE:
+        group = "be at"
+    elif preposition in words.AGENTIVE:
+        group = f"{group} by"
+    elif verb == "name" and not is_passive and not preposition and kind != "single":
+        group = "call"
+    topic = [*subject, *qualifiers]
+    if verb == "retry" or (not subject and verb not in ("be", "use")):
+        topic.append(verb)
+    return _build(topic, subject, value, qualifiers, group, kind, negated)
+
+
+def _build(
+    topic: Sequence[str],
+    subject: Sequence[str],
+    value: Sequence[str],
+    qualifiers: Sequence[str],
+    predicate: str,
+    kind: str,
+    negated: bool,
+) -> Statement:
+    head = [stem(token.casefold()) for token in subject if token.casefold() not in words.STOP_WORDS]
+    quantities = [token for token in topic if token.startswith("-") and len(token) > 1]  # flags are values, not names
+    topic = [token for token in topic if token not in quantities]
+    value = [*value, *quantities]
+    return Statement(
+        topic=_content(topic) - _ids(topic),
+        topic_ids=_ids(topic),
+        predicate=predicate,
+        kind=kind,
+        value=_content(value),
+        numbers=_numbers(value),
+        subject=_content(subject),
+        qualifiers=_content(qualifiers),
+        is_negated=negated,
+        is_named=_is_named(value),
+        has_attribute=bool(head) and any(one in _ATTRIBUTE_STEMS for one in head),
+    )
+
+
+def _existential(rest: list[str], fronted: list[str], negated: bool) -> Statement:
+    """ "There are 5 workers in production": the number is the value, the rest the topic."""
+    counts = [token for token in rest[:1] if _is_number(token)]
+    topic = [*rest[len(counts) :], *fronted]
+    return _build(topic, [], counts, [], "exist", "single" if counts else "multiple", negated)
+
+
+def _without_predicate(tokens: list[str], negated: bool) -> Statement:
+    """No verb is known: numbers that end the text are its value."""
+    end = len(tokens)
+    while end and (_is_number(tokens[end - 1]) or stem(tokens[end - 1].casefold()) in _UNITS):
+        end -= 1
+    value = tokens[end:] if any(map(_is_number, tokens[end:])) else []
+    topic = tokens[: len(tokens) - len(value)]
+    return _build(topic, topic, value, [], "", "single" if value else "multiple", negated)
+
+
+def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
+    """Place of the predicate, its verb, the place after it, and whether it is negated."""
+    folded = [token.casefold() for token in tokens]
+    for place, token in enumerate(folded):
+        if token in (":", "=", "→", "->", "=>") and place:
+            return place, "be", place + 1, False
+        if token in _COPULAS and place:
+            return _after_copula(folded, place)
+        if not place:
+            continue
+        verb = _verb_of(token)
+        if verb is None:
+            continue
+        before = folded[place - 1]
+        if before in words.PREPOSITIONS or before in _DETERMINERS:
+            continue  # a noun, or an infinitive: "for tests", "to build"
+        if token == verb and not _takes_base_form(before):
+            continue
+        if token != verb and token.endswith("ed") and before not in _PRONOUNS and token not in words.IRREGULAR:
+            continue  # a participle after a noun belongs to the noun
+        following = folded[place + 1] if place + 1 < len(folded) else ""
+        is_verb = place + 2 < len(folded) and following and _verb_of(following) == following
+        if token.endswith("s") and (
+            is_verb or following in _COPULAS | _NEGATIONS or (following in _AUXILIARIES and following != "to")
+        ):
+            continue  # a plural noun before its verb: "the logs go to …"
+        start = place
+        negated = False
+        while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
+            start -= 1
+            negated |= folded[start] in _NEGATIONS
+        return start, verb, place + 1, negated
+    verb = _verb_of(folded[0]) if folded else None
+    if verb is not None and not folded[0].endswith("ed"):
+        return 0, verb, 1, False  # an order, or a statement without its subject
+    return None, "", 0, False
+
+
+def _after_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, int, bool]:
+    start, negated = place, False
+    while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
+        start -= 1
+        negated |= folded[start] in _NEGATIONS
+    after = place + 1
+    skipped = after
+    while skipped < len(folded) and folded[skipped] in _NEGATIONS | {"now", "only", "always", "still", "also", "been"}:
+        negated |= folded[skipped] in _NEGATIONS
+        skipped += 1
+    participle = folded[skipped] if skipped < len(folded) else ""
+    verb = words.IRREGULAR.get(participle) or (_verb_of(participle) if participle.endswith("ed") else None)
+    if verb is None and participle.endswith("ed") and len(participle) > 4 and skipped + 1 < len(folded):
+        verb = stem(participle) if folded[skipped + 1] in words.PREPOSITIONS else None
+    if verb is not None and (verb in _ROLE_VERBS or participle not in _OPPOSITE_WORDS):
+        return start, f"passive {verb}", skipped + 1, negated
+    return start, "be", skipped, negated
+
+
+def _verb_of(token: str) -> str | None:
+    """The verb of a form in the tables; None for any other word."""
+    if token in words.IRREGULAR:
+        return words.IRREGULAR[token]
+    for form in (token, token[:-1], token[:-2], f"{token[:-3]}y", token[:-3]):
+        ends = token[len(form) :] if token.startswith(form) else "ies"
+        if form in _VERBS and ends in ("", "s", "es", "ed", "d", "ies", form[-1:] + "ed"):
+            return form
+    return None
+
+
+def _takes_base_form(before: str) -> bool:
+    return before in _PRONOUNS | _AUXILIARIES | _NEGATIONS or (
+        before.endswith("s") and not before.endswith("ss") and before not in words.STOP_WORDS
+    )
+
+
+def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The value, up to the next preposition, and the words of the qualifiers after it.
+
+    "of" continues the value; a qualifier that is a quantity ("after 30 days", "at 02:00") belongs to the value.
+    """
+    value: list[str] = []
+    qualifiers: list[str] = []
+    place = 0
+    while place < len(tokens) and (
+        not _is_preposition(tokens[place]) or tokens[place] == "of" or place == len(tokens) - 1
+    ):
+        if tokens[place] in (",", ";"):
+            break
+        value.append(tokens[place])
+        place += 1
+    while place < len(tokens):
+        end = place + 1
+        while end < len(tokens) and not _is_preposition(tokens[end]):
+            end += 1
+        phrase = [token for token in tokens[place + 1 : end] if token not in (",", ";")]
+        known = [token for token in phrase if token.casefold() not in words.STOP_WORDS]
+        if known and (_is_number(known[0]) or known[0].startswith("-")):
+            value.extend(phrase)
+        else:
+            qualifiers.extend(phrase)
+        place = end
+    return value, qualifiers
+
+
+def _is_role(value: Sequence[str]) -> bool:
+    folded = [token.casefold() for token in value]
+    return (
+        len(folded) > 1
+        and folded[0] in ("the", "our", "my")
+        and any(token in words.EXCLUSIVE_ROLES for token in folded)
+    )
+
+
+def _tokens(text: str) -> list[str]:
+    matches: list[str] = _TOKEN.findall(text)
+    found = [token.rstrip(".'") if len(token) > 1 else token for token in matches]
+    for place, token in enumerate(found):
+        following = found[place + 1].casefold() if place + 1 < len(found) else ""
+        if token == "a" and place and (not following or following in _COPULAS or _verb_of(following)):
+            found[place] = "a_"  # a name, as in "field a is required"
+    return [words.NUMBER_WORDS.get(token.casefold(), token) for token in found if token]
+
+
+def _is_preposition(token: str) -> bool:
+    return token.casefold() in words.PREPOSITIONS and not (token.isupper() and len(token) > 1)
+
+
+def _is_number(token: str) -> bool:
+    return _NUMBER.fullmatch(token) is not None
+
+
+def _is_id(token: str) -> bool:
+    if any(char.isdigit() for char in token):
+        return True
+    return "/" in token or "\\" in token or "_" in token or ("." in token.strip(".") and len(token) > 2)
+
+
+def _is_named(value: Sequence[str]) -> bool:
+    kept = [token for token in value if token.casefold() not in words.STOP_WORDS]
+    return bool(kept) and any(_is_id(token) or any(char.isupper() for char in token) for token in kept)
+
+
+def _content(tokens: Iterable[str]) -> frozenset[str]:
+    return frozenset(
+        _key(token)
+        for token in tokens
+        if token not in (",", ";", ":", "=", "→", "->", "=>")
+        and token.casefold() not in words.STOP_WORDS
+        and not (_is_preposition(token) and token.casefold() not in ("on", "off", "under"))
+    )
+
+
+def _ids(tokens: Iterable[str]) -> frozenset[str]:
+    return frozenset(_key(token) for token in tokens if _is_id(token))
+
+
+def _numbers(tokens: Iterable[str]) -> frozenset[str]:
+    return frozenset(_key(token) for token in tokens if any(char.isdigit() for char in token))
+
+
+def _key(token: str) -> str:
+    folded = token.casefold()
+    if _is_id(folded):
+        return folded
+    folded = words.SYNONYMS.get(folded, folded)
+    return words.SYNONYMS.get(stem(folded), stem(folded))
+
+
+_VERBS = words.SINGLE_VERBS | words.MULTIPLE_VERBS | words.ADDITIVE_VERBS
+_GENERIC = frozenset(map(_key, words.GENERIC_NOUNS))
+_ATTRIBUTE_STEMS = frozenset(map(stem, words.ATTRIBUTES))
+_OPPOSITE_WORDS = frozenset(word for pair in words.OPPOSITES for word in pair)
+_UNITS = frozenset(
+    map(stem, "second seconds s minute minutes min hour hours h day days week weeks month months ms kb mb gb %".split())
+)
+
+
+# Comparing two statements
+
+
+def _relate(old: Statement, new: Statement, similarity: float) -> Relation:
+    if new.former and new.former & _all_words(old) and not _is_conflict(old, new):
+        return "supersedes"
+    if new.predicate == "*" and new.topic and not new.former and new.topic <= old.value and not new.topic_ids:
+        return "supersedes"  # "the branch is master", "master was renamed to main"
+    if old.kind == new.kind == "versioned role":
+        return _relate_versions(old, new)
+    is_about_same = _is_same_topic(old, new, similarity)
+    if not is_about_same:
+        if new.is_change and not old.predicate and not new.predicate and not (old.topic_ids ^ new.topic_ids):
+            one_word_each = len(old.topic - new.topic) == len(new.topic - old.topic) == 1
+            return "supersedes" if one_word_each and similarity >= _LIKELY_PARAPHRASE else "different"
+        return "supersedes" if _is_handed_over(old, new) else "different"
+    if not _is_compatible(old, new):
+        return "different"
+    if old.is_negated != new.is_negated:
+        shared = old.value <= new.value or new.value <= old.value
+        return "supersedes" if shared and (old.value or new.value or old.topic == new.topic) else "different"
+    return _relate_values(old, new)
+
+
+def _relate_versions(old: Statement, new: Statement) -> Relation:
+    """ "Python 3.11 is required" against another version of the same thing."""
+    changed = old.numbers != new.numbers and old.value - old.numbers == new.value - new.numbers
+    return "supersedes" if changed and old.qualifiers == new.qualifiers else "different"
+
+
+def _relate_values(old: Statement, new: Statement) -> Relation:
+    if old.value == new.value:
+        return "unclear"
+    if old.value < new.value or new.value < old.value:
+        return "supersedes" if new.is_change and not old.value <= new.value else "unclear"
+    announced = new.is_change and bool(old.topic & new.topic or old.topic_ids & new.topic_ids)
+    if old.numbers and new.numbers:
+        heads, others = old.value - old.numbers - _GENERIC, new.value - new.numbers - _GENERIC
+        if old.numbers == new.numbers:
+            return "supersedes" if announced else "different"
+        fits = heads == others or not heads or not others or bool(heads & others)
+        if not fits:
+            return "supersedes" if announced and old.predicate == new.predicate else "different"
+        if "additive" in (old.kind, new.kind):
+            return "supersedes" if new.is_change else "different"
+        return "supersedes"
+    if announced or {"role"} == {old.kind, new.kind}:
+        return "supersedes"
+    if "be" in (old.predicate, new.predicate):
+        is_slot = old.has_attribute and new.has_attribute
+        opposite = any(frozenset((a, b)) in _OPPOSITE_STEMS for a in old.value for b in new.value)
+        return "supersedes" if is_slot or opposite or (old.is_named and new.is_named) else "different"
+    if old.kind == new.kind == "single":
+        return "supersedes"
+    if old.predicate == new.predicate == "use" and old.qualifiers and old.qualifiers == new.qualifiers:
+        return "supersedes"
+    return "different"
+
+
+def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
+    if old.topic_ids - new.topic_ids and new.topic_ids - old.topic_ids:
+        return False
+    more, less = old.topic - new.topic - _GENERIC, new.topic - old.topic - _GENERIC
+    # A word of the topic that the other has in its value is no contrast: "the port is 8080", "listens on port 9090".
+    more, less = more - new.value, less - old.value
+    if more and less:
+        return False
+    one_sided = bool(more or less or old.topic_ids ^ new.topic_ids)
+    shared = old.topic & new.topic or old.topic_ids & new.topic_ids
+    if not shared:
+        first_person = not old.topic and not new.topic and not old.topic_ids and not new.topic_ids
+        return first_person and (
+            (old.predicate == new.predicate and new.is_change) or bool(new.numbers and old.numbers != new.numbers)
+        )
+    return not one_sided or new.is_change or (similarity >= _LIKELY_PARAPHRASE and not (old.topic_ids ^ new.topic_ids))
+
+
+def _is_conflict(old: Statement, new: Statement) -> bool:
+    """Whether both name subjects, and other ones."""
+    if old.topic_ids - new.topic_ids and new.topic_ids - old.topic_ids - new.former:
+        return True
+    seen = _all_words(old)
+    more = new.topic - seen - _GENERIC - new.former
+    less = old.topic - new.topic - _GENERIC - new.former - new.value
+    return bool(more and less and not (old.topic & new.topic)) or bool(more and less)
+
+
+def _is_handed_over(old: Statement, new: Statement) -> bool:
+    """Whether another subject has now what one subject has at a time: "Tom owns billing now", "Bob is on call now"."""
+    if not new.is_change or old.predicate != new.predicate or old.qualifiers != new.qualifiers:
+        return False
+    exclusive = old.predicate in words.EXCLUSIVE_OWNERS or old.predicate == "be at"
+    return exclusive and old.value == new.value and not (old.topic_ids | new.topic_ids)
+
+
+def _is_compatible(old: Statement, new: Statement) -> bool:
+    """Whether two predicates can be about the same property of a subject."""
+    one, other = old.predicate, new.predicate
+    if one == other or "*" in (one, other):
+        return True
+    places = {"place", "listen", "be at"}
+    if {one, other} <= places:
+        return True
+    if one.removesuffix(" by") == other.removesuffix(" by"):
+        return new.is_change
+    if "be" in (one, other) or not one or not other:
+        return bool(old.numbers and new.numbers)
+    return {one, other} <= places | {"use"} and bool(old.numbers and new.numbers)
+
+
+def _is_same(old: Statement, new: Statement, text: str, other: str, similarity: float) -> bool:
+    if old.is_negated != new.is_negated or _facts(old) != _facts(new):
+        return False
+    if (old.topic, old.value, old.predicate) == (new.topic, new.value, new.predicate) and (old.topic or old.value):
+        return True
+    return similarity >= _SAME_WORDS and _all_words(old) == _all_words(new) and len(text) > 3 < len(other)
+
+
+def _differ_in_facts(old: Statement, new: Statement) -> bool:
+    """Whether ids, numbers or negation tell them apart, or each has a word of subject or value that the other lacks."""
+    one, other = _all_words(old), _all_words(new)
+    return old.is_negated != new.is_negated or _facts(old) != _facts(new) or bool(one - other and other - one)
+
+
+def _facts(statement: Statement) -> frozenset[str]:
+    return statement.topic_ids | frozenset(one for one in statement.value if _is_id(one))
+
+
+def _all_words(statement: Statement) -> frozenset[str]:
+    return statement.topic | statement.topic_ids | statement.value
+
+
+def _relate_by_digits(old: str, new: str) -> Relation:
+    """Texts without spaces between words: numbers at the end that alone differ are a changed value."""
+    if _DIGITS.sub("0", old) != _DIGITS.sub("0", new):
+        return "different"
+    one, other = _DIGITS.findall(old), _DIGITS.findall(new)
+    return "supersedes" if one[:-1] == other[:-1] and old.rstrip("。. ")[-1].isdigit() else "different"
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().split()).rstrip(".!;, ")
+
+
+_OPPOSITE_STEMS = frozenset(frozenset((_key(a), _key(b))) for a, b in words.OPPOSITES)

@@ -1,0 +1,58 @@
+"""Whether two statements are about the same subject, on labelled pairs."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from clio.memory.subjects import announces_change, relate_statements, topic_terms
+
+DATA = Path(__file__).parent / "data"
+
+
+def read_pairs(name: str) -> list[tuple[str, str, str]]:
+    """(relation, earlier, later) of a data file."""
+    lines = (DATA / name).read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
+def measure(pairs: list[tuple[str, str, str]], relation: str) -> tuple[float, float]:
+    """Precision and recall of one relation."""
+    found = Counter((wanted, relate_statements(old, new)) for wanted, old, new in pairs)
+    right = found[relation, relation]
+    given = sum(count for (_, got), count in found.items() if got == relation)
+    wanted = sum(count for (label, _), count in found.items() if label == relation)
+    return right / given, right / wanted
+
+
+@pytest.mark.parametrize("relation", ["supersedes", "different"])
+def test_pairs_the_rules_were_written_with_are_told_apart(relation: str) -> None:
+    precision, recall = measure(read_pairs("statement_pairs.tsv"), relation)
+    assert precision >= 0.99 and recall >= 0.99
+
+
+def test_a_statement_is_the_same_as_itself_whatever_it_says() -> None:
+    for _, old, new in read_pairs("statement_pairs.tsv"):
+        assert relate_statements(old, old) == "same"
+        assert relate_statements(f"{new}.", new.upper() if new.isupper() else new) == "same"
+
+
+def test_a_text_of_several_sentences_is_not_replaced_by_one_of_them() -> None:
+    old = "The API listens on port 8080. The key is in the vault."
+    assert relate_statements(old, "The API listens on port 9090.") != "supersedes"
+    assert relate_statements(old, "The API listens on port 9090. The key is in the vault.") == "supersedes"
+    assert (
+        relate_statements("The API listens on port 8080.", "The API listens on port 9090 now. It moved.")
+        == "supersedes"
+    )
+
+
+def test_a_very_long_text_is_compared_in_bounded_time() -> None:
+    text = "replaced a with b from c to d not e " * 4_000
+    assert relate_statements(text, f"{text} now") in ("same", "different", "unclear", "supersedes")
+
+
+def test_topic_terms_find_statements_about_the_same_subject_with_another_value() -> None:
+    assert topic_terms("We moved the staging API to port 9090") & topic_terms("The staging API listens on port 8080")
+    assert announces_change("The staging API is on 9090 now") and not announces_change("The API knows nothing")
