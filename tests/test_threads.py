@@ -68,6 +68,7 @@ def test_what_an_unwatched_thread_raises_reaches_the_hook(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("start", ["start_daemon_thread", "BackgroundCall", "submit"])
 def test_a_call_that_never_returns_does_not_hold_up_the_exit(start: str, tmp_path: Path) -> None:
+    # The call that never returns must still be running when the process exits.
     code = (
         "import time; from clio import threads\n"
         "def submit(work, name):\n"
@@ -90,7 +91,7 @@ def test_a_worker_runs_jobs_in_order_and_never_two_at_once() -> None:
         if not lock.acquire(blocking=False):
             together.append(number)
             return
-        time.sleep(0.0005)
+        time.sleep(0.0005)  # slow on purpose: a second job would find the lock held
         done.append((submitter, number))
         lock.release()
 

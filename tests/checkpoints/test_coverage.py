@@ -14,6 +14,7 @@ from clio.checkpoints.checkpoint_store import TurnRef
 from clio.checkpoints.checkpoints import Checkpoints
 from tests.checkpoints.support import SESSION, Place, list_all
 from tests.support.desk import git
+from tests.support.waiting import wait_for_later_file_times
 
 FILES = {"a.txt": "one\n", ".gitignore": "build/\n"}
 
@@ -176,7 +177,7 @@ def test_what_is_written_after_a_command_has_ended_may_be_the_persons(tmp_path: 
     place.write("a.txt", "by the command\n")
     looking.clear()
     place.checkpoints.after()
-    time.sleep(0.05)  # longer than a tick of the file system's clock
+    wait_for_later_file_times(tmp_path)
     place.write("b.txt", "by the person\n")
     looking.set()
     assert place.verdicts("t1") == {"a.txt": "put", "b.txt": "unsure"}

@@ -6,8 +6,9 @@ import stat
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
+
+import pytest
 
 from clio.checkpoints.checkpoint_store import Record
 from clio.checkpoints.checkpoints import Limits
@@ -197,14 +198,14 @@ def test_the_oldest_turns_go_where_the_store_is_full(tmp_path: Path) -> None:
     place.undo(turns[-1])
 
 
-def test_copies_that_went_to_make_room_are_made_anew(tmp_path: Path) -> None:
+def test_copies_removed_to_make_room_are_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = Place(tmp_path, FILES | {"c.txt": "c" * 900}, git=False)
     place.run("t1", "echo aa > a.txt")
     make_room(place.store, max_bytes=10, max_age_s=1e9, now=place.now(), young_s=-1)
     usage = place.checkpoints.usage()
     assert usage is not None
     assert usage.bytes <= 10
-    time.sleep(0.6)  # the last look is no longer fresh
+    monkeypatch.setattr("clio.checkpoints.checkpoints._FRESH_S", 0.0)  # the last look is no longer fresh
     place.run("t2", "rm c.txt")
     place.undo("t2")
     assert place.read("c.txt") == "c" * 900

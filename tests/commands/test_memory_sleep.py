@@ -4,7 +4,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.sleep.night_support import FACTS
 from tests.support.own_sessions import own_store
+from tests.support.waiting import wait_until
 
 
 def make_sessions(desk: Desk) -> None:
@@ -116,8 +116,7 @@ def test_ctrl_c_ends_the_night_and_tells_how_far_it_came(tmp_path: Path) -> None
         cwd=place.project,
         env=place.env(),
     ) as process:
-        while not log.exists() and process.poll() is None:
-            time.sleep(0.005)
+        wait_until(lambda: log.exists() or process.poll() is not None)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
     assert (process.returncode, err) == (0, "")

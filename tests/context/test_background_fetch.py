@@ -15,6 +15,7 @@ from msgspec import structs
 
 from clio.context.encodings import FETCH_CHILD, BackgroundFetch, encoding_folders, find_encoding, is_hosted_openai
 from tests.support.chat_server import text
+from tests.support.waiting import wait_until_async
 from tests.test_doctor import EncodingServer
 from tests.turns.conftest import MakeDesk, make_desk
 
@@ -30,18 +31,16 @@ def server() -> Iterator[EncodingServer]:
     server.http.server_close()
 
 
-def fetch(
-    server: EncodingServer, home: Path, *, limit_s: float = 10.0, stop_after_s: float | None = None
-) -> Path | None:
-    """Where the file is after the download is over, or was stopped."""
+def fetch(server: EncodingServer, home: Path, *, limit_s: float = 10.0, stops_when_asked: bool = False) -> Path | None:
+    """Where the file is after the download has ended, or was stopped once the server got the request."""
     encoding = server.encoding
 
     async def run() -> None:
         background = BackgroundFetch(encoding, home, delay_s=0.0, limit_s=limit_s)
         background.begin()
         background.begin()
-        if stop_after_s is not None:
-            await asyncio.sleep(stop_after_s)
+        if stops_when_asked:
+            await wait_until_async(lambda: server.agents)
             await background.close()
         await background.wait()
 
@@ -93,7 +92,7 @@ def test_a_silent_server_is_given_up(tmp_path: Path, server: EncodingServer) -> 
 def test_leaving_ends_it(tmp_path: Path, server: EncodingServer) -> None:
     server.wait.clear()
     begun = time.monotonic()
-    assert fetch(server, tmp_path, stop_after_s=0.5) is None
+    assert fetch(server, tmp_path, stops_when_asked=True) is None
     assert time.monotonic() - begun < 5
 
 

@@ -31,6 +31,7 @@ from clio.context.encodings import (
 from clio.context.request_builder import Prefix
 from clio.providers.base import ToolSpec
 from clio.tokens import DEFAULT_RATIO, TokenEstimator
+from tests.support.waiting import wait_until_async
 
 TEXT = "the other then" * 40
 
@@ -177,8 +178,7 @@ def test_a_count_is_stopped_when_clio_leaves(tmp_path: Path, monkeypatch: pytest
         estimator = TokenEstimator()
         calibration = Calibration(estimator, [TEXT], TINY, tmp_path / "endless", delay_s=0)
         calibration.begin()
-        while not started:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: started)
         await calibration.close()
         return estimator.ratio
 

@@ -18,6 +18,7 @@ from clio.context.workspace_state import (
 )
 from tests.support.clock import Clock
 from tests.support.desk import make_repository
+from tests.support.waiting import run_loop_once
 
 
 class Git:
@@ -130,7 +131,7 @@ def test_who_gives_up_does_not_take_it_from_others(git: Git) -> None:
     async def two() -> TreeState | None:
         tree.look_ahead()
         first = asyncio.ensure_future(tree.read())
-        await asyncio.sleep(0)
+        await run_loop_once()
         first.cancel()
         return await tree.read()
 

@@ -22,6 +22,7 @@ from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import ROOT, Place, make_place
 from tests.support.acp_editor import Editor, both, editor, kind
 from tests.support.chat_server import ChatServer, finish, stall, text, tool_calls
+from tests.support.waiting import run_loop_once
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 SECRET = "sk-proj-x7Kq2mVbT9wLr4NcZ8pHs3JdFg6Y"
@@ -225,7 +226,7 @@ def test_what_is_said_into_a_turn_steers_it(ed: Editor, place: Place, project: P
 
     async def said_before_the_answer() -> None:
         steered.append(asyncio.ensure_future(ed.say(session, "make it dotted")))
-        await asyncio.sleep(0)  # it is written
+        await run_loop_once()  # it is written
         await ed.agent.set_session_mode(session_id=session, mode_id="ask")  # answered after what came before it
 
     async def steer() -> list[str]:

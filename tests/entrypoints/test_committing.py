@@ -31,6 +31,7 @@ from tests.entrypoints.repl_support import ROOT
 from tests.support.chat_server import ChatServer, error, text
 from tests.support.repositories import NOBODY, git, make, write
 from tests.support.scripted_provider import Reply, ScriptedProvider
+from tests.support.waiting import run_loop_once
 
 GO, NO, EDIT = (CommitAnswer(kind=kind) for kind in ("go", "no", "edit"))
 TOKEN = "ghp_abcdefghijklmnopqrstuvwxyz0123456789"
@@ -484,7 +485,7 @@ def test_a_base_nobody_can_guess_is_asked_for(branched: Path) -> None:
 def test_what_the_lines_ask_for(repo: Path) -> None:
     one = clio(repo)
     steps = [run_command(one.app, line).follow_up for line in ("/commit a b", "/pr main --file x.md", "/pr a b")]
-    one.run(lambda: asyncio.sleep(0))
+    one.run(run_loop_once)
     assert steps == [GitWork(kind="commit", words="a b"), GitWork(kind="pr", words="main", file="x.md"), None]
 
 

@@ -52,6 +52,7 @@ def test_leaving_restores_the_terminal() -> None:
 
 
 def test_ctrl_c_still_works() -> None:
+    # The program must be running still when the key arrives.
     with program("first_paint.paint_prompt()\nimport time\ntime.sleep(20)\n") as shell:
         shell.wait_for("❯")
         shell.key("ctrl-c")

@@ -18,6 +18,7 @@ from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text
 from tests.support.own_sessions import own_store
 from tests.support.pty_session import PtySession
+from tests.support.waiting import SteppedLoop, run_stepped, wait_until, wait_until_async
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 SAID = "We deploy from main on Fridays, and the API listens on port 8080."
@@ -138,8 +139,7 @@ class Sleeper:
     def night(self, stop: Callable[[], bool]) -> Report:
         self.nights += 1
         self.begun.set()
-        while self._lasts and not stop():
-            time.sleep(0.001)
+        wait_until(lambda: not self._lasts or stop())
         self.ended.set()
         return Report(at=0.0, replayed=1, facts=1)
 
@@ -171,33 +171,39 @@ def test_the_first_key_ends_it_and_a_quiet_time_begins_it_again() -> None:
 
 
 def test_keys_put_it_off_and_nothing_runs_between_them() -> None:
-    async def run() -> None:
-        sleeper = Sleeper()
+    async def run(loop: SteppedLoop) -> None:
+        sleeper = Sleeper(lasts=False)
         idle = sleeper.idle(0.2)
         with idle.waiting():
             for _ in range(30):
                 idle.key()
-                await asyncio.sleep(0.02)
+                await loop.pass_time(0.15)
             assert sleeper.nights == 0
-        await asyncio.sleep(0.3)
+        await loop.pass_time(60)
         assert sleeper.nights == 0
+        with idle.waiting():
+            await loop.pass_time(0.2)
+            assert sleeper.nights == 1
+        await idle.close()
 
-    asyncio.run(run())
+    run_stepped(run)
 
 
 def test_it_waits_for_what_runs() -> None:
-    async def run() -> None:
+    async def run(loop: SteppedLoop) -> None:
         busy = True
-        sleeper = Sleeper()
-        idle = sleeper.idle(is_busy=lambda: busy)
+        sleeper = Sleeper(lasts=False)
+        idle = sleeper.idle(1.0, is_busy=lambda: busy)
         with idle.waiting():
-            await asyncio.sleep(0.1)
+            for _ in range(3):
+                await loop.pass_time(1.0)
             assert sleeper.nights == 0
             busy = False
-            await happened(sleeper.begun)
+            await loop.pass_time(1.0)
+            assert sleeper.nights == 1
         await idle.close()
 
-    asyncio.run(run())
+    run_stepped(run)
 
 
 def test_a_night_that_ends_during_a_turn_is_told_before_the_next_line() -> None:
@@ -207,10 +213,10 @@ def test_a_night_that_ends_during_a_turn_is_told_before_the_next_line() -> None:
         with idle.waiting():
             await happened(sleeper.begun)
         await happened(sleeper.ended)
-        await asyncio.sleep(0.05)
+        await asyncio.gather(*(one for one in asyncio.all_tasks() if one is not asyncio.current_task()))
         assert sleeper.told == []
         with idle.waiting():
-            await asyncio.sleep(0.01)
+            await wait_until_async(lambda: sleeper.told)
             assert [line.partition(",")[0] for line in sleeper.told] == ["slept: 1 turn replayed"]
         await idle.close()
 
@@ -218,13 +224,13 @@ def test_a_night_that_ends_during_a_turn_is_told_before_the_next_line() -> None:
 
 
 def test_one_night_is_enough_until_somebody_comes() -> None:
-    async def run() -> None:
+    async def run(loop: SteppedLoop) -> None:
         sleeper = Sleeper(lasts=False)
-        idle = sleeper.idle()
+        idle = sleeper.idle(1.0)
         with idle.waiting():
-            await happened(sleeper.ended)
-            await asyncio.sleep(0.2)
+            for _ in range(3):
+                await loop.pass_time(1.0)
             assert sleeper.nights == 1
         await idle.close()
 
-    asyncio.run(run())
+    run_stepped(run)

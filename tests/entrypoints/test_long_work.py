@@ -1,13 +1,13 @@
 """Work that takes long, in a real terminal: a bar while it runs, Esc ends it, and what is typed meanwhile is kept."""
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.pty_session import PtySession
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 SLOW = """
@@ -23,7 +23,7 @@ def slowly(self, file):
     if file == "notes/5.md":
         Path("reading").touch()
         while not Path("go").exists():
-            time.sleep(0.01)
+            time.sleep(0.01)  # the poll interval, in the program under test
     return read(self, file)
 
 Documents._read = slowly
@@ -45,10 +45,7 @@ def place(tmp_path: Path) -> Place:
 def wait_for_the_sixth(place: Place, clio: PtySession) -> None:
     """The bar says so before the sixth file is begun: an end that comes in between leaves one more."""
     clio.wait_for("▰▰▰▰▰▱▱▱▱▱ 50 %")
-    end = time.monotonic() + clio.timeout_s
-    while not (place.project / "reading").exists():
-        assert time.monotonic() < end, "the sixth file was never begun"
-        time.sleep(0.01)
+    wait_until(lambda: (place.project / "reading").exists(), clio.timeout_s)
 
 
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (60, 15)])

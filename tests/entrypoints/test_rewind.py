@@ -3,8 +3,7 @@
 import os
 import signal
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import pytest
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.pty_session import PtySession
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 PLAN = "one\ntwo\nthree\n"
@@ -80,13 +80,6 @@ def test_after_a_kill_the_next_clio_says_what_changed(place: Place) -> None:
         clio.line("/undo --force")
         clio.wait_for("Undid turn 1")
     assert not (place.project / "plan.txt").exists()
-
-
-def wait_until(there: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not there():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 def test_rewinding_both_asks_and_goes_on_in_a_copy(place: Place) -> None:

@@ -240,7 +240,7 @@ for number in range(2):
         os.setpgid(0, 0)
 open(f"pid{os.getpid()}", "w").close()
 print("deaf", flush=True)
-time.sleep(600)
+time.sleep(600)  # until somebody ends it
 """
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from clio.git.commits import (
 )
 from clio.git.repository import Changed, RepositoryState, check_identity, read_state, run_git
 from tests.support.repositories import git, make, write
+from tests.support.waiting import run_loop_once, wait_until, wait_until_async
 
 
 @pytest.fixture
@@ -163,13 +163,15 @@ def test_a_commit_that_is_stopped_ends_git_and_keeps_the_message(repo: Path, kno
 
     async def stop() -> None:
         task = asyncio.create_task(commits.create_commit(state, only(state, "new.py"), "slow"))
-        for _ in range(2):  # as far as git's start, and no further
-            await asyncio.sleep(0)
-        while not (repo.parent / "runs").exists():
-            if known:
-                await asyncio.sleep(0.01)
-            else:  # the loop stands still: git runs, and asyncio does not know of it yet
-                time.sleep(0.01)
+        await run_loop_once(2)  # as far as git's start, and no further
+
+        def is_running() -> bool:
+            return (repo.parent / "runs").exists()
+
+        if known:
+            await wait_until_async(is_running)
+        else:  # the loop stands still: git runs, and asyncio does not know of it yet
+            wait_until(is_running)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

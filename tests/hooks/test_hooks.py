@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from clio.config.loaded import Hook
 from clio.hooks.hook_process import MAX_OUTPUT_CHARS, Ended, read_answer, run_hook
 from clio.hooks.hooks import MAX_RESULT_CHARS, Hooks
 from clio.tools.shell.processes import session_members
+from tests.support.waiting import has_text, run_loop_once, wait_until, wait_until_async
 
 
 class Desk:
@@ -158,13 +158,15 @@ def test_escape_ends_it_at_once(tmp_path: Path, known: bool) -> None:
     async def pressed() -> None:
         line = "sleep 600 & echo $$ > pid; sleep 600"
         task = asyncio.create_task(run_hook(line, b"{}", cwd=tmp_path, env=os.environ, timeout_s=60))
-        for _ in range(2):  # as far as its start, and no further
-            await asyncio.sleep(0)
-        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
-            if known:
-                await asyncio.sleep(0.01)
-            else:  # the loop stands still: the hook runs, and asyncio does not know of it yet
-                time.sleep(0.01)
+        await run_loop_once(2)  # as far as its start, and no further
+
+        def is_running() -> bool:
+            return has_text(tmp_path / "pid")
+
+        if known:
+            await wait_until_async(is_running)
+        else:  # the loop stands still: the hook runs, and asyncio does not know of it yet
+            wait_until(is_running)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -74,7 +74,7 @@ def _drip(first: bytes, again: bytes, pause_s: float) -> Answer:
     def answer(request: dict[str, Any]) -> Bytes:
         yield first
         while True:
-            time.sleep(pause_s)
+            time.sleep(pause_s)  # slow on purpose
             yield again
 
     return answer

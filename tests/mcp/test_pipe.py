@@ -8,6 +8,7 @@ import pytest
 
 from clio.mcp.client import Ended, Launch, ServerLog, pipe
 from clio.tools.shell.processes import session_members
+from tests.support.waiting import run_loop_once, wait_until_async
 
 
 def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> None:
@@ -22,14 +23,11 @@ def test_stopped_while_it_starts_it_ends_with_all_it_started(tmp_path: Path) -> 
 
     async def scenario() -> None:
         task = asyncio.create_task(opened())
-        for _ in range(2):  # as far as its start, and no further
-            await asyncio.sleep(0)
+        await run_loop_once(2)  # as far as its start, and no further
         leader = int(started.read_text(encoding="utf-8"))  # in the loop's own thread: nothing goes on there meanwhile
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        async with asyncio.timeout(5):  # a killed process ends when the machine next has time for it
-            while session_members(leader):
-                await asyncio.sleep(0.01)
+        await wait_until_async(lambda: not session_members(leader))
 
     asyncio.run(scenario())

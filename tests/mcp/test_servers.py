@@ -16,6 +16,7 @@ from clio.mcp import connection, values
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from tests.support.mcp_peer import HttpPeer
+from tests.support.waiting import wait_until_async
 
 ROOT = Path(__file__).parent.parent.parent
 ENV = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-mine", "LANG": "C.UTF-8", "HTTPS_PROXY": "http://u:pw@proxy:1"}
@@ -131,7 +132,7 @@ def test_what_a_server_offers_is_kept_before_all_is_closed(tmp_path: Path, monke
     keep = values.keep_catalog
 
     def slowly(*given: Any) -> None:
-        time.sleep(0.3)
+        time.sleep(0.3)  # slow on purpose: closing has to wait for it
         keep(*given)
 
     monkeypatch.setattr(values, "keep_catalog", slowly)
@@ -191,13 +192,11 @@ def test_a_call_without_an_answer_is_cancelled(tmp_path: Path) -> None:
             with pytest.raises(CallFailed, match=r"no answer within 0\.2 s"):
                 await servers.call("peer", "hang", {}, ignore)
             running = asyncio.create_task(servers.call("peer", "hang", {}, ignore))
-            while heard.read_text(encoding="utf-8").count('"hang"') < 2:
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: heard.read_text(encoding="utf-8").count('"hang"') >= 2)
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await running
-            while heard.read_text(encoding="utf-8").count("notifications/cancelled") < 2:
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: heard.read_text(encoding="utf-8").count("notifications/cancelled") >= 2)
             assert (await servers.call("peer", "add", {"a": 3}, ignore)).text == "3"
 
     run(work)

@@ -15,6 +15,7 @@ from clio.providers.base import ChatRequest, Provider
 from clio.providers.key_command import KeyCommand, KeyCommandFailed
 from clio.providers.registry import make_provider
 from tests.support.chat_server import ChatServer, Reply, error, text
+from tests.support.waiting import wait_until_async
 
 SECRET = "tok-4711-first-of-them"
 
@@ -183,7 +184,7 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 
 def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.providers.key_command.TIME_LIMIT_S", 0.3)
-    command = KeyCommand(script(tmp_path, "time.sleep(60)"), {})
+    command = KeyCommand(script(tmp_path, "time.sleep(60)"), {})  # longer than any time limit
     begun = time.monotonic()
     with pytest.raises(KeyCommandFailed) as caught:
         command.read_key()
@@ -192,7 +193,7 @@ def test_a_command_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_cancelled_request_ends_the_command(tmp_path: Path) -> None:
-    command = script(tmp_path, "time.sleep(60)")
+    command = script(tmp_path, "time.sleep(60)")  # runs until it is ended
 
     async def main(provider: Provider) -> None:
         request = ChatRequest(system="", messages=(UserMessage(content="hi"),), max_output_tokens=9)
@@ -202,8 +203,7 @@ def test_a_cancelled_request_ends_the_command(tmp_path: Path) -> None:
                 pass
 
         task = asyncio.create_task(consume())
-        while not runs(tmp_path):
-            await asyncio.sleep(0.02)
+        await wait_until_async(lambda: runs(tmp_path))
         task.cancel()
         await asyncio.wait({task})
 

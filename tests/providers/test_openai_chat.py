@@ -32,6 +32,7 @@ from tests.support.chat_server import (
     text,
     tool_calls,
 )
+from tests.support.waiting import wait_until_async
 
 REQUEST = ChatRequest(system="Be brief.", messages=(UserMessage(content="hi"),))
 TOOL = ToolSpec(name="git", description="Runs git.", parameters=Raw(b'{"type":"object"}'))
@@ -390,14 +391,20 @@ def test_closing_the_iterator_closes_the_connection() -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", [stall("One"), slow(30, text("late"))], ids=["while streaming", "before the first byte"]
+    ("reply", "chunks"),
+    [(stall("One"), 1), (slow(30, text("late")), 0)],
+    ids=["while streaming", "before the first byte"],
 )
-def test_cancelling_closes_the_connection(reply: Reply) -> None:
+def test_cancelling_closes_the_connection(reply: Reply, chunks: int) -> None:
     async def cancel(provider: Provider) -> None:
-        task = asyncio.create_task(collect(provider))
-        while not server.requests:
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.05)
+        received: list[Chunk] = []
+
+        async def receive() -> None:
+            async for chunk in provider.stream(REQUEST):
+                received.append(chunk)
+
+        task = asyncio.create_task(receive())
+        await wait_until_async(lambda: server.requests and len(received) >= chunks)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -16,6 +16,7 @@ from clio.providers.failure import Failure, TransportFailed
 from clio.providers.lean_transport import LeanTransport, Transport
 from clio.providers.openai_transport import OpenAITransport
 from tests.support.byte_server import CLOSE, GONE, SSE, TO_THE_END, ByteServer, Part, answer, chunk, sse
+from tests.support.waiting import run_loop_once
 
 MODULES = {"lean": "clio.providers.lean_transport", "openai": "clio.providers.openai_transport"}
 PATH = "/chat/completions"
@@ -192,8 +193,8 @@ def test_two_at_a_time(kind: str) -> None:
 def test_a_connection_the_server_gave_up_is_replaced(kind: str, stale: list[Part]) -> None:
     async def use(transport: Transport, server: ByteServer) -> int:
         assert await events(transport) == [{"n": 1}]
-        for _ in range(5):  # what the server did meanwhile arrives
-            await asyncio.sleep(0.001)
+        await server.closed.wait()
+        await run_loop_once(5)  # the end of the connection arrives
         assert await events(transport) == [{"n": 1}]
         return server.connections
 

@@ -27,6 +27,7 @@ from clio.tools.shell.sandboxed_run import build_unasked_environment, run_unaske
 from tests.sandbox.range import Range
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.desk import Desk, make_repository
+from tests.support.waiting import wait_until
 from tests.turns.conftest import MakeDesk, make_desk
 
 __all__ = ["make_desk"]
@@ -469,9 +470,7 @@ def test_a_refused_background_command_is_offered_too(make_desk: MakeDesk, line: 
     (asked,) = desk.person.asked
     assert "made" in asked.verdict.reason
     assert asked.title.endswith("(background)")
-    deadline = time.monotonic() + 10
-    while not (desk.project / "made").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_until((desk.project / "made").exists)
     assert (desk.project / "made").exists()
 
 

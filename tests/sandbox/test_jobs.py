@@ -15,6 +15,7 @@ from clio.tools.shell.jobs import Job, JobTable
 from clio.tools.shell.run_command import JobOutputArgs, JobOutputTool, RunCommandArgs, RunCommandTool
 from clio.tools.shell.sandboxed_run import put_back_by_jobs, run_held
 from tests.sandbox.range import Range
+from tests.support.waiting import wait_until_async
 
 PLANT = "echo 'touch ran' > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; git config core.fsmonitor ./evil"
 COMMON = "echo ../g > .git/commondir"
@@ -33,9 +34,8 @@ async def job_of(held: Sandbox, field: Range, line: str) -> AsyncGenerator[Job]:
     jobs = JobTable(held)
     try:
         job = await jobs.start(f"{line}; echo planted; until [ -e go ]; do sleep 0.02; done", field.project)
-        while "planted" not in job.process.output.text():
-            assert job.running, job.process.output.text()
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: "planted" in job.process.output.text() or not job.running)
+        assert job.running, job.process.output.text()
         yield job
     finally:
         for one in jobs.running():
@@ -107,8 +107,7 @@ def test_the_model_is_told_with_the_jobs_output(held: Sandbox, field: Range) -> 
         tool = RunCommandTool(Workspace(field.project), jobs, 20)
         begun = await tool.prepare(RunCommandArgs(command=f"{COMMON}; exec sleep 60", background=True)).run(print)
         job = jobs.get("job1")
-        while not begun.text.count("commondir") and not (field.project / ".git" / "commondir").exists():
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: begun.text.count("commondir") or (field.project / ".git" / "commondir").exists())
         seen = await JobOutputTool(jobs).prepare(JobOutputArgs(job="job1")).run(print)
         await job.stop()
         return begun.text + seen.text

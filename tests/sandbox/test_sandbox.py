@@ -6,8 +6,6 @@ import shlex
 import stat
 import subprocess
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +23,7 @@ from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCom
 from clio.tools.shell.sandboxed_run import run_held
 from clio.ui.footer import Facts
 from tests.sandbox.range import REASONS, Range
+from tests.support.waiting import wait_until, wait_until_async
 
 NEEDS_BWRAP = pytest.mark.skipif(bool(REASONS["bwrap"]), reason=f"bwrap does not hold here: {REASONS['bwrap']}")
 
@@ -174,8 +173,7 @@ def test_esc_ends_everything(held: Sandbox, field: Range) -> None:
         running = asyncio.ensure_future(
             run_held(f"trap '' TERM; sleep {mark} & sleep {mark}", field.project, held, timeout_s=20)
         )
-        while len(alive(mark)) < 2:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: len(alive(mark)) >= 2)
         running.cancel()
         await asyncio.wait({running})
 
@@ -222,6 +220,7 @@ def test_nothing_that_a_command_leaves_behind_plants_a_hook(held: Sandbox, field
 
 
 def test_what_is_another_process_every_moment_ends_too(held: Sandbox, field: Range) -> None:
+    # Each of these processes lives for a millisecond and leaves the next one behind.
     code = "import os, time\nwhile True:\n  time.sleep(0.001)\n  if os.fork(): os._exit(0)\n  os.setsid()"
     code += "\n  open('tail', 'a').write('x')"
     process, _, _ = field.run(held, f"/usr/bin/env python3 -S -c {shlex.quote(code)} & until [ -s tail ]; do :; done")
@@ -247,18 +246,11 @@ def test_with_clio_everything_ends(held: Sandbox, field: Range) -> None:
     argv = held.enclose(["sh", "-c", f"setsid sleep {mark} & sleep {mark}"], field.project).command
     clio = subprocess.Popen(["sh", "-c", '"$@" & wait', "sh", *argv], cwd=field.project, stdin=subprocess.DEVNULL)
     try:
-        wait_for(lambda: len(alive(mark)) == 2)
+        wait_until(lambda: len(alive(mark)) == 2)
     finally:
         clio.kill()
         clio.wait()
-    wait_for(lambda: not alive(mark))
-
-
-def wait_for(done: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not done():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: not alive(mark))
 
 
 def test_a_job_lasts_as_long_as_what_left_its_session(held: Sandbox, field: Range) -> None:
@@ -267,8 +259,7 @@ def test_a_job_lasts_as_long_as_what_left_its_session(held: Sandbox, field: Rang
     async def go() -> None:
         jobs = JobTable(held)
         job = await jobs.start(f"(setsid sleep {mark} > /dev/null 2>&1 &); echo begun", field.project)
-        while "begun" not in job.process.output.text() or not alive(mark):
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: "begun" in job.process.output.text() and alive(mark))
         assert job.running
         await job.stop()
         assert alive(mark) == []
@@ -282,8 +273,7 @@ def test_a_job_goes_on_with_what_it_started(held: Sandbox, field: Range) -> None
     async def go() -> None:
         jobs = JobTable(held)
         job = await jobs.start(f"sleep {mark} & echo begun", field.project)
-        while "begun" not in job.process.output.text() or not alive(mark):
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: "begun" in job.process.output.text() and alive(mark))
         assert job.running
         await job.stop()
         assert alive(mark) == []

@@ -216,7 +216,7 @@ def _end_group(group: int) -> bool:
                 while os.waitpid(-group, os.WNOHANG) != (0, 0):
                     pass
             os.killpg(group, 0)
-            time.sleep(0.005)
+            time.sleep(0.005)  # the poll interval: at most half a second in all
         os.killpg(group, signal.SIGKILL)
         return True
     return False

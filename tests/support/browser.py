@@ -116,7 +116,7 @@ class Browser:
         while not done():
             if time.monotonic() > end:
                 raise BrowserFailed("what was waited for did not come")
-            time.sleep(0.01)
+            time.sleep(0.01)  # the poll interval
             self.call("Browser.getVersion", on_page=False)  # its answer brings the events along
 
     def press(self, key: str, *, modifiers: int = 0) -> None:

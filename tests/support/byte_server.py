@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Self
 
+from tests.support.waiting import run_loop_once
+
 CLOSE = "close"
 GONE = "gone"
 Part = bytes | str
@@ -51,6 +53,7 @@ class ByteServer:
         self.port = 0
         self.asked = asyncio.Event()
         self.gone = asyncio.Event()
+        self.closed = asyncio.Event()
 
     @property
     def url(self) -> str:
@@ -78,6 +81,7 @@ class ByteServer:
                 pass
         self._tasks.discard(task)
         writer.close()
+        self.closed.set()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -98,6 +102,5 @@ class ByteServer:
             assert isinstance(part, bytes)
             writer.write(part)
             await writer.drain()
-            for _ in range(3):  # so that it arrives by itself
-                await asyncio.sleep(0)
+            await run_loop_once(3)  # so that it arrives by itself
         return True

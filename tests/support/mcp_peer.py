@@ -192,7 +192,7 @@ def main(flags: list[str]) -> None:
     if "--noisy" in flags:
         print("Welcome to the peer!\nlistening …", flush=True)
     while "--mute" in flags:
-        time.sleep(60)  # it lives, and says nothing
+        time.sleep(60)  # it keeps running and writes nothing
 
     if "--picture" in flags:
         BLOCKS[1]["data"] = flags[flags.index("--picture") + 1]

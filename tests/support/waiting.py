@@ -16,10 +16,17 @@ POLL_S = 0.005
 
 def wait_until(condition: Callable[[], object], timeout_s: float = TIMEOUT_S) -> None:
     """Block until `condition()` is true. Raises AssertionError when it is still false after `timeout_s`."""
+    assert happens_within(timeout_s, condition), f"still not true after {timeout_s:g} s: {describe(condition)}"
+
+
+def happens_within(timeout_s: float, condition: Callable[[], object]) -> bool:
+    """Block until `condition()` is true, at most `timeout_s`. Returns whether it is."""
     end = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < end, f"still not true after {timeout_s:g} s: {describe(condition)}"
+        if time.monotonic() > end:
+            return False
         time.sleep(POLL_S)  # the poll interval
+    return True
 
 
 async def wait_until_async(condition: Callable[[], object], timeout_s: float = TIMEOUT_S) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,8 @@ from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import run, start
 from tests.support.chat_server import ChatServer, tool_calls
+from tests.support.processes import find_survivors, is_alive
+from tests.support.waiting import has_text, wait_until, wait_until_async
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere not all of these are found")
 
@@ -27,7 +28,7 @@ if os.fork() == 0:
     if os.fork() == 0:
         open("pids", "a").write(f"{os.getpid()}\\n")
         os.closerange(0, 3)
-        time.sleep(97)
+        time.sleep(97)  # it must not end by itself
 """
 SHAPES = {
     "foreground": (f"sh -c '{NOTED}'", False),
@@ -42,29 +43,15 @@ SHAPES = {
 }
 
 
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def noted(folder: Path, count: int) -> list[int]:
     """The process ids that commands have written down, when there are so many; waits at most 20 seconds."""
-    until = time.monotonic() + 20
-    while time.monotonic() < until:
-        found = (folder / "pids").read_text(encoding="utf-8").split() if (folder / "pids").exists() else []
-        if len(found) >= count:
-            return [int(pid) for pid in found]
-        time.sleep(0.02)
-    raise AssertionError("the command did not start")
 
+    def found() -> list[int]:
+        path = folder / "pids"
+        return [int(pid) for pid in path.read_text(encoding="utf-8").split()] if path.exists() else []
 
-def still_alive(pids: list[int]) -> list[int]:
-    until = time.monotonic() + 10
-    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < until:
-        time.sleep(0.02)
-    return left
+    wait_until(lambda: len(found()) >= count)
+    return found()
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -85,15 +72,11 @@ def test_nothing_survives_a_killed_clio(tmp_path: Path, shape: str) -> None:
             clio.stdin.write(b'{"type": "user", "text": "go"}\n')
             clio.stdin.flush()
             pids = noted(tmp_path / "project", 2 if shape == "pipeline" else 1)
-            assert still_alive_now(pids) == pids
+            assert all(map(is_alive, pids))
         finally:
             clio.kill()
             clio.wait()
-    assert still_alive(pids) == []
-
-
-def still_alive_now(pids: list[int]) -> list[int]:
-    return [pid for pid in pids if alive(pid)]
+    assert find_survivors(pids) == []
 
 
 def end_of_clio(tmp_path: Path, ending: str) -> list[int]:
@@ -101,8 +84,10 @@ def end_of_clio(tmp_path: Path, ending: str) -> list[int]:
     script = f"""
 import asyncio, os, signal
 from pathlib import Path
+from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import run
 asyncio.run(run("setsid -f sh -c '{NOTED}'; until [ -s pids ]; do sleep 0.02; done", Path("."), timeout_s=20))
+Path("launcher").write_text(str(LAUNCHER.pid))
 {ending}
 """
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, timeout=60, check=False, capture_output=True)
@@ -112,22 +97,23 @@ asyncio.run(run("setsid -f sh -c '{NOTED}'; until [ -s pids ]; do sleep 0.02; do
 def test_a_daemon_goes_on_when_clio_ends_in_good_order(tmp_path: Path) -> None:
     pids = end_of_clio(tmp_path, "")
     try:
-        time.sleep(0.2)
-        assert still_alive_now(pids) == pids
+        # The launcher ends what it has to end before it ends itself.
+        launcher = int((tmp_path / "launcher").read_text(encoding="utf-8"))
+        wait_until(lambda: not is_alive(launcher))
+        assert all(map(is_alive, pids))
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
 
 
 def test_a_daemon_ends_with_a_killed_clio_after_its_command(tmp_path: Path) -> None:
-    assert still_alive(end_of_clio(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")) == []
+    assert find_survivors(end_of_clio(tmp_path, "os.kill(os.getpid(), signal.SIGKILL)")) == []
 
 
 def test_commands_go_on_where_the_launcher_was_killed(tmp_path: Path) -> None:
     async def go() -> None:
         first = await start("echo $$ > pids; sleep 97", tmp_path)
-        while not (tmp_path / "pids").exists() or not (tmp_path / "pids").read_text(encoding="utf-8").strip():
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: has_text(tmp_path / "pids"))
         assert LAUNCHER.pid is not None
         os.kill(LAUNCHER.pid, signal.SIGKILL)
         await asyncio.wait_for(first.wait(), 10)
@@ -136,7 +122,7 @@ def test_commands_go_on_where_the_launcher_was_killed(tmp_path: Path) -> None:
         assert (second.exit_code, second.output.text()) == (3, "again\n")
 
     asyncio.run(go())
-    assert still_alive(noted(tmp_path, 1)) == []
+    assert find_survivors(noted(tmp_path, 1)) == []
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,8 @@ from clio.security.actions import Workspace
 from clio.tools.base import ToolOutput
 from clio.tools.files.file_index import list_files
 from clio.tools.files.search_text import SearchText, SearchTextTool, literal
+from tests.support.processes import is_alive
+from tests.support.waiting import has_text, wait_until, wait_until_async
 from tests.tools.file_support import Bench, run
 
 
@@ -236,20 +238,23 @@ def test_a_program_that_does_not_start(bench: Bench) -> None:
     assert search(bench, str(bench.root / "no-such-program"), "hit").text == "f\n1:hit"
 
 
-def test_a_search_can_be_stopped(bench: Bench) -> None:
-    """Cancelling the call ends ripgrep; nothing is left behind and nothing hangs."""
-    for number in range(200):
-        bench.write(f"f{number}", "hit\n" * 2_000)
-    prepared = SearchTextTool(bench.workspace).prepare(SearchText(pattern="nothing like it", context=3))
+def test_a_search_can_be_stopped(bench: Bench, tmp_path: Path) -> None:
+    """Cancelling the call ends the search program; nothing is left behind and nothing hangs."""
+    pid_file = tmp_path / "pid"
+    program = tmp_path / "slow-rg"
+    program.write_text(f"#!/bin/sh\necho $$ > {pid_file}\nexec sleep 60\n", encoding="utf-8")
+    program.chmod(0o755)
+    prepared = SearchTextTool(bench.workspace, str(program)).prepare(SearchText(pattern="x", context=3))
 
     async def stop() -> None:
         task = asyncio.create_task(prepared.run(lambda line: None))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0.005)
+        await wait_until_async(lambda: has_text(pid_file))
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+        assert task.cancelled()
 
     asyncio.run(stop())
+    wait_until(lambda: not is_alive(int(pid_file.read_text(encoding="utf-8"))))
 
 
 def test_the_title_shows_the_pattern_as_it_is_but_nothing_that_steers(bench: Bench) -> None:

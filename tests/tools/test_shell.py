@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,6 +23,8 @@ from clio.tools.shell.run_command import (
     RunCommandArgs,
     RunCommandTool,
 )
+from tests.support.processes import find_survivors, is_alive
+from tests.support.waiting import has_text, run_loop_once, wait_until_async
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the commands are POSIX shell")
 
@@ -44,23 +45,6 @@ def run(tmp_path: Path, command: str, timeout_s: int = 20) -> ToolOutput:
     return asyncio.run(call(shell(tmp_path, timeout_s=timeout_s), RunCommandArgs(command=command)))
 
 
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/stat")
-    return not status.exists() or status.read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
-
-
-def still_alive(pids: list[int]) -> list[int]:
-    """Those that have not died within five seconds: a killed process ends when the machine next has time for it."""
-    deadline = time.monotonic() + 5
-    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return left
-
-
 @pytest.fixture
 def pids(tmp_path: Path) -> Iterator[Path]:
     """A file where the commands note their process ids; whatever is still alive afterwards is killed."""
@@ -68,7 +52,7 @@ def pids(tmp_path: Path) -> Iterator[Path]:
     noted.touch()
     yield noted
     for pid in map(int, noted.read_text(encoding="utf-8").split()):
-        if alive(pid):
+        if is_alive(pid):
             os.kill(pid, signal.SIGKILL)
 
 
@@ -77,8 +61,7 @@ def noted_pids(noted: Path) -> list[int]:
 
 
 async def until_noted(noted: Path, count: int) -> list[int]:
-    while len(noted_pids(noted)) < count:
-        await asyncio.sleep(0.01)
+    await wait_until_async(lambda: len(noted_pids(noted)) >= count)
     return noted_pids(noted)
 
 
@@ -120,7 +103,7 @@ def test_timeout_kills_the_whole_family(tmp_path: Path, pids: Path) -> None:
     output = run(tmp_path, FAMILY, timeout_s=1)
     assert output.summary == "stopped after 1 s"
     assert len(noted_pids(pids)) == 3
-    assert still_alive(noted_pids(pids)) == []
+    assert find_survivors(noted_pids(pids)) == []
     assert not output.ok
 
 
@@ -129,7 +112,7 @@ def test_one_that_ignores_the_polite_request_is_killed(
 ) -> None:
     monkeypatch.setattr(processes, "TERM_GRACE_S", 0.1)
     run(tmp_path, "trap '' TERM; echo $$ >> pids; while true; do sleep 0.05; done", timeout_s=1)
-    assert still_alive(noted_pids(pids)) == []
+    assert find_survivors(noted_pids(pids)) == []
 
 
 def test_output_before_the_timeout_is_kept_and_silence_is_said(tmp_path: Path) -> None:
@@ -150,7 +133,7 @@ def test_cancelling_leaves_no_process(tmp_path: Path, pids: Path) -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return still_alive(found)
+        return find_survivors(found)
 
     assert asyncio.run(scenario()) == []
 
@@ -163,29 +146,27 @@ def test_cancelling_while_it_starts_leaves_no_process(tmp_path: Path, pids: Path
     async def scenario() -> list[int]:
         command = "sleep 60 & echo $! $$ >> pids; echo > started; wait"
         task = asyncio.create_task(processes.run(command, tmp_path, timeout_s=20))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
+        await run_loop_once(2)
         started.read_text(encoding="utf-8")  # in the loop's own thread, so that nothing goes on there meanwhile
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        return still_alive(noted_pids(pids))
+        return find_survivors(noted_pids(pids))
 
     assert asyncio.run(scenario()) == []
 
 
 def test_cancelling_twice_leaves_no_process(tmp_path: Path, pids: Path) -> None:
     async def scenario() -> list[int]:
-        stubborn = "trap '' TERM; echo $$ >> pids; while true; do sleep 0.05; done"
+        stubborn = "trap 'echo asked > asked' TERM; echo $$ >> pids; while true; do sleep 0.05; done"
         task = asyncio.create_task(call(shell(tmp_path), RunCommandArgs(command=stubborn)))
         found = await until_noted(pids, 1)
         task.cancel()
-        await asyncio.sleep(0.02)
+        await wait_until_async(lambda: has_text(tmp_path / "asked"))  # it was asked to end, and goes on
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        while any(map(alive, found)):
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: not any(map(is_alive, found)))
         return found
 
     assert len(asyncio.run(asyncio.wait_for(scenario(), 10))) == 1
@@ -195,15 +176,16 @@ def test_children_left_behind_do_not_hold_the_call(tmp_path: Path, pids: Path) -
     output = run(tmp_path, "sleep 60 & echo $! >> pids; echo done")
     assert "done" in output.text
     assert "background=true" in output.text
-    assert still_alive(noted_pids(pids)) == []
+    assert find_survivors(noted_pids(pids)) == []
     assert output.ok
 
 
 def test_a_daemon_that_leaves_the_session_does_not_hold_the_call(tmp_path: Path, pids: Path) -> None:
+    # The daemon must outlive its command.
     daemon = f"import os, time; os.setsid(); open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n'); time.sleep(60)"
     command = f'{sys.executable} -c "{daemon}" & while [ ! -s pids ]; do sleep 0.02; done; echo done'
     assert run(tmp_path, command).text.endswith("\ndone")
-    assert [pid for pid in noted_pids(pids) if alive(pid)] == noted_pids(pids)
+    assert [pid for pid in noted_pids(pids) if is_alive(pid)] == noted_pids(pids)
 
 
 def test_fifty_megabytes_stay_bounded(tmp_path: Path) -> None:
@@ -272,7 +254,7 @@ def test_stopping_a_job_takes_its_family_along(tmp_path: Path, pids: Path) -> No
         return await call(JobStopTool(jobs), JobStopArgs(job="job1"))
 
     assert "job1 ended: killed by signal 15" in asyncio.run(scenario()).summary
-    assert still_alive(noted_pids(pids)) == []
+    assert find_survivors(noted_pids(pids)) == []
 
 
 def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> None:
@@ -281,14 +263,13 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
         command = "sh -c 'echo $$ >> pids; sleep 60' & echo up"
         await call(shell(tmp_path, jobs), RunCommandArgs(command=command, background=True))
         await until_noted(pids, 1)
-        while jobs.get("job1").process.running:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: not jobs.get("job1").process.running)
         assert jobs.running() == [jobs.get("job1")]
         await jobs.close()
         assert jobs.running() == []
 
     asyncio.run(scenario())
-    assert still_alive(noted_pids(pids)) == []
+    assert find_survivors(noted_pids(pids)) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is asked for twice a second")
@@ -299,8 +280,7 @@ def test_the_end_of_what_a_job_left_behind_is_told(tmp_path: Path, monkeypatch: 
     async def scenario() -> list[Job]:
         jobs = JobTable()
         job = await jobs.start("(read line < go) &", tmp_path)
-        while job.process.running:
-            await asyncio.sleep(0)
+        await wait_until_async(lambda: not job.process.running)
         await asyncio.to_thread((tmp_path / "go").write_text, "on\n", encoding="utf-8")
         await job.wait(15)
         return jobs.running()
@@ -318,7 +298,7 @@ def test_closing_the_table_ends_every_job(tmp_path: Path, pids: Path) -> None:
         await jobs.close()
 
     asyncio.run(scenario())
-    assert still_alive(noted_pids(pids)) == []
+    assert find_survivors(noted_pids(pids)) == []
 
 
 def test_jobs_end_when_clio_dies_of_an_error(tmp_path: Path, pids: Path) -> None:
@@ -330,7 +310,7 @@ from clio.tools.shell.jobs import Job, JobTable
 async def main():
     jobs = JobTable()
     await jobs.start("echo $$ >> pids; sleep 60", Path({str(tmp_path)!r}))
-    while not Path({str(pids)!r}).read_text(): await asyncio.sleep(0.01)
+    while not Path({str(pids)!r}).read_text(): await asyncio.sleep(0.01)  # the poll interval, in the process under test
     raise SystemExit(5)
 asyncio.run(main())
 """
@@ -341,7 +321,7 @@ asyncio.run(main())
 
     assert asyncio.run(scenario()) == 5
     assert len(noted_pids(pids)) == 1
-    assert still_alive(noted_pids(pids)) == []
+    assert find_survivors(noted_pids(pids)) == []
 
 
 def test_an_unknown_job_is_answered_with_the_known_ones() -> None:

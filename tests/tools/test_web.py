@@ -17,6 +17,7 @@ from clio.security.url_policy import Target, check_url, read_url
 from clio.tools import web_fetch
 from clio.tools.base import ToolOutput
 from clio.tools.web_fetch import WebFetchArgs, WebFetchTool, html_text
+from tests.support.waiting import wait_until_async
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -258,8 +259,7 @@ def test_cancelling_ends_the_thread_too(site: Site) -> None:
     async def scenario() -> None:
         tool = WebFetchTool(private_network=True)
         task = asyncio.create_task(tool.prepare(WebFetchArgs(url=site.url("/"))).run(lambda line: None))  # type: ignore[arg-type]
-        while not site.requests:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: site.requests)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

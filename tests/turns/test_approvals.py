@@ -102,7 +102,7 @@ def test_questions_come_one_at_a_time(make_desk: MakeDesk) -> None:
         nonlocal at_once
         at_once += 1
         assert at_once == 1
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # a slow user: another question would be asked meanwhile
         at_once -= 1
         return Answer(kind="no")
 

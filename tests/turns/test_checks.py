@@ -19,6 +19,7 @@ from clio.tools.shell.launcher import LAUNCHER
 from clio.tools.shell.processes import descendants
 from tests.support.chat_server import Script, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.waiting import happens_within, wait_until_async
 from tests.turns.conftest import MakeDesk
 
 RUFF = shutil.which("ruff") or shutil.which("ruff", path=str(Path(sys.executable).parent))
@@ -242,14 +243,13 @@ def test_what_is_not_ready_is_told_after_the_next_step(
 def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
     make_desk: MakeDesk, tmp_path: Path
 ) -> None:
-    configure(tmp_path, "checks:\n  - \"grep -q 'a + b' calc.py && sleep 98; true\"\n")
+    checking = tmp_path / "checking"
+    configure(tmp_path, f"checks:\n  - \"grep -q 'a + b' calc.py && touch '{checking}' && sleep 98; true\"\n")
     desk = make_desk([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
 
     async def story() -> float:
         turn = asyncio.ensure_future(desk.app.run_turn("go on"))
-        while "a + b" not in (desk.project / "calc.py").read_text(encoding="utf-8"):
-            await asyncio.sleep(0.02)
-        await asyncio.sleep(0.3)
+        await wait_until_async(checking.exists)
         began = time.monotonic()
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -264,10 +264,12 @@ def test_a_turn_that_is_stopped_keeps_the_edit_s_result_and_ends_the_checks(
 
 def left_running() -> list[int]:
     """The processes that clio has started and that have not ended."""
-    until = time.monotonic() + 3
-    while (left := descendants(LAUNCHER.pid) if LAUNCHER.pid else []) and time.monotonic() < until:
-        time.sleep(0.05)
-    return left
+
+    def left() -> list[int]:
+        return descendants(LAUNCHER.pid) if LAUNCHER.pid else []
+
+    happens_within(3, lambda: not left())
+    return left()
 
 
 @needs_shell

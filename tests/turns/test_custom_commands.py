@@ -17,6 +17,7 @@ from clio.messages import UserMessage
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Asker, Desk
+from tests.support.waiting import has_text, wait_until_async
 from tests.turns.conftest import MakeDesk
 
 
@@ -244,8 +245,7 @@ def test_stopped_while_a_command_runs_there_is_no_turn_and_the_command_ends(make
 
     async def run() -> None:
         turn = asyncio.create_task(desk.app.run_turn(step.said, step.make))
-        while not (pid.exists() and pid.read_text()):
-            await asyncio.sleep(0.005)
+        await wait_until_async(lambda: has_text(pid))
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn

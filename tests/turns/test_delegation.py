@@ -12,6 +12,7 @@ from clio.messages import ToolMessage
 from clio.security.approval import Answer
 from tests.support.chat_server import Script, stall, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.waiting import has_text, wait_until_async
 from tests.turns.conftest import MakeDesk
 
 EDIT = tool_calls([("edit_file", {"path": "calc.py", "old_string": "a - b", "new_string": "a + b"})])
@@ -164,8 +165,7 @@ def test_stopping_the_turn_stops_them_and_what_they_run(make_desk: MakeDesk) -> 
 
     async def story() -> None:
         task = asyncio.create_task(desk.turn("go"))
-        while not (desk.project / "pid").exists() or not (desk.project / "pid").read_text(encoding="utf-8"):
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: has_text(desk.project / "pid"))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -193,8 +193,7 @@ def test_a_stalled_one_is_ended_with_its_process(make_desk: MakeDesk) -> None:
 
     async def story() -> None:
         task = asyncio.create_task(desk.turn("go"))
-        while len(desk.server.requests) < 2:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: len(desk.server.requests) >= 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

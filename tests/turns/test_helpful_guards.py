@@ -11,6 +11,7 @@ from clio.messages import ToolMessage, UserMessage
 from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import stall, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.waiting import wait_until_async
 from tests.turns.conftest import MakeDesk
 
 GONE = ("read_file", {"path": "gone.py"})
@@ -76,9 +77,7 @@ def test_the_model_is_told_that_it_was_interrupted_while_it_thought(make_desk: M
 
     async def story() -> None:
         task = asyncio.create_task(desk.app.run_turn("think hard"))
-        async with asyncio.timeout(10):
-            while not desk.server.requests:
-                await asyncio.sleep(0.005)
+        await wait_until_async(lambda: desk.server.requests)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -179,7 +178,7 @@ def test_the_clock_of_a_command_starts_when_it_is_allowed(make_desk: MakeDesk, m
     desk = make_desk([tool_calls([command("open('made', 'w').write('x')")]), text("Done.")])
 
     async def allow_slowly(request: ApprovalRequest) -> Answer:
-        await asyncio.sleep(1.0)
+        await asyncio.sleep(1.0)  # a slow user: longer than the command may be reported to have run
         return Answer(kind="once")
 
     monkeypatch.setattr(desk.person, "ask", allow_slowly)

@@ -1,8 +1,6 @@
 """Stopping a turn at any point leaves a session the next request can be built from."""
 
 import asyncio
-import os
-import pathlib
 import sys
 import time
 
@@ -12,15 +10,15 @@ from clio.agent.user_interface import Event, TextDelta, ToolStarted, TurnFinishe
 from clio.messages import AssistantMessage, ToolMessage
 from tests.support.chat_server import slow, stall, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.processes import is_alive
+from tests.support.waiting import has_text, wait_until, wait_until_async
 from tests.turns.conftest import MakeDesk
 
 
 async def interrupt_at(desk: Desk, words: str, kind: type[Event]) -> float:
     """Run a turn, cancel it at the first event of a kind, and say how long that took in seconds."""
     task = asyncio.create_task(desk.app.run_turn(words))
-    async with asyncio.timeout(10):
-        while not desk.seen(kind):
-            await asyncio.sleep(0.005)
+    await wait_until_async(lambda: desk.seen(kind))
     started = time.perf_counter()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -51,30 +49,17 @@ def test_while_a_command_runs(make_desk: MakeDesk) -> None:
     async def story() -> None:
         task = asyncio.create_task(desk.app.run_turn("run it"))
         pid_file = desk.project / "pid"
-        async with asyncio.timeout(10):
-            while not (pid_file.exists() and pid_file.read_text(encoding="utf-8")):
-                await asyncio.sleep(0.01)
+        await wait_until_async(lambda: has_text(pid_file))
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         pid = int(pid_file.read_text(encoding="utf-8"))
-        async with asyncio.timeout(5):
-            while _alive(pid):
-                await asyncio.sleep(0.01)
+        await wait_until_async(lambda: not is_alive(pid))
         await desk.turn("what happened?")
 
     asyncio.run(story())
     sent = desk.server.requests[1].body["messages"]
     assert [message["content"] for message in sent if message["role"] == "tool"] == ["interrupted", "interrupted"]
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    with pathlib.Path(f"/proc/{pid}/stat").open(encoding="utf-8") as stat:
-        return stat.read().split()[2] != "Z"
 
 
 def test_before_the_first_byte(make_desk: MakeDesk) -> None:
@@ -92,9 +77,7 @@ def test_before_the_first_byte(make_desk: MakeDesk) -> None:
 
 
 def _wait_for_request(desk: Desk) -> None:
-    deadline = time.monotonic() + 10
-    while not desk.server.requests and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_until(lambda: desk.server.requests)
 
 
 def test_results_that_came_before_are_kept(make_desk: MakeDesk) -> None:
@@ -103,9 +86,7 @@ def test_results_that_came_before_are_kept(make_desk: MakeDesk) -> None:
 
     async def story() -> None:
         task = asyncio.create_task(desk.app.run_turn("both"))
-        async with asyncio.timeout(10):
-            while len(desk.seen(ToolStarted)) < 2:
-                await asyncio.sleep(0.005)
+        await wait_until_async(lambda: len(desk.seen(ToolStarted)) >= 2)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -25,6 +25,7 @@ from tests.support.messages_server import (
     tool,
     whole,
 )
+from tests.support.waiting import wait_until_async
 
 SIGNED = thinking("I should read it.", "c2lnbmF0dXJl")
 DOT = base64.b64decode(
@@ -235,8 +236,7 @@ def test_parallel_calls_and_their_results_are_one_message_each(project: Path, tm
 def test_an_interrupted_turn_is_followed_by_one_the_server_takes(project: Path, tmp_path: Path) -> None:
     async def work(desk: Desk) -> None:
         task = asyncio.create_task(desk.app.run_turn("go"))
-        while not desk.shown:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: desk.shown)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

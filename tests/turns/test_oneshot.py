@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from clio.messages import Usage
 from tests.support.chat_server import ChatServer, error, stall, text, tool_calls
 from tests.support.desk import make_repository
+from tests.support.waiting import wait_until
 
 TOUCH = ("run_command", {"command": "touch made"})
 WRITE = ("write_file", {"path": "new.txt", "content": "hello\n"})
@@ -142,12 +142,8 @@ def test_killed_outright_the_session_still_goes_on(project: Path) -> None:
             text=True,
         )
         assert process.stderr is not None
-        deadline = time.monotonic() + 30
-        journal = project / ".clio" / "sessions"
-        while time.monotonic() < deadline and b'"tool_call_id"' not in b"".join(
-            path.read_bytes() for path in journal.glob("*.jsonl")
-        ):
-            time.sleep(0.05)
+        journals = project / ".clio" / "sessions"
+        wait_until(lambda: any(b'"tool_call_id"' in path.read_bytes() for path in journals.glob("*.jsonl")), 30)
         process.kill()
         process.communicate(timeout=20)
         done = clio(project, "-c", "-p", "go on", server=server)

@@ -14,6 +14,7 @@ from clio.providers.registry import make_provider
 from clio.text.formatting import MICROS
 from tests.support.chat_server import Part, Pause, Recorded, Reply, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.waiting import run_loop_once
 from tests.turns.conftest import MakeDesk
 
 PRICES = (
@@ -99,7 +100,7 @@ def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: A
     async def story(written: int) -> str:
         first = await desk.reserve(of="a")  # alone, it may write for all that is left
         waiting = asyncio.create_task(desk.reserve(of="b"))
-        await asyncio.sleep(0)
+        await run_loop_once()
         assert not waiting.done()
         first.bill(Usage(prompt_tokens=1_000, completion_tokens=written), None)
         try:
@@ -131,7 +132,7 @@ def test_one_that_is_cancelled_while_it_waits_holds_nothing(tmp_path: Any) -> No
     async def story() -> None:
         first = await desk.reserve()
         waiting = asyncio.create_task(desk.reserve(of="b"))
-        await asyncio.sleep(0)
+        await run_loop_once()
         waiting.cancel()
         first.bill(Usage(prompt_tokens=1_000, completion_tokens=0), None)
         assert (await desk.reserve(of="c")).amount == MICROS - 100_000

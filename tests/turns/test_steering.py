@@ -16,6 +16,7 @@ from clio.sessions.store import SessionStore
 from clio.tokens import TokenEstimator
 from tests.support.chat_server import error, finish, slow, stall, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.waiting import run_loop_once, wait_until_async
 from tests.turns.conftest import MakeDesk
 from tests.turns.test_pictures import PNG
 
@@ -180,12 +181,9 @@ def test_a_turn_that_ends_early_keeps_it_for_the_person(make_desk: MakeDesk, rep
 
     async def story() -> None:
         task = asyncio.create_task(desk.app.run_turn("work"))
-        async with asyncio.timeout(10):
-            while not desk.seen(StepStarted):
-                await asyncio.sleep(0.005)
+        await wait_until_async(lambda: desk.seen(StepStarted))
         desk.app.mailbox.put("use tabs")
-        while not desk.seen(TurnFinished) and not desk.shown:
-            await asyncio.sleep(0.005)
+        await wait_until_async(lambda: desk.seen(TurnFinished) or desk.shown)
         task.cancel()
         await asyncio.wait({task})
 
@@ -243,7 +241,7 @@ def test_nothing_of_a_slow_first_request_is_lost(make_desk: MakeDesk) -> None:
 
     async def story() -> None:
         task = asyncio.create_task(desk.app.run_turn("work"))
-        await asyncio.sleep(0)
+        await run_loop_once()
         desk.app.mailbox.put("at once")
         await task
 

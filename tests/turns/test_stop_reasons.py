@@ -7,6 +7,7 @@ import pytest
 from clio.agent.user_interface import Notice, Retrying, ToolFinished
 from clio.messages import AssistantMessage, ToolMessage
 from tests.support.chat_server import chunk, error, finish, raw_sse, text, tool_calls
+from tests.support.waiting import wait_until_async
 from tests.turns.conftest import MakeDesk
 
 
@@ -189,8 +190,7 @@ def test_an_interrupted_answer_sends_no_reasoning_back(make_desk: MakeDesk) -> N
 
     async def interrupted() -> None:
         turn = asyncio.create_task(desk.app.run_turn("go"))
-        while not desk.shown:
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: desk.shown)
         turn.cancel()
         with pytest.raises(asyncio.CancelledError):
             await turn

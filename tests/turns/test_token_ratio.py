@@ -17,6 +17,7 @@ from clio.tokens import DEFAULT_RATIO
 from tests.context.test_calibrate import TINY, tiny_file
 from tests.support.chat_server import Reply, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.waiting import wait_until_async
 from tests.turns.conftest import MakeDesk
 
 FILES = {
@@ -207,9 +208,7 @@ def test_a_server_that_bills_nothing_is_estimated_by_the_tokeniser_on_disk(
     async def run() -> None:
         await desk.turn("hello")
         assert ratio(desk.app) == DEFAULT_RATIO  # nothing waits for the count
-        async with asyncio.timeout(20):
-            while ratio(desk.app) == DEFAULT_RATIO:
-                await asyncio.sleep(0.02)
+        await wait_until_async(lambda: ratio(desk.app) != DEFAULT_RATIO)
         await desk.app.close()
 
     asyncio.run(run())
@@ -234,7 +233,7 @@ def test_a_server_that_bills_is_believed_without_a_tokeniser(
 
     async def run() -> None:
         await desk.turn("hello")
-        await asyncio.sleep(0.3)
+        await wait_until_async(lambda: all(task.get_name() != "calibrate" for task in asyncio.all_tasks()))
         await desk.app.close()
 
     asyncio.run(run())

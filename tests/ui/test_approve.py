@@ -19,6 +19,7 @@ from clio.ui.prompt_io import Desk
 from clio.ui.safe_text import spell_out
 from clio.ui.theme import Terminal
 from tests.support.terminal_picture import render_bytes, screen_lines
+from tests.support.waiting import wait_until_async
 from tests.ui.test_screen import golden
 
 LIVE = Terminal(live=True, escapes=True, colour=True, reflows=True)
@@ -228,7 +229,7 @@ def test_a_cancelled_question_gives_the_terminal_back() -> None:
 
     async def talk(desk: Desk) -> None:
         task = asyncio.ensure_future(TerminalApprover(desk).ask(edit_request()))
-        await asyncio.sleep(0.05)
+        await wait_until_async(lambda: "edit app.py" in person.screen)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         assert task.cancelled()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from clio.ui.line_keys import clipboard_image
+from tests.support.waiting import wait_until_async
 
 
 def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,9 +21,8 @@ def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: 
 
     async def ask() -> None:
         task = asyncio.create_task(clipboard_image())
-        while not said.exists():
-            assert not task.done()
-            await asyncio.sleep(0.01)
+        await wait_until_async(lambda: said.exists() or task.done())
+        assert not task.done()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -49,7 +49,7 @@ async def main():
         first_paint.silence_terminal()
     print("working", flush=True)
     while not Path("go").exists():
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)  # the poll interval, in the program under test
     if kind.endswith(("key", "line")):
         questions.keep_early_input()
     if kind.endswith("confirm"):
@@ -77,7 +77,7 @@ def test_early_text_is_no_answer_and_is_on_the_next_line(tmp_path: Path, kind: s
     with PtySession([sys.executable, "program.py", kind], cwd=tmp_path, env=env) as session:
         session.wait_for("working")
         session.send(early)
-        time.sleep(0.1)  # in the terminal's queue by now
+        time.sleep(0.1)  # the terminal does not tell when the keys are in its queue
         (tmp_path / "go").touch()
         session.wait_for("Delete it?")
         session.take_in(0.3)
@@ -117,7 +117,7 @@ def test_a_letter_after_escape_at_the_idle_prompt_is_typed(tmp_path: Path, pause
         session.wait_for("offline")
         session.key("escape")
         session.take_in(pause_s)
-        time.sleep(pause_s)
+        time.sleep(pause_s)  # the user's own pause between two keys
         session.send("f")
         session.send("ine")
         session.wait_for("❯ fine")

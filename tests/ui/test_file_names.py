@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 
 import pytest
 from prompt_toolkit.history import InMemoryHistory
@@ -11,6 +12,7 @@ from prompt_toolkit.output import DummyOutput
 from clio.ui import completer as file_names
 from clio.ui.completer import FRESH_S, FileNames, LineCompleter
 from clio.ui.prompt_line import PromptLine
+from tests.support.waiting import wait_until_async
 
 
 class Project:
@@ -136,9 +138,9 @@ def test_an_open_menu_is_made_anew_with_what_has_come(monkeypatch: pytest.Monkey
             project.files.append("apply.py")
             project.may_end.clear()
             pipe.send_text("@app")
-            seen = [await until(line, lambda offers: bool(offers))]
+            seen = [await wait_for_choices(line, lambda offers: bool(offers))]
             project.may_end.set()
-            seen.append(await until(line, lambda offers: len(offers) == 2))
+            seen.append(await wait_for_choices(line, lambda offers: len(offers) == 2))
             monkeypatch.setattr(file_names, "FRESH_S", 5.0)
             pipe.send_text("\x03\x04")
             with pytest.raises(EOFError):
@@ -148,8 +150,6 @@ def test_an_open_menu_is_made_anew_with_what_has_come(monkeypatch: pytest.Monkey
     assert asyncio.run(story()) == [["@app.py"], ["@app.py", "@apply.py"]]
 
 
-async def until(line: PromptLine, is_so: object) -> list[str]:
-    async with asyncio.timeout(20):
-        while not is_so(line.choices()):  # type: ignore[operator]
-            await asyncio.sleep(0.01)
+async def wait_for_choices(line: PromptLine, is_so: Callable[[list[str]], bool]) -> list[str]:
+    await wait_until_async(lambda: is_so(line.choices()))
     return line.choices()

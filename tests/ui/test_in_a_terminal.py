@@ -40,7 +40,7 @@ async def main():
     async with keys:
         screen.handle(TurnStarted(session_id="s", text="t", model="m"))
         screen.handle(TextDelta(text="Streaming **words** "))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # the pause of a model that has begun to answer: a frame is drawn
         screen.handle(ToolStarted(call_id="1", name="run", title="run git log"))
         request = ApprovalRequest(title="run git log", verdict=Ask("low", "a command", "git log *"),
                                   action=RunCommand(command="git log", cwd=Path.cwd()))

@@ -12,6 +12,7 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 
 from clio.ui import keyboard
 from clio.ui.keyboard import FLUSH_S, KeyWatch, TypedKeys
+from tests.support.waiting import wait_until_async
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
 
@@ -29,12 +30,6 @@ def pty() -> Generator[tuple[int, TextIO]]:
 
 def mode(stdin: TextIO) -> list[object]:
     return termios.tcgetattr(stdin.fileno())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(5):
-        while not condition():
-            await asyncio.sleep(0.005)
 
 
 class Watched:
@@ -90,7 +85,7 @@ def run(play: Callable[[Watched], Awaitable[None]]) -> Watched:
 def test_escape_and_ctrl_c_interrupt(key: str) -> None:
     async def play(watched: Watched) -> None:
         watched.press(key)
-        await until(lambda: watched.interrupts == 1)
+        await wait_until_async(lambda: watched.interrupts == 1)
 
     run(play)
 
@@ -110,8 +105,8 @@ def test_escape_and_ctrl_c_interrupt(key: str) -> None:
 def test_other_keys_that_begin_with_escape_do_not(keys: str, typed: str) -> None:
     async def play(watched: Watched) -> None:
         watched.press(keys + "z")
-        await until(lambda: watched.typed.line.text.endswith("z"))
-        await asyncio.sleep(2 * FLUSH_S)  # an escape that was held back would interrupt after FLUSH_S
+        await wait_until_async(lambda: watched.typed.line.text.endswith("z"))
+        await asyncio.sleep(2 * FLUSH_S)  # the timer of an escape held back would fire before this one
 
     watched = run(play)
     assert (watched.interrupts, watched.typed.line.text) == (0, f"{typed}z")
@@ -130,7 +125,7 @@ def test_a_paste_of_a_megabyte_is_looked_at_once(monkeypatch: pytest.MonkeyPatch
 
     async def play(watched: Watched) -> None:
         await asyncio.to_thread(_write_all, watched.person, f"a\x1b[200~{pasted}\x1b[201~b".encode())
-        await until(lambda: watched.typed.line.text.endswith("b"))
+        await wait_until_async(lambda: watched.typed.line.text.endswith("b"))
 
     watched = run(play)
     assert len(pasted) > 1_000_000
@@ -156,9 +151,9 @@ def test_an_arrow_that_comes_in_pieces_is_still_an_arrow(monkeypatch: pytest.Mon
 
     async def play(watched: Watched) -> None:
         watched.press("\x1b")
-        await until(lambda: pieces == ["\x1b"])
+        await wait_until_async(lambda: pieces == ["\x1b"])
         watched.press("[A!")
-        await until(lambda: watched.typed.line.text == "!")
+        await wait_until_async(lambda: watched.typed.line.text == "!")
 
     assert run(play).interrupts == 0
 
@@ -166,9 +161,9 @@ def test_an_arrow_that_comes_in_pieces_is_still_an_arrow(monkeypatch: pytest.Mon
 def test_typed_text_is_kept_and_can_be_edited() -> None:
     async def play(watched: Watched) -> None:
         watched.press("alsx")
-        await until(lambda: watched.shown == "alsx")
+        await wait_until_async(lambda: watched.shown == "alsx")
         watched.press("\x7fo 漢字\r\x1b[200~pasted\r\nlines\x1b[201~")
-        await until(lambda: watched.shown.endswith("lines"))
+        await wait_until_async(lambda: watched.shown.endswith("lines"))
 
     watched = run(play)
     assert watched.watch.take_text() == "also 漢字\npasted\nlines"
@@ -178,7 +173,7 @@ def test_typed_text_is_kept_and_can_be_edited() -> None:
 def test_a_hotkey_acts_and_is_not_typed() -> None:
     async def play(watched: Watched) -> None:
         watched.press("a\x14b")
-        await until(lambda: watched.shown == "ab")
+        await wait_until_async(lambda: watched.shown == "ab")
 
     assert run(play).folds == 1
 
@@ -193,7 +188,7 @@ def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
         assert mode(watched.stdin) == raw
         assert watched.written == ["\x1b[?2004h", "\x1b[?2004l", "\x1b[?2004h"]  # pastes are marked only meanwhile
         watched.press("seen")
-        await until(lambda: watched.typed.line.text == "seen")
+        await wait_until_async(lambda: watched.typed.line.text == "seen")
         assert watched.watch.typed_within(60)
 
     run(play)

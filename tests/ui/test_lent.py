@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from clio.ui.terminal_handoff import is_lent, lent
+from tests.support.waiting import run_loop_once, wait_until_async
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="event loops there have no signal handlers")
 
@@ -28,7 +29,7 @@ def test_a_signal_heard_after_the_programs_end_is_still_the_programs() -> None:
             ended = asyncio.wrap_future(program.submit(int))
             asyncio.get_running_loop().call_soon(stall)
             await ended
-        await asyncio.sleep(0.01)
+        await wait_until_async(lambda: heard)
         return heard
 
     assert asyncio.run(talk()) == [True]
@@ -39,14 +40,14 @@ def test_it_comes_back_however_the_program_was_waited_for() -> None:
     async def talk() -> None:
         async def wait() -> None:
             async with lent():
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()  # for ever
 
         waiting = asyncio.create_task(wait())
-        await asyncio.sleep(0)
+        await run_loop_once()
         assert is_lent()
         for _ in range(3):  # again and again, as an impatient person does
             waiting.cancel()
-            await asyncio.sleep(0)
+            await run_loop_once()
         await asyncio.wait({waiting})
         assert waiting.cancelled() and not is_lent()
 

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from prompt_toolkit.output import DummyOutput
 from clio.ui.completer import LineCompleter
 from clio.ui.history import LineHistory
 from clio.ui.prompt_line import PromptLine, confirm
+from tests.support.waiting import wait_until_async
 
 PASTE = "\x1b[200~{}\x1b[201~"
 
@@ -88,11 +89,10 @@ def test_ctrl_c_on_an_empty_line_says_how_to_leave() -> None:
             line = make_line(keys)
             reading = asyncio.create_task(line.read())
             keys.send_text("\x03")
-            while "Ctrl-D" not in (shown := below(line)):
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: "Ctrl-D" in below(line))
+            shown = below(line)
             keys.send_text("x")
-            while "Ctrl-D" in below(line):
-                await asyncio.sleep(0.01)
+            await wait_until_async(lambda: "Ctrl-D" not in below(line))
             keys.send_text("\r")
             await reading
             return shown
@@ -146,11 +146,11 @@ def test_a_line_that_is_begun_anew_while_a_menu_is_looked_up_has_its_own() -> No
             line = make_line(keys, completer=Slow(lambda: None, list))
             reading = asyncio.create_task(line.read())
             keys.send_text("/slow")
-            await until(asked.is_set)
+            await wait_until_async(asked.is_set)
             keys.send_text("\x15@x")
-            await until(lambda: line._session.default_buffer.text == "@x")  # pyright: ignore[reportPrivateUsage]
+            await wait_until_async(lambda: line._session.default_buffer.text == "@x")  # pyright: ignore[reportPrivateUsage]
             go_on.set()
-            await until(lambda: line.choices() == ["@x found"])
+            await wait_until_async(lambda: line.choices() == ["@x found"])
             line.stop(EOFError())
             with pytest.raises(EOFError):
                 await reading
@@ -164,16 +164,11 @@ def test_tab_completes() -> None:
             line = make_line(keys)
             reading = asyncio.create_task(line.read())
             keys.send_text("/sess")
-            await until(lambda: line.choices() == ["/session"])
+            await wait_until_async(lambda: line.choices() == ["/session"])
             keys.send_text("\t list\r")
             return await reading
 
     assert asyncio.run(asyncio.wait_for(drive(), 10)) == "/session list"
-
-
-async def until(true: Callable[[], bool]) -> None:
-    while not true():
-        await asyncio.sleep(0.01)
 
 
 def test_ready_comes_after_start_and_before_the_first_key() -> None:

@@ -11,6 +11,7 @@ from prompt_toolkit.input import PipeInput, create_pipe_input
 from clio.ui.completer import LineCompleter
 from clio.ui.keyboard import Waiting
 from clio.ui.reader.prompt import ReaderLine
+from tests.support.waiting import wait_until_async
 
 FILES = ["clio/app.py", "clio/apply.py", "docs/index.md"]
 PASTE = "\x1b[200~{}\x1b[201~"
@@ -55,8 +56,7 @@ class Talk:
         )
 
     async def see(self, text: str) -> None:
-        while text not in self.written:
-            await asyncio.sleep(0.005)
+        await wait_until_async(lambda: text in self.written)
 
     async def type(self, keys: str, seen: str) -> None:
         self.keys.send_text(keys)

@@ -5,7 +5,6 @@ only before long lines are printed for good.
 """
 
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -29,7 +28,6 @@ def answered(folder: Path, *widths: int) -> list[str]:
         place = make_place(folder, server)
         with place.clio(columns=80, lines=24, **CUT) as clio:
             clio.wait_for("test-model · ask")
-            time.sleep(1.0)  # what is read behind the line is in nobody's way by then
             clio.line("go")
             for number, width in enumerate(widths, 1):
                 clio.wait_for(f"Paragraph {number} has")

@@ -246,7 +246,7 @@ from clio.storage.locks import FileLock
 lock = FileLock(Path(sys.argv[1]))
 assert lock.acquire()
 print("held", flush=True)
-time.sleep(60)
+time.sleep(60)  # it holds the lock until it is killed
 """
     path = place.project / ".clio" / "sleep.lock"
     with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) as process:

@@ -1,7 +1,6 @@
 """Sharing is turned on and off, and things are said anew, while other clios read and write."""
 
 import shutil
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from os import stat_result
@@ -18,6 +17,7 @@ from clio.memory.team import folder as team_folder
 from clio.memory.team.share import Sharing
 from tests.memory.ltm_support import add, read_json
 from tests.memory.team.team_support import NOW, Person
+from tests.support.waiting import wait_for_later_file_times
 
 SAID = ["Config is YAML", "The port is 8080", "atomic writes", "no tabs"]
 
@@ -76,7 +76,7 @@ def test_what_is_said_anew_while_somebody_reads_is_there_once(tmp_path: Path, mo
             yield found
 
     reader = person.other_process()
-    time.sleep(0.02)  # the times of folders go in steps of some milliseconds
+    wait_for_later_file_times(tmp_path)
     monkeypatch.setattr(team_folder, "_files", slow)
     found = sorted(entry.text for entry in reader.read().entries)
     assert found == sorted(["Config is TOML", *(text for text in SAID if text != last.text)])
