@@ -16,16 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.ids import new_id
-from clio.memory.control.bundle import decode_bundle, encode_bundle
-from clio.memory.control.export import make_bundle
-from clio.memory.control.hoards import WIPE_SCOPES, hoards_of
-from clio.memory.control.intake import take_in
-from clio.memory.control.places import Places
-from clio.memory.control.wipe import wipe
-from clio.memory.records import Provenance
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import TypedStore
-from clio.memory.undo import UndoLog
+from clio.memory.portability.export import decode_bundle, encode_bundle, make_bundle
+from clio.memory.portability.import_bundle import take_in
+from clio.memory.portability.inventory import WIPE_SCOPES, Places, hoards_of
+from clio.memory.portability.wipe import wipe
+from clio.memory.store.record import MemoryRecord, Provenance
+from clio.memory.store.typed_store import TypedStore
+from clio.memory.store.undo_log import UndoLog
 from clio.security.redaction.redactor import Redactor
 from clio.storage.files import make_folder
 

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.memory.long_term import LongTermMemory
-from clio.memory.records import Entry, Provenance
 from clio.memory.retrieval.prompt_prefix import candidates, knowledge_fragment, matching_rules
-from clio.memory.undo import UndoLog
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.undo_log import UndoLog
 
 SIZES = (100, 1_000, 5_000)
 FILES = 300

@@ -19,9 +19,9 @@ from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
 from clio.memory.preferences.book import Preferences
 from clio.memory.preferences.scenarios import ScenarioBook
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.shelf import Shelf
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.record import MemoryRecord
+from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_store import TypedStore
 
 RUNS = 200
 COMMON = "the is on server port deploy uses runs database service test".split()

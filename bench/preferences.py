@@ -20,8 +20,8 @@ from clio.memory.preferences.book import Preferences
 from clio.memory.preferences.infer import infer
 from clio.memory.preferences.notice import notice
 from clio.memory.preferences.scenarios import ScenarioBook
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.record import MemoryRecord
+from clio.memory.store.typed_store import TypedStore
 from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, scenario_lines, score
 
 ROUNDS = 15

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from clio.memory.retrieval.candidates import of_memories
 from clio.memory.retrieval.evidence import stems_of
 from clio.memory.retrieval.ranker import Candidate, rank
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.store.record import MemoryRecord
 from tests.memory.retrieval.quality import (
     NOW,
     Answer,

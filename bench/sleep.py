@@ -23,8 +23,8 @@ from bench.histories import generated
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
 from clio.memory.sleep.nights import Nights
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.record import MemoryRecord
+from clio.memory.store.typed_store import TypedStore
 from clio.sessions.store import SessionStore
 
 TURNS_A_SESSION = 20

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.config.project_links import trust_team
-from clio.memory.long_term import LongTermMemory
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Entry, Provenance
 from clio.memory.team.share import Sharing
 
 SIZES = (200, 2_000)

@@ -15,10 +15,9 @@ from bench.recall import varied_queries
 from bench.recall_data import NEWEST, Words, make_sessions
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
-from clio.memory.records import Entry, Provenance
 from clio.memory.retrieval.results import LAYERS, Fusion, UnifiedAnswer
+from clio.memory.store.record import Entry, MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
-from clio.memory.typed.record import MemoryRecord
 from clio.sessions.store import SessionStore
 
 ENTRIES, NOTES, PREFERENCES = 200, 50, 200

@@ -17,8 +17,8 @@ import msgspec
 from msgspec import Struct
 
 from bench.recall_quality import SHIPPED, File
-from clio.memory.records import Entry, Kind, Provenance
 from clio.memory.retrieval.results import FUSIONS, Fusion, UnifiedHit
+from clio.memory.store.record import Entry, Kind, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore

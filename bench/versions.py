@@ -14,10 +14,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from clio.ids import new_id
-from clio.memory.temporal.changes import changes_of
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import TypedStore
-from clio.memory.typed.versions import live_at
+from clio.memory.store.record import MemoryRecord
+from clio.memory.store.typed_store import TypedStore
+from clio.memory.store.versions import changes_of, live_at
 
 RUNS = 200
 

@@ -14,7 +14,7 @@ from clio.errors import ClioError, UsageError
 from clio.memory.preferences.book import DEFAULT_TOP, Fading, Preferences, Touch, Weighed
 from clio.memory.preferences.fragment import context_block
 from clio.memory.preferences.stance import stance_of, thing
-from clio.memory.typed.record import Remembered
+from clio.memory.store.record import Remembered
 from clio.text.formatting import format_count
 from clio.text.scoring import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
 

@@ -12,7 +12,7 @@ from clio.commands.command import Command, CommandResult, Shell, Table, code, re
 from clio.errors import UsageError
 from clio.git.worktrees import Worktree, count_changes, count_own_commits, list_worktrees, remove_worktree
 from clio.importing.reading import AGENTS, Agent
-from clio.memory.temporal.when import parse_when
+from clio.memory.store.versions import parse_when
 from clio.text.formatting import format_count
 
 _DAY_S = 86_400.0

@@ -23,8 +23,8 @@ from clio.errors import ClioError, UserError
 from clio.importing.intake import Fate, Importer, Imports, Ledger, Report, is_read
 from clio.importing.places import Fact, Found, Looker, facts_of
 from clio.importing.reading import AGENTS
-from clio.memory.ltm.text import normal
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.ltm_objects import normal
+from clio.memory.store.record import Entry, Provenance
 from clio.storage.locks import sentence
 from clio.text.formatting import format_bytes, format_count
 from clio.ui.safe_text import clean

@@ -18,11 +18,10 @@ from clio.config.show import start_notes
 from clio.config.trust import should_ask
 from clio.entrypoints.subcommand import LightShell, in_cli_words, say
 from clio.errors import ClioError, ToolRetry, UsageError, UserError
-from clio.memory.memories import SCOPES
-from clio.memory.records import KINDS, Entry, Provenance
+from clio.memory.store.memories import SCOPES
+from clio.memory.store.record import KINDS, TYPES, Entry, MemoryRecord, Provenance
+from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.memory.system import MemorySystem
-from clio.memory.typed.record import TYPES, MemoryRecord
-from clio.memory.typed.store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import cause
 from clio.tools.memory import recall_text
 from clio.tools.memory_answers import UNDO, compacted_text, described, find_all, labels, recalled_text, remembered_text

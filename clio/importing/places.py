@@ -16,7 +16,7 @@ from clio.config.paths import clio_home, user_home
 from clio.errors import ClioError, UserError
 from clio.importing import aider, claude, codex
 from clio.importing.reading import About, Agent, Json, Picture, Piece, Progress, Said, Tally, mapping, records_of
-from clio.memory.ltm.text import normal
+from clio.memory.store.ltm_objects import normal
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound, BlobStore, readers
 from clio.sessions.listing import list_sessions

@@ -15,7 +15,7 @@ from clio.memory.preferences.book import Preferences
 from clio.memory.preferences.limits import StatedLimit, find_limits
 from clio.memory.preferences.notice import notice
 from clio.memory.preferences.notice_parts import NEVER, Noticed
-from clio.memory.records import Provenance
+from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
 from clio.storage.locks import cause
 from clio.text.scoring import HARD_LIMIT, label_of

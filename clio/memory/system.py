@@ -14,19 +14,19 @@ from msgspec import structs
 from clio.config.trust import seal_memory
 from clio.errors import SessionNotFound
 from clio.memory.apart import Apart
-from clio.memory.known import KnownOfProject
-from clio.memory.memories import Memories
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import ScenarioBook
 from clio.memory.retrieval.briefing import Briefing
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory
 from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.store.memories import Memories
+from clio.memory.store.project_knowledge import KnownOfProject
+from clio.memory.store.typed_store import Decide
+from clio.memory.store.undo_log import UndoLog, undo_last
 from clio.memory.styles.skill import DIMENSIONS
 from clio.memory.styles.state import intent_of
 from clio.memory.styles.styles import Styles
-from clio.memory.typed.store import Decide
-from clio.memory.undo import UndoLog
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
 from clio.messages import Fragment
@@ -391,7 +391,7 @@ class MemorySystem(KnownOfProject):
         """How the person's tastes have moved within a month, one sentence each, each told once; for the background."""
         if self.is_silent:
             return []
-        from clio.memory.temporal.shift_reports import Shifts
+        from clio.memory.preferences.taste_shifts import Shifts
 
         state = self._styles.state()
         vectors = {
@@ -501,8 +501,7 @@ class MemorySystem(KnownOfProject):
     def undo(self) -> str:
         """Take back the last change of what is remembered, whoever made it; says in a sentence which it was."""
         self._refuse_incognito()
-        from clio.memory.note_changes import revert_note
-        from clio.memory.undoing import undo_last
+        from clio.memory.store.notes import revert_note
 
         last = self._undo.last()
         if self._last_held and self._of_turn and (last is None or last.at <= self._held_at):

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import structs
 
 from clio.errors import ToolFailed, ToolRetry, UserError
-from clio.memory.records import Provenance
 from clio.memory.retrieval.evidence import passage
 from clio.memory.retrieval.results import LAYERS, UnifiedAnswer, UnifiedHit
+from clio.memory.store.record import Provenance
+from clio.memory.store.versions import parse_when
 from clio.memory.system import MemorySystem
-from clio.memory.temporal.when import parse_when
 from clio.memory.threads import ThreadArchive, meant_terms
 from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage

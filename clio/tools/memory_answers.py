@@ -7,12 +7,22 @@ from typing import cast
 from msgspec import Struct
 
 from clio.errors import ToolRetry, UserError
-from clio.memory.memories import Memories
-from clio.memory.records import Added, AssertedBy, Entry, Hit, Kind, LtmStats, Provenance, Pruned
+from clio.memory.store.memories import Memories
+from clio.memory.store.record import (
+    Added,
+    AssertedBy,
+    Entry,
+    Hit,
+    Kind,
+    LtmStats,
+    MemoryRecord,
+    Provenance,
+    Pruned,
+    Remembered,
+)
+from clio.memory.store.typed_index import Ranked
+from clio.memory.store.typed_store import Compacted, Scope
 from clio.memory.system import MemorySystem
-from clio.memory.typed.ranked import Ranked
-from clio.memory.typed.record import MemoryRecord, Remembered
-from clio.memory.typed.store import Compacted, Scope
 from clio.messages import Message, ToolMessage, UserMessage, text_of
 from clio.sessions.store import is_foreign_notice
 from clio.text.formatting import format_count, truncate_line

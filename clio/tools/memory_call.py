@@ -9,9 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import ToolRetry
-from clio.memory.memories import SCOPES
 from clio.memory.retrieval.results import LAYERS
-from clio.memory.typed.record import TYPES
+from clio.memory.store.memories import SCOPES
+from clio.memory.store.record import TYPES
 from clio.text.json_data import decode_json
 from clio.tools.schemas import LISTED, OPERATIONS, MemoryArgs, Operation
 

@@ -11,7 +11,7 @@ import pytest
 
 from clio.commands.command import CommandResult, Confirm, EditText
 from clio.commands.registry import complete, run_command
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.record import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState

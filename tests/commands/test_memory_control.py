@@ -12,7 +12,7 @@ from clio.commands.registry import complete, run_command
 from clio.errors import UserError
 from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.entrypoints.repl_support import clio, make_place
-from tests.memory.control.home_support import holding, tree
+from tests.memory.portability.home_support import holding, tree
 
 MARK = "quokka"
 

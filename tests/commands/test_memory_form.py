@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from clio.commands.memory.edits import FormError, read_form, with_problem, write_form
-from clio.memory.records import KINDS, Entry
+from clio.memory.store.record import KINDS, Entry
 
 TEXT = st.text(alphabet="ab:# \n\té→\"'", min_size=1, max_size=30)
 ITEMS = st.lists(TEXT.map(lambda text: " ".join(text.split())).filter(bool), max_size=3).map(tuple)

@@ -20,11 +20,9 @@ from clio.config.trust import grant_all, should_ask
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor import finding as doctor
 from clio.entrypoints.doctor.checks import check_team
-from clio.memory.control.export import make_bundle
-from clio.memory.control.hoards import hoards_of
-from clio.memory.control.places import Places
-from clio.memory.control.survey import survey
-from clio.memory.control.wipe import wipe
+from clio.memory.portability.export import make_bundle
+from clio.memory.portability.inventory import Places, hoards_of, survey
+from clio.memory.portability.wipe import wipe
 from clio.memory.sleep.ground import Ground, copied
 from tests.commands.desk import Desk, make_desk, ok
 from tests.entrypoints.repl_support import make_place

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.commands.registry import complete, run_command
-from clio.memory.records import Provenance
+from clio.memory.store.record import Provenance
 from tests.commands.desk import Desk, data, make_desk, ok
 from tests.entrypoints.repl_support import make_place
 

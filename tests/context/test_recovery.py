@@ -8,7 +8,7 @@ import pytest
 
 from clio.context.summary import FileState, Outcome, ThreadSummary
 from clio.context.summary_text import FRESH_S, GitActivity, checkpoint_text, fresh_progress, git_activity, recovery_note
-from clio.memory.notes import Notes
+from clio.memory.store.notes import Notes
 from clio.memory.system import PROGRESS_KEY, MemorySystem
 from clio.messages import Commit
 from clio.prompt_files import load_prompt

@@ -11,7 +11,7 @@ import pytest
 
 from clio.entrypoints.background_work import Idle
 from clio.memory.sleep.report import Report
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import Place, make_place

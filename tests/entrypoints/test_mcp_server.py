@@ -21,10 +21,10 @@ from mcp.types import CallToolResult, TextContent
 from clio.config.command_line import parse
 from clio.entrypoints.mcp_server import TOOLS, Answer, call
 from clio.errors import ToolRetry
-from clio.memory.memories import Memories
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.memories import Memories
+from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.undo_log import UndoLog
 from clio.memory.system import MemorySystem
-from clio.memory.undo import UndoLog
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import ROOT, Place, clio, make_place

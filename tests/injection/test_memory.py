@@ -13,10 +13,10 @@ from clio.cli import main
 from clio.commands.command import LongWork, Track
 from clio.commands.registry import run_command
 from clio.config.project_links import trust_team
-from clio.memory.long_term import LongTermMemory
 from clio.memory.sleep.sleep import sleep
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.typed_store import TypedStore
 from clio.memory.team.folder import TeamFolder
-from clio.memory.typed.store import TypedStore
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
 from tests.importing.homes import claude_file, claude_talk
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS

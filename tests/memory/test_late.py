@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.record import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 
@@ -32,10 +32,10 @@ memory.close()
 print(*sys.modules)
 """
 LATE = """
-    feedback.feedback long_term ltm.history ltm.merge ltm.store note_changes notes retrieval.retriever
-    retrieval.sources retrieval.unified_ranking sleep.nights styles.chooser styles.situation styles.skill_files
-    team.knowledge team.share temporal.shift_reports threads transcripts.index transcripts.session_search
-    transcripts.session_text typed.merging typed.versions undoing vectors.documents vectors.endpoint vectors.minilm
+    feedback.feedback preferences.taste_shifts retrieval.retriever retrieval.sources retrieval.unified_ranking
+    sleep.nights store.deduplication store.ltm_history store.ltm_merge store.ltm_store store.notes store.versions
+    styles.chooser styles.situation styles.skill_files team.knowledge team.share threads transcripts.index
+    transcripts.session_search transcripts.session_text vectors.documents vectors.endpoint vectors.minilm
     vectors.vector_index
 """.split()
 
@@ -52,7 +52,7 @@ def test_a_turn_loads_only_what_it_needs(tmp_path: Path, known: bool) -> None:
         memory.store_note("staging", "ask before restarting it")
         memory.close()
     loaded = subprocess.check_output([sys.executable, "-c", TURN, str(tmp_path)], text=True, cwd=ROOT).split()
-    assert "clio.memory.typed.store" in loaded
+    assert "clio.memory.store.typed_store" in loaded
     assert [name for name in LATE if f"clio.memory.{name}" in loaded] == []
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed, UserError
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.record import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore

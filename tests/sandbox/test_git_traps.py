@@ -17,8 +17,8 @@ from clio.git.commits import diff_between, diff_staged, diff_unstaged
 from clio.git.repository import check_programs, list_repository_programs, read_state
 from clio.git.worktrees import list_worktrees, open_worktree
 from clio.git_looking import without_filters
-from clio.memory.team.author import author
-from clio.memory.team.ignoring import rule_in_the_way, uncommitted
+from clio.memory.team.share import rule_in_the_way, uncommitted
+from clio.memory.team.statement import author
 from clio.security.actions import ReadFiles, Workspace
 from clio.tokens import TokenEstimator
 from clio.tools.git import GitArgs, GitTool

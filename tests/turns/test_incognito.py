@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.record import Entry, Provenance
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
 from tests.support.desk import make_repository
 from tests.support.pty_session import PtySession

@@ -66,7 +66,7 @@ def test_the_next_session_begins_with_what_this_one_learned(make_desk: MakeDesk)
 ADD = """
 import sys
 from pathlib import Path
-from clio.memory.records import Entry, Provenance
+from clio.memory.store.record import Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 project = Path(sys.argv[1])

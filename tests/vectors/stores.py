@@ -31,8 +31,8 @@ from clio.memory.retrieval.recalled_memories import (
     framed,
     preamble,
 )
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.record import MemoryRecord
+from clio.memory.store.typed_store import TypedStore
 from clio.memory.vectors.archived_turns import EjectedTurns
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_store import VectorItem, VectorStore

@@ -31,7 +31,7 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
-from clio.memory.records import Note
+from clio.memory.store.record import Note
 from clio.storage.locks import cause
 from clio.text.formatting import format_count
 from clio.text.listeners import Tell

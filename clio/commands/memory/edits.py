@@ -23,11 +23,10 @@ from clio.commands.memory.memory_text import (
 )
 from clio.commands.preference_commands import add as add_preference
 from clio.errors import ClioError, UsageError, UserError
-from clio.memory.memories import SCOPES
-from clio.memory.records import Added, Entry, Kind
-from clio.memory.typed.ranked import Ranked
-from clio.memory.typed.record import TYPES, MemoryRecord, Remembered, short
-from clio.memory.typed.store import DEFAULT_LIMIT, Scope
+from clio.memory.store.memories import SCOPES
+from clio.memory.store.record import TYPES, Added, Entry, Kind, MemoryRecord, Remembered, short
+from clio.memory.store.typed_index import Ranked
+from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.storage.locks import cause
 from clio.text.formatting import format_count, truncate_line
 

@@ -12,8 +12,7 @@ from clio.commands.arguments import nearest
 from clio.commands.command import CommandResult, Handler, Shell, Suggest, Suggestion, SuggestWord, Table, refuse
 from clio.commands.session_table import title_of
 from clio.errors import ClioError, UsageError
-from clio.memory.records import KINDS, Entry, Freshness, Kind, Knowledge, Note, Provenance
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.store.record import KINDS, Entry, Freshness, Kind, Knowledge, MemoryRecord, Note, Provenance
 from clio.text.formatting import format_age, format_ago, format_stored_time, truncate, truncate_line
 
 if TYPE_CHECKING:

@@ -30,23 +30,29 @@ from clio.commands.session_table import suggest_paths
 from clio.config.paths import FOLDER_NAME, display
 from clio.config.project_links import SHARED_NAME
 from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError
-from clio.memory.control.bundle import SECTIONS, Bundle, KnowledgePart, Section, decode_bundle, encode_bundle, is_bundle
-from clio.memory.control.export import entries_in, knowledge_alone, make_bundle
-from clio.memory.control.hoards import WIPE_SCOPES, WipeScope, hoards_of
-from clio.memory.control.intake import take_in
-from clio.memory.control.places import Places
-from clio.memory.control.survey import Doomed, survey
-from clio.memory.control.taken import Taken
-from clio.memory.control.wipe import wipe as delete
-from clio.memory.ltm.imports import read_foreign
-from clio.memory.memories import SCOPES
-from clio.memory.records import Entry, Provenance
-from clio.memory.team.ignoring import Rule
+from clio.memory.portability.export import (
+    SECTIONS,
+    Bundle,
+    KnowledgePart,
+    Section,
+    decode_bundle,
+    encode_bundle,
+    entries_in,
+    is_bundle,
+    knowledge_alone,
+    make_bundle,
+)
+from clio.memory.portability.import_bundle import take_in
+from clio.memory.portability.import_records import Taken
+from clio.memory.portability.inventory import WIPE_SCOPES, Doomed, Places, WipeScope, hoards_of, survey
+from clio.memory.portability.wipe import wipe as delete
+from clio.memory.store.ltm_store import read_foreign
+from clio.memory.store.memories import SCOPES
+from clio.memory.store.record import Entry, MemoryRecord, Provenance
+from clio.memory.store.typed_store import Scope
+from clio.memory.store.undo_log import UndoLog
 from clio.memory.team.knowledge import TIDY_DAYS
-from clio.memory.team.share import Status
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import Scope
-from clio.memory.undo import UndoLog
+from clio.memory.team.share import Rule, Status
 from clio.sessions.state import SessionInfo
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count, format_stored_time

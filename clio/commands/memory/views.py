@@ -33,14 +33,10 @@ from clio.commands.memory.memory_text import (
     who_said,
 )
 from clio.errors import UsageError
-from clio.memory.handles import find_handle
-from clio.memory.ltm.versions import EntryVersion
-from clio.memory.records import KINDS, Entry, Hit, LtmStats, Provenance
 from clio.memory.retrieval.why import WhyItem, WhyReport
-from clio.memory.temporal.changes import DOINGS, Changed, changes_of
-from clio.memory.temporal.when import parse_when
-from clio.memory.typed.record import TYPES
-from clio.memory.typed.versions import Version
+from clio.memory.store.ltm_objects import find_handle
+from clio.memory.store.record import KINDS, TYPES, Entry, Hit, LtmStats, Provenance
+from clio.memory.store.versions import DOINGS, Changed, EntryVersion, Version, changes_of, parse_when
 from clio.text.formatting import format_bytes, format_count
 
 if TYPE_CHECKING:

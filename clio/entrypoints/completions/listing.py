@@ -98,14 +98,14 @@ def _configured_models(project: Path, home: Path) -> list[str]:
 
 
 def _notes(project: Path, home: Path) -> Rows:
-    from clio.memory.notes import Notes
+    from clio.memory.store.notes import Notes
 
     return [(note.key, note.content) for note in Notes(project / ".clio" / "memory").newest_first()]
 
 
 def _entries(project: Path, home: Path) -> Rows:
     """The ids of the project's memory entries, as `clio memory list` shows them, without typed memories."""
-    from clio.memory.ltm.file import decode_ltm
+    from clio.memory.store.ltm_codec import decode_ltm
 
     path = project / ".clio" / "ltm.json"
     if not path.is_file():

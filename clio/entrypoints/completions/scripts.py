@@ -14,9 +14,8 @@ from clio.config.command_line import COMMANDS, FLAGS, INPUTS, OUTPUTS, SUBCOMMAN
 from clio.config.command_line import SUBCOMMAND_FLAGS as DOOR_SWITCHES
 from clio.config.command_line import VALUED_FLAGS as DOOR_VALUED
 from clio.config.schema import CONFIG_FIELDS
-from clio.memory.records import KINDS
 from clio.memory.retrieval.results import FUSIONS, LAYERS
-from clio.memory.typed.record import TYPES
+from clio.memory.store.record import KINDS, TYPES
 from clio.providers.profiles import PRESETS
 from clio.providers.registry import OFFLINE
 from clio.text.scoring import BANDS

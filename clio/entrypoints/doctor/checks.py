@@ -38,14 +38,13 @@ from clio.context.encodings import (
 from clio.entrypoints.disk_usage import look
 from clio.entrypoints.doctor.finding import Finding, Ground, fix, note, ok
 from clio.errors import NewerDocument, ServerFailed, StorageError, ToolFailed
-from clio.memory.control.hoards import hoards_of
-from clio.memory.control.places import Places
-from clio.memory.ltm.file import decode_ltm, refuse_newer
+from clio.memory.portability.inventory import Places, hoards_of
+from clio.memory.store.ltm_codec import decode_ltm, refuse_newer
+from clio.memory.store.typed_codec import FORMAT as MEMORIES
 from clio.memory.team.share import Sharing
 from clio.memory.transcripts.database import VERSION
 from clio.memory.transcripts.index import FILE
 from clio.memory.transcripts.session_sync import SessionFolder
-from clio.memory.typed.files import FORMAT as MEMORIES
 from clio.sandbox.fence import Level
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.shell.parser import has_grammar

@@ -15,9 +15,8 @@ from msgspec import Struct, structs
 from clio.errors import UserError
 from clio.ids import new_id
 from clio.memory.preferences.scenarios import ScenarioBook
-from clio.memory.records import Provenance
-from clio.memory.typed.record import Action, MemoryRecord, Remembered, check_content, cleaned_tags, short
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.record import Action, MemoryRecord, Provenance, Remembered, check_content, cleaned_tags, short
+from clio.memory.store.typed_store import TypedStore
 from clio.text.scoring import (
     DAY_S,
     DEFAULT_FLOOR,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from clio.memory.inert import one_line, quotation
 from clio.memory.preferences.book import Weighed
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.store.record import MemoryRecord
 from clio.messages import Fragment
 from clio.text.formatting import truncate
 from clio.text.scoring import HARD_LIMIT

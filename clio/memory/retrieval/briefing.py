@@ -5,9 +5,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from clio.memory.ltm.news import news_fragment, news_since
-from clio.memory.ltm.reading import LtmReading
-from clio.memory.records import Entry, Knowledge
+from clio.memory.retrieval.news import news_fragment, news_since
 from clio.memory.retrieval.prompt_prefix import (
     CHARS_PER_TOKEN,
     Injected,
@@ -15,6 +13,8 @@ from clio.memory.retrieval.prompt_prefix import (
     knowledge_fragment,
     matching_rules,
 )
+from clio.memory.store.ltm_reader import LtmReading
+from clio.memory.store.record import Entry, Knowledge
 from clio.messages import Fragment
 
 

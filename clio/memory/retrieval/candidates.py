@@ -4,9 +4,9 @@ import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from clio.memory.memories import Memories
 from clio.memory.retrieval.ranker import Candidate
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.store.memories import Memories
+from clio.memory.store.record import MemoryRecord
 
 if TYPE_CHECKING:
     from clio.memory.vectors.archived_turns import Neighbour

@@ -7,8 +7,8 @@ from pathlib import Path, PurePosixPath
 from msgspec import Struct
 
 from clio.memory.inert import one_line, quotation
-from clio.memory.ltm.kinds import EVERYWHERE, scope
-from clio.memory.records import Entry, Freshness, Kind, Knowledge
+from clio.memory.store.ltm_objects import EVERYWHERE, scope
+from clio.memory.store.record import Entry, Freshness, Kind, Knowledge
 from clio.messages import Fragment
 from clio.text.formatting import truncate
 from clio.tokens import text_units

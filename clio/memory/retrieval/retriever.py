@@ -6,12 +6,12 @@ from contextlib import contextmanager, suppress
 
 from clio.errors import ClioError
 from clio.memory.apart import Apart
-from clio.memory.long_term import LongTermMemory
-from clio.memory.memories import Memories
-from clio.memory.notes import Notes
 from clio.memory.retrieval.results import DEFAULT_LIMIT, LAYERS, Found, Fusion, Layer, LearnedStyles, UnifiedAnswer
 from clio.memory.retrieval.sources import Kept, Said, until_of, with_distances
 from clio.memory.retrieval.unified_ranking import Ranking, Ruler
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.memories import Memories
+from clio.memory.store.notes import Notes
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.transcript_records import Having, Recall
 from clio.memory.vectors.meaning import Meaning

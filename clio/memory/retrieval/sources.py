@@ -5,18 +5,16 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from clio.memory.long_term import LongTermMemory
-from clio.memory.memories import Memories
-from clio.memory.notes import Notes
-from clio.memory.records import Entry, Note, Provenance
 from clio.memory.retrieval.results import Found, LearnedStyles, Place, StyleHit
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.memories import Memories
+from clio.memory.store.notes import Notes
+from clio.memory.store.record import Entry, MemoryRecord, Note, Provenance
+from clio.memory.store.typed_index import Ranked, Shelf, rank
+from clio.memory.store.versions import known_at, live_at
 from clio.memory.styles.styles import Styles, StyleView
-from clio.memory.temporal.as_of import knowledge_at, memories_at
 from clio.memory.transcripts.session_search import SessionRecall
 from clio.memory.transcripts.transcript_records import Having, Recall, Recalled
-from clio.memory.typed.ranked import Ranked, rank
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.shelf import Shelf
 from clio.memory.vectors.archived_turns import Neighbour
 from clio.memory.vectors.documents import DocumentHit
 from clio.memory.vectors.meaning import Meaning
@@ -64,13 +62,13 @@ class Kept:
     def memories_then(self, query: str, at: float) -> list[Found]:
         """Memories and preferences with a word of the query, as they were at that time."""
         shelf = Shelf()
-        for record in memories_at(self._memories, at):
+        for record in live_at(self._memories.versions(), at):
             shelf.put(record)
         return [self._of_record(hit.record, at) for hit in rank(shelf, _forms(query), MOST, at)]
 
     def knowledge_then(self, at: float) -> list[Found]:
         """The project knowledge as it was at that time."""
-        return [of_entry(entry, at) for entry in knowledge_at(self._knowledge, at)]
+        return [of_entry(entry, at) for entry in known_at(self._knowledge.versions(), at)]
 
     def use(self, ids: Sequence[str]) -> None:
         """Say that these memories were an answer. Raises OSError, TimeoutError, StorageError."""

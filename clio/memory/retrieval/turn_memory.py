@@ -8,7 +8,6 @@ import math
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
 
-from clio.memory.memories import Memories
 from clio.memory.preferences.book import Preferences, Weighed
 from clio.memory.preferences.fragment import (
     hard_limits_fragment,
@@ -21,7 +20,8 @@ from clio.memory.retrieval.candidates import of_document, of_memories, of_record
 from clio.memory.retrieval.ranker import Candidate, Scored, rank
 from clio.memory.retrieval.recalled_memories import Brain, RequestText
 from clio.memory.retrieval.why import WhyItem
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.store.memories import Memories
+from clio.memory.store.record import MemoryRecord
 from clio.memory.vectors.meaning import Meaning
 from clio.messages import Fragment
 from clio.sessions.session import Session

@@ -10,9 +10,9 @@ from typing import Protocol
 
 from msgspec import Struct, structs
 
-from clio.memory.records import Hit, Knowledge, Note
 from clio.memory.retrieval.evidence import evidence, having, stems_of, weighed_by
 from clio.memory.retrieval.results import Found, Fusion, Layer, Place, Reason, Source, UnifiedHit
+from clio.memory.store.record import Hit, Knowledge, Note
 from clio.memory.transcripts.query import folded_words, parse, passages
 from clio.memory.transcripts.transcript_records import Having
 from clio.text.formatting import format_stored_time

@@ -12,10 +12,10 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.memory.records import AssertedBy
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.finding import QUOTE_CHARS, Finding
 from clio.memory.sleep.nights import Ask
+from clio.memory.store.record import AssertedBy
 from clio.messages import AssistantMessage, ToolMessage, UserMessage
 from clio.prompt_files import fill_prompt
 from clio.text.json_data import decode_json

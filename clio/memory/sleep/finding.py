@@ -4,7 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.memory.records import AssertedBy
+from clio.memory.store.record import AssertedBy
 
 FindingKind = Literal["fact", "solution", "workflow", "rule", "preference"]
 QUOTE_CHARS = 200

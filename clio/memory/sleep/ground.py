@@ -8,10 +8,10 @@ from pathlib import Path
 
 from clio.config.project_links import SHARED_NAME
 from clio.memory.feedback.trajectories import Trajectories
-from clio.memory.long_term import LongTermMemory
-from clio.memory.memories import Memories
-from clio.memory.notes import Notes
-from clio.memory.undo import UndoLog
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.memories import Memories
+from clio.memory.store.notes import Notes
+from clio.memory.store.undo_log import UndoLog
 
 _OF_PROJECT = ("memories*.json*", "ltm*.json", "sleep.json", "trajectories*.jsonl")
 _OF_PERSON = ("memories*.json*", "sleep.person.json", "trusted.json")

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from clio.errors import UserError
 from clio.ids import time_of
-from clio.memory.cleaning import cleaned_entry
-from clio.memory.records import Entry, Kind, Provenance
 from clio.memory.sleep.finding import Finding
 from clio.memory.sleep.ground import Ground
-from clio.memory.typed.record import MemoryRecord, Remembered, short
+from clio.memory.store.record import Entry, Kind, MemoryRecord, Provenance, Remembered, short
+from clio.memory.store.redact_memory import cleaned_entry
 from clio.text.formatting import truncate_line
 
 _KINDS: dict[str, Kind] = {"solution": "solution", "workflow": "workflow", "rule": "rule"}

@@ -1,18 +1,17 @@
 """Entries of the project knowledge that a newer one contradicts: they leave the prompt, and are kept. Pure.
 
 "Releases are signed with key-1" and, weeks later, "… with key-2" are two entries to whoever adds them. The rule for
-memories (`clio.memory.typed.judge`) tells that the second takes the place of the first. An entry may stand in every
-prompt, so here more is asked for: nobody said the first again since the second came, they were not said in one sitting,
-whoever said the second is trusted no less, and what both name as examples has something in common.
+memories (`clio.memory.store.deduplication`) tells that the second takes the place of the first. An entry may stand in
+every prompt, so here more is asked for: nobody said the first again since the second came, they were not said in one
+sitting, whoever said the second is trusted no less, and what both name as examples has something in common.
 """
 
 from collections.abc import Sequence
 
-from clio.memory.ltm.kinds import scope
-from clio.memory.ltm.merge import TRUST
-from clio.memory.records import Entry, Kind
-from clio.memory.typed.judge import judge
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.store.deduplication import judge
+from clio.memory.store.ltm_merge import TRUST
+from clio.memory.store.ltm_objects import scope
+from clio.memory.store.record import Entry, Kind, MemoryRecord
 from clio.text.similarity import LshIndex, jaccard, signature, tokens_of
 
 KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from msgspec import structs
 
 from clio.errors import UserError
-from clio.memory.cleaning import cleaned_entry
-from clio.memory.records import Entry, Note, Provenance
 from clio.memory.sleep.ground import Ground
 from clio.memory.sleep.state import LEAST_SESSIONS, SleepState
+from clio.memory.store.record import Entry, Note, Provenance
+from clio.memory.store.redact_memory import cleaned_entry
 
 MAX_CHARS = 600
 """A longer note is a document: it stays where it is, and is found there."""

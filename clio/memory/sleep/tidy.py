@@ -10,8 +10,8 @@ from clio.errors import CorruptDocument
 from clio.memory.sleep.ground import Ground
 from clio.memory.sleep.outdated import KINDS, as_entry, outdated
 from clio.memory.sleep.state import SleepState
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import Compacted, TypedStore
+from clio.memory.store.record import MemoryRecord
+from clio.memory.store.typed_store import Compacted, TypedStore
 from clio.storage.documents import Document, Format, load, save
 from clio.storage.locks import FileLock
 from clio.text.consolidate import variant_expires

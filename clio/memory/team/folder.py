@@ -13,7 +13,7 @@ from msgspec import Struct
 import clio
 from clio.config.project_links import FORMAT_NAME, is_shared
 from clio.errors import NewerDocument
-from clio.memory.records import KINDS, Kind
+from clio.memory.store.record import KINDS, Kind
 from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
 from clio.storage.documents import check_version
 from clio.storage.files import NO_FOLLOW, make_folder, make_ignored_folder, sync_folder, write_atomic

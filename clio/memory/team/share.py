@@ -1,4 +1,4 @@
-"""Turning sharing on and off, and how it stands. Nothing here commits: that is the person's to do."""
+"""Turning sharing on and off, how it stands, and whether git sees the shared folder. Nothing here commits."""
 
 import secrets
 import shutil
@@ -8,18 +8,99 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.config.project_links import is_trusted, trust_team
+from clio.config.paths import FOLDER_NAME
+from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_trusted, trust_team
 from clio.errors import UserError
-from clio.memory.control.texts import Clean, clean_json
-from clio.memory.ltm.file import read_ltm, write_ltm
-from clio.memory.ltm.kinds import Json, set_handle, to_entry
-from clio.memory.ltm.store import LtmStore
-from clio.memory.records import Entry
+from clio.git_looking import answer
+from clio.memory.store.ltm_codec import read_ltm, write_ltm
+from clio.memory.store.ltm_objects import Json, set_handle, to_entry
+from clio.memory.store.ltm_store import LtmStore
+from clio.memory.store.record import Entry
+from clio.memory.store.redact_memory import Clean, clean_json
 from clio.memory.team.folder import Problem
-from clio.memory.team.ignoring import Rule, add_lines, rule_in_the_way, uncommitted
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
 from clio.memory.team.state import hidden
-from clio.storage.files import make_ignored_folder
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+
+_TIME_LIMIT_S = 10.0
+_SHARED = f"{FOLDER_NAME}/{SHARED_NAME}/{FORMAT_NAME}"
+_PRIVATE = f"{FOLDER_NAME}/ltm.mine.json"
+_INSIDE = ("*", "!.gitignore", f"!{SHARED_NAME}/", f"!{SHARED_NAME}/**")
+_OUTSIDE = (
+    f"!/{FOLDER_NAME}/",
+    f"/{FOLDER_NAME}/*",
+    f"!/{FOLDER_NAME}/.gitignore",
+    f"!/{FOLDER_NAME}/{SHARED_NAME}/",
+    f"!/{FOLDER_NAME}/{SHARED_NAME}/**",
+)
+_MAX_RULES = 4
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """A line that keeps the shared folder out of git, or the lack of one that keeps the rest out.
+
+    where: its file and line, relative to the project where it lies there; empty where it is a lack.
+    file: where lines are to be added, relative to the project. lines: those, in their order; the last one wins.
+    """
+
+    where: str = ""
+    pattern: str = ""
+    file: str
+    lines: tuple[str, ...]
+
+
+def rule_in_the_way(project: Path) -> Rule | None:
+    """The next thing to put right; None where git sees what is shared and nothing else, or there is no git."""
+    shared = _rule(project, _SHARED)
+    if shared is not None:
+        source, line, pattern = shared
+        inside = source == f"{FOLDER_NAME}/.gitignore"
+        return Rule(
+            where=f"{source}:{line}",
+            pattern=pattern,
+            file=source if inside else ".gitignore",
+            lines=_INSIDE[1:] if inside else _OUTSIDE,
+        )
+    if _is_repository(project) and _rule(project, _PRIVATE) is None:
+        return Rule(file=f"{FOLDER_NAME}/.gitignore", lines=_INSIDE)
+    return None
+
+
+def add_lines(project: Path) -> tuple[Rule, ...]:
+    """Add what is missing, file by file, until git sees the shared folder. What was added. Raises OSError."""
+    done: list[Rule] = []
+    while (rule := rule_in_the_way(project)) and len(done) < _MAX_RULES and rule not in done:
+        path = (project / rule.file).resolve()  # a link stays one
+        old = read_regular(path) if path.exists() else b""
+        end = b"\r\n" if b"\r\n" in old else b"\n"
+        before = old if not old or old.endswith(b"\n") else old + end
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        write_atomic(path, before + b"".join(line.encode() + end for line in rule.lines), mode)
+        done.append(rule)
+    return tuple(done)
+
+
+def uncommitted(project: Path) -> int:
+    """How many files of the shared folder git would commit; 0 where it cannot be asked."""
+    listed = _git(project, "status", "--porcelain", "-z", "--untracked-files=all", "--", f"{FOLDER_NAME}/{SHARED_NAME}")
+    return listed.count("\0") if listed else 0
+
+
+def _rule(project: Path, path: str) -> tuple[str, str, str] | None:
+    """File, line and pattern of the rule that ignores a path; None where none does."""
+    found = _git(project, "check-ignore", "--verbose", "--no-index", "-z", "--stdin", given=path)
+    parts = (found or "").split("\0")
+    if len(parts) < 4 or parts[2].startswith("!"):
+        return None
+    return parts[0], parts[1], parts[2]
+
+
+def _is_repository(project: Path) -> bool:
+    return _git(project, "rev-parse", "--is-inside-work-tree") is not None
+
+
+def _git(project: Path, *words: str, given: str = "") -> str | None:
+    return answer(project, *words, timeout_s=_TIME_LIMIT_S, given=given)
 
 
 class Status(Struct, frozen=True, kw_only=True):

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.memory.ltm.kinds import SHAPES, Json, new_handle, set_handle, share, times_of
-from clio.memory.ltm.merge import absorb, confirmed
-from clio.memory.records import KINDS, Kind
+from clio.memory.store.ltm_merge import absorb, confirmed
+from clio.memory.store.ltm_objects import SHAPES, Json, new_handle, set_handle, share, times_of
+from clio.memory.store.record import KINDS, Kind
 from clio.memory.team.statement import MAX_NAMED, Statement
 from clio.text.json_data import decode_json
 

@@ -1,19 +1,22 @@
-"""One file of the shared folder: what somebody said, once and for all. Pure: bytes in, values out.
+"""One file of the shared folder: what somebody said, once and for all; and the name it is said under.
 
 A statement is never changed. Who says it differently writes another that names the ones it replaces, and empties those.
 """
 
 import hashlib
 import re
+import subprocess
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, cast
 
 import msgspec
 from msgspec import Struct
 
 from clio.memory.inert import one_line
-from clio.memory.ltm.draft import MAX_CHARS
-from clio.memory.ltm.kinds import Json, identity, is_entry, set_handle, stored_id
-from clio.memory.records import Kind
+from clio.memory.store.ltm_merge import MAX_CHARS
+from clio.memory.store.ltm_objects import Json, identity, is_entry, set_handle, stored_id
+from clio.memory.store.record import Kind
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
 
@@ -176,3 +179,19 @@ def _sides(data: bytes) -> list[bytes]:
             ours += [line] if now in ("both", "ours") else []
             theirs += [line] if now in ("both", "theirs") else []
     return [b"".join(ours), b"".join(theirs)]
+
+
+_TIME_LIMIT_S = 5.0
+
+
+@lru_cache(maxsize=64)
+def author(project: Path) -> str:
+    """`user.name` of git in that folder; empty where git is missing, or has none. The address is never asked for."""
+    try:
+        done = subprocess.run(
+            ["git", "config", "user.name"],
+            cwd=project, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIME_LIMIT_S, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return person(done.stdout.decode("utf-8", "replace"))

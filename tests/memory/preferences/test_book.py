@@ -7,7 +7,7 @@ import pytest
 from clio.errors import UserError
 from clio.memory.preferences.book import Fading, Preferences
 from clio.memory.preferences.scenarios import Scenario, ScenarioBook
-from clio.memory.typed.store import Edit, TypedStore
+from clio.memory.store.typed_store import Edit, TypedStore
 from clio.text.scoring import DAY_S
 from tests.support.clock import Clock
 

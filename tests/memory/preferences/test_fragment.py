@@ -4,7 +4,7 @@ from clio.context.request_builder import render_fragment
 from clio.memory.preferences.book import Weighed
 from clio.memory.preferences.fragment import context_block, hard_limits_fragment, tastes_fragment
 from clio.memory.preferences.stance import as_order, stance_of, thing
-from clio.memory.typed.record import MemoryRecord
+from clio.memory.store.record import MemoryRecord
 from clio.tokens import TokenEstimator
 
 

@@ -11,12 +11,12 @@ from tempfile import TemporaryDirectory
 import msgspec
 from msgspec import Struct
 
-from clio.memory.memories import Memories
 from clio.memory.retrieval.candidates import of_memories
 from clio.memory.retrieval.ranker import Scored, rank
 from clio.memory.retrieval.turn_memory import MAX_RECALLED
-from clio.memory.typed.record import MemoryRecord, MemoryType
-from clio.memory.undo import UndoLog
+from clio.memory.store.memories import Memories
+from clio.memory.store.record import MemoryRecord, MemoryType
+from clio.memory.store.undo_log import UndoLog
 
 CASES = Path(__file__).parents[1] / "data" / "brain_cases.json"
 NOW = 1_700_000_000.0

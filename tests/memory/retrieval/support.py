@@ -4,8 +4,8 @@ from array import array
 from collections.abc import Sequence
 from pathlib import Path
 
-from clio.memory.records import Entry, Kind, Provenance
 from clio.memory.retrieval.results import UnifiedAnswer
+from clio.memory.store.record import Entry, Kind, Provenance
 from clio.memory.system import MemorySystem
 from clio.memory.vectors.embedders import Embedder, Row
 from clio.messages import AssistantMessage, UserMessage

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.records import KINDS, Entry, Freshness, Knowledge, Provenance
 from clio.memory.retrieval.prompt_prefix import (
     CHARS_PER_TOKEN,
     MAX_ENTRY_CHARS,
@@ -15,6 +14,7 @@ from clio.memory.retrieval.prompt_prefix import (
     best_first,
     knowledge_fragment,
 )
+from clio.memory.store.record import KINDS, Entry, Freshness, Knowledge, Provenance
 from clio.tokens import text_units
 
 DAY = 86_400.0

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.records import Entry
 from clio.memory.retrieval.prompt_prefix import matching_rules
+from clio.memory.store.record import Entry
 
 
 @pytest.fixture

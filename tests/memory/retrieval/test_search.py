@@ -1,7 +1,7 @@
 """Notes and knowledge ranked together."""
 
-from clio.memory.records import Entry, Knowledge, Note
 from clio.memory.retrieval.unified_ranking import rank
+from clio.memory.store.record import Entry, Knowledge, Note
 
 
 def entry(text: str, confirmed: float = 0.0) -> Entry:

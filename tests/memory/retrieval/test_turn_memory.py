@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from clio.errors import ToolFailed
-from clio.memory.records import Provenance
 from clio.memory.retrieval.why import WhyItem
+from clio.memory.store.record import MemoryRecord, Provenance
 from clio.memory.system import MemorySystem
-from clio.memory.typed.record import MemoryRecord
 from clio.messages import AssistantMessage, Fragment, UserMessage
 from clio.sessions.session import Session
 from clio.sessions.state import Trim

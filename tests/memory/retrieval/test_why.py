@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.records import Entry
 from clio.memory.retrieval.prompt_prefix import Injected, InjectedItem
 from clio.memory.retrieval.why import WhyFile, WhyItem, WhyReport, knowledge_items
+from clio.memory.store.record import Entry
 from clio.messages import Fragment
 
 REPORT = WhyReport(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import msgspec
 
-from clio.memory.long_term import LongTermMemory
 from clio.memory.sleep.nights import Nights
 from clio.memory.sleep.report import By, Report
 from clio.memory.sleep.sleep import dry_run, never, sleep
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 

@@ -3,7 +3,7 @@
 import pytest
 
 from clio.memory.sleep.statements import stated
-from clio.memory.typed.judge import judge
+from clio.memory.store.deduplication import judge
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,13 @@ import pytest
 
 from clio.errors import ToolFailed, UserError
 from clio.memory.feedback.trajectories import Rating, Trajectories, Trajectory
-from clio.memory.notes import Notes
-from clio.memory.records import Entry, Provenance
 from clio.memory.sleep import night
 from clio.memory.sleep.sleep import sleep
 from clio.memory.sleep.state import read_state
+from clio.memory.store.notes import Notes
+from clio.memory.store.record import Entry, MemoryRecord, Provenance
+from clio.memory.store.typed_store import TypedStore
 from clio.memory.system import MemorySystem
-from clio.memory.typed.record import MemoryRecord
-from clio.memory.typed.store import TypedStore
 from clio.messages import AssistantMessage, Message, UserMessage
 from clio.storage.locks import FileLock
 from tests.memory.sleep.night_support import DAY, FACTS, NOW, Place, edited, noted, ran, said

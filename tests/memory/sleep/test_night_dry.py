@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from clio.memory.notes import Notes
 from clio.memory.sleep.report import Report
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.notes import Notes
+from clio.memory.store.typed_store import TypedStore
 from tests.memory.sleep.night_support import DAY, FACTS, NOW, Place, noted, said
 
 

@@ -9,12 +9,12 @@ import msgspec
 import pytest
 
 from clio.errors import ServerFailed
-from clio.memory.long_term import LongTermMemory
 from clio.memory.sleep.ask_model import BUDGET_CHARS, Best, Digest, ask_about, prompt, read_answer
 from clio.memory.sleep.experiences import Experience
 from clio.memory.sleep.nights import Nights
 from clio.memory.sleep.sleep import sleep
-from clio.memory.typed.store import TypedStore
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage
 from tests.memory.sleep.night_support import NOW, Place, said
 

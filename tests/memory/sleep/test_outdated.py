@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.memory.long_term import LongTermMemory
-from clio.memory.records import AssertedBy, Entry, Provenance
 from clio.memory.sleep.outdated import SITTING_S, outdated
-from clio.memory.typed.store import TypedStore
-from clio.memory.undo import UndoLog
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import AssertedBy, Entry, Provenance
+from clio.memory.store.typed_store import TypedStore
+from clio.memory.store.undo_log import UndoLog
 from tests.memory.sleep.night_support import DAY, NOW, Place
 
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clio.config.project_links import trust_team
-from clio.memory.long_term import LongTermMemory
-from clio.memory.records import Entry, Kind, Provenance
-from clio.memory.team.ignoring import add_lines
-from clio.memory.team.share import Sharing
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Entry, Kind, Provenance
+from clio.memory.team.share import Sharing, add_lines
 from clio.memory.team.state import words_of
 
 DAY = 86_400.0

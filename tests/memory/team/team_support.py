@@ -4,13 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from clio.config.project_links import trust_team
-from clio.memory.long_term import LongTermMemory
-from clio.memory.ltm.kinds import Json
-from clio.memory.records import Entry, Kind
+from clio.memory.store.ltm_objects import Json
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Entry, Kind
+from clio.memory.store.undo_log import UndoLog
 from clio.memory.team.folder import TeamFolder
 from clio.memory.team.share import Sharing
 from clio.memory.team.statement import Statement, make, read
-from clio.memory.undo import UndoLog
 
 NOW = 1_800_000_000.0
 

@@ -11,11 +11,11 @@ import pytest
 
 from clio.config.project_links import trust_team
 from clio.errors import UserError
-from clio.memory.ltm.file import LtmDocument
-from clio.memory.ltm.store import LtmStore, open_store
+from clio.memory.store.ltm_codec import LtmDocument
+from clio.memory.store.ltm_store import LtmStore, open_store
 from clio.memory.team import folder as team_folder
 from clio.memory.team.share import Sharing
-from tests.memory.ltm_support import add, read_json
+from tests.memory.store.ltm_support import add, read_json
 from tests.memory.team.team_support import NOW, Person
 from tests.support.waiting import wait_for_later_file_times
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.memory.ltm_support import add
+from tests.memory.store.ltm_support import add
 from tests.memory.team.simulation import SAID, Clone, git
 
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from clio.memory.records import Entry
-from clio.memory.team.ignoring import add_lines, rule_in_the_way
-from clio.memory.team.share import Sharing
-from tests.memory.ltm_support import read_json, write_json
+from clio.memory.store.record import Entry
+from clio.memory.team.share import Sharing, add_lines, rule_in_the_way
+from tests.memory.store.ltm_support import read_json, write_json
 from tests.memory.team.simulation import git
 from tests.memory.team.team_support import Person
 

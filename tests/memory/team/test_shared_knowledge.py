@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.memory.ltm.news import news_since
-from clio.memory.ltm.versions import known_at
-from clio.memory.records import Entry, Provenance
+from clio.memory.retrieval.news import news_since
+from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.versions import known_at
 from clio.memory.team.state import month_began
-from tests.memory.ltm_support import FROM, add, read_json, said_by, write_json
+from tests.memory.store.ltm_support import FROM, add, read_json, said_by, write_json
 from tests.memory.team.team_support import NOW, Person, again, said
 
 DAY = 86_400.0
@@ -222,7 +222,7 @@ WRITER = """
 import sys
 from pathlib import Path
 from tests.memory.team.team_support import Person
-from tests.memory.ltm_support import add
+from tests.memory.store.ltm_support import add
 person = Person(Path(sys.argv[1]))
 for number in range(12):
     add(person.memory, "discovery", f"{sys.argv[2]} {number}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.ltm.kinds import Json
+from clio.memory.store.ltm_objects import Json
 from clio.memory.team.state import MAX_TIMES, Living, hidden, living, month_began, month_of
 from clio.memory.team.statement import Statement
 from tests.memory.team.team_support import NOW, again, said

@@ -1,0 +1,276 @@
+"""Everything that was learned as one JSON document, to keep or to take elsewhere, and how it is collected."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Raw, Struct, structs
+
+import clio
+from clio.errors import UserError
+from clio.memory.portability.inventory import Places, StyleOwner
+from clio.memory.store.ltm_codec import decode_ltm
+from clio.memory.store.ltm_history import Ending, Kept, LtmArchive, LtmHistory
+from clio.memory.store.ltm_store import open_store
+from clio.memory.store.notes import Notes
+from clio.memory.store.record import MemoryRecord, Note
+from clio.memory.store.redact_memory import Clean, clean_json, clean_note, clean_record
+from clio.memory.store.typed_codec import MemoryFiles
+from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_store import Scope
+from clio.storage.documents import Document, Format, decode, encode
+from clio.storage.jsonl import read_lines
+from clio.text.json_data import decode_json
+
+Section = Literal["knowledge", "memories", "notes", "scenarios", "styles", "feedback"]
+SECTIONS: tuple[Section, ...] = ("knowledge", "memories", "notes", "scenarios", "styles", "feedback")
+NOTHING = Raw(b"null")
+
+
+class Head(Struct, frozen=True, kw_only=True):
+    """When a bundle was written (seconds since the epoch), by which clio, in which project; how much is in it."""
+
+    at: float = 0.0
+    clio: str = ""
+    project: str = ""
+    counts: dict[str, int] = {}
+
+
+class KnowledgePart(Struct, frozen=True, kw_only=True):
+    """`ltm.json` as it is, null where there was none; what left it, and what its entries said before."""
+
+    ltm: Raw = NOTHING
+    archive: tuple[Kept, ...] = ()
+    history: tuple[Ending, ...] = ()
+
+
+class RecordsPart(Struct, frozen=True, kw_only=True):
+    """The memories of one scope, superseded ones among them, and the lines of its archive."""
+
+    records: tuple[MemoryRecord, ...] = ()
+    archive: tuple[Raw, ...] = ()
+
+
+class MemoriesPart(Struct, frozen=True, kw_only=True):
+    """Typed memories by whose they are; preferences are the user's."""
+
+    project: RecordsPart = RecordsPart()
+    user: RecordsPart = RecordsPart()
+
+
+class StylesPart(Struct, frozen=True, kw_only=True):
+    """`styles.json` as it is, null where there was none; the texts of style files by file name, by whose they are."""
+
+    learned: Raw = NOTHING
+    user: dict[str, str] = {}
+    project: dict[str, str] = {}
+
+
+class FeedbackPart(Struct, frozen=True, kw_only=True):
+    """The lines of `trajectories.jsonl` and of its archive."""
+
+    lines: tuple[Raw, ...] = ()
+    archive: tuple[Raw, ...] = ()
+
+
+class Bundle(Struct, frozen=True, kw_only=True):
+    """Everything; a section that was not asked for, or is empty, is None."""
+
+    head: Head = Head()
+    knowledge: KnowledgePart | None = None
+    memories: MemoriesPart | None = None
+    notes: tuple[Note, ...] | None = None
+    scenarios: str | None = None
+    styles: StylesPart | None = None
+    feedback: FeedbackPart | None = None
+
+    @property
+    def has(self) -> tuple[Section, ...]:
+        """The sections that are in it."""
+        return tuple(name for name in SECTIONS if getattr(self, name) is not None)
+
+
+FORMAT = Format(schema="clio.memory", version=1, type=Bundle)
+
+
+class _Schema(Struct):
+    schema: Any = None
+
+
+def is_nothing(raw: Raw) -> bool:
+    """Whether it stands for a file that was not there."""
+    return bytes(raw) in (b"null", b"")
+
+
+def encode_bundle(bundle: Bundle) -> bytes:
+    """The bytes of a bundle, indented, in UTF-8."""
+    return encode(Document(value=bundle), FORMAT)
+
+
+def is_bundle(data: bytes) -> bool:
+    """Whether the data is a JSON object that calls itself a bundle, damaged or not."""
+    try:
+        return decode_json(data, type=_Schema).schema == FORMAT.schema
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+
+
+def decode_bundle(data: bytes, path: Path) -> Bundle:
+    """The bundle in a file's data. Raises NewerDocument; UserError where it is damaged."""
+    try:
+        return decode(data, FORMAT, path).value
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise UserError(f"{str(path)!r} is damaged ({error}); nothing was imported, export it again") from error
+
+
+MAX_STYLE_BYTES = 100_000
+
+
+def make_bundle(places: Places, *, clean: Clean, now: float, what: Collection[Section] = SECTIONS) -> Bundle:
+    """Everything, or the sections asked for, with `clean` applied to every text. Reads only.
+
+    Raises StorageError for a file that is not what it should be, after setting it aside; OSError.
+    """
+    clean = _once(clean)
+    bundle = Bundle(
+        knowledge=_knowledge(places, clean) if "knowledge" in what else None,
+        memories=_memories(places, clean) if "memories" in what else None,
+        notes=_notes(places, clean) if "notes" in what else None,
+        scenarios=_scenarios(places, clean) if "scenarios" in what else None,
+        styles=_styles(places, clean) if "styles" in what else None,
+        feedback=_feedback(places, clean) if "feedback" in what else None,
+    )
+    head = Head(at=round(now, 3), clio=clio.__version__, project=clean(places.project.name), counts=counts_of(bundle))
+    return structs.replace(bundle, head=head)
+
+
+def knowledge_alone(places: Places, clean: Clean) -> bytes:
+    """The project knowledge as an `ltm.json`, which other tools read too."""
+    part = _knowledge(places, _once(clean))
+    document = part.ltm if part else Raw(msgspec.json.encode({}))
+    return msgspec.json.format(document, indent=2) + b"\n"
+
+
+def counts_of(bundle: Bundle) -> dict[str, int]:
+    """How much there is of what; what there is none of is left out."""
+    found: dict[str, int] = {}
+    if bundle.knowledge:
+        found["knowledge"] = entries_in(bundle.knowledge.ltm)
+        found["knowledge_archived"] = len(bundle.knowledge.archive)
+    if bundle.memories:
+        for scope, part in (("project", bundle.memories.project), ("user", bundle.memories.user)):
+            live = sum(record.is_live for record in part.records)
+            found[f"{scope}_memories"] = live
+            found[f"{scope}_replaced"] = len(part.records) - live
+            found[f"{scope}_archived"] = len(part.archive)
+    found["notes"] = len(bundle.notes or ())
+    if bundle.styles:
+        found["style_files"] = len(bundle.styles.user) + len(bundle.styles.project)
+    if bundle.feedback:
+        found["feedback"] = len(bundle.feedback.lines) + len(bundle.feedback.archive)
+    return {name: number for name, number in found.items() if number}
+
+
+def entries_in(ltm: Raw) -> int:
+    """How many entries an `ltm.json` holds. It is one that was read before."""
+    return 0 if is_nothing(ltm) else len(decode_ltm(bytes(ltm)).all())
+
+
+def _knowledge(places: Places, clean: Clean) -> KnowledgePart | None:
+    archive = tuple(
+        structs.replace(kept, entry=clean_json(kept.entry, clean))
+        for kept in LtmArchive(places.knowledge_archive).read()
+    )
+    before = LtmHistory(places.knowledge_history).read()
+    history = tuple(structs.replace(ending, entry=clean_json(ending.entry, clean)) for ending in before)
+    store = open_store(places.knowledge, project=places.project, home=places.home)
+    if not store.exists():
+        return KnowledgePart(archive=archive, history=history) if archive or history else None
+    document = decode_json(store.read().encode())
+    ltm = Raw(msgspec.json.encode(clean_json(document, clean)))
+    return KnowledgePart(ltm=ltm, archive=archive, history=history)
+
+
+def _memories(places: Places, clean: Clean) -> MemoriesPart | None:
+    project, user = _records(places, "project", clean), _records(places, "user", clean)
+    empty = RecordsPart()
+    return None if (project, user) == (empty, empty) else MemoriesPart(project=project, user=user)
+
+
+def _records(places: Places, scope: Scope, clean: Clean) -> RecordsPart:
+    shelf = Shelf()
+    files = MemoryFiles(places.memories(scope), shelf)
+    files.catch_up()
+    records = sorted(shelf.records.values(), key=lambda record: (record.created, record.id))
+    return RecordsPart(
+        records=tuple(clean_record(record, clean) for record in records),
+        archive=_lines(files.archive, clean),
+    )
+
+
+def _notes(places: Places, clean: Clean) -> tuple[Note, ...] | None:
+    return tuple(clean_note(note, clean) for note in Notes(places.notes).newest_first()) or None
+
+
+def _scenarios(places: Places, clean: Clean) -> str | None:
+    text = _text(places.scenarios)
+    return None if text is None else clean(text)
+
+
+def _styles(places: Places, clean: Clean) -> StylesPart | None:
+    learned = _text(places.styles)
+    part = StylesPart(
+        learned=NOTHING if learned is None else _cleaned_line(learned.encode("utf-8"), clean) or NOTHING,
+        user=_style_files(places, "user", clean),
+        project=_style_files(places, "project", clean),
+    )
+    return None if part == StylesPart() else part
+
+
+def _style_files(places: Places, owner: StyleOwner, clean: Clean) -> dict[str, str]:
+    folder = places.own_styles(owner)
+    if not folder.is_dir():
+        return {}
+    found = ((path.name, _text(path)) for path in sorted(folder.glob("*.md")) if not path.is_symlink())
+    return {clean(name): clean(text) for name, text in found if text is not None and len(text) <= MAX_STYLE_BYTES}
+
+
+def _feedback(places: Places, clean: Clean) -> FeedbackPart | None:
+    lines, archive = _lines(places.ratings, clean), _lines(places.ratings_archive, clean)
+    return FeedbackPart(lines=lines, archive=archive) if lines or archive else None
+
+
+def _lines(path: Path, clean: Clean) -> tuple[Raw, ...]:
+    """The lines of a file, their texts cleaned; those that are no JSON are passed over."""
+    return tuple(cleaned for line in read_lines(path).lines if (cleaned := _cleaned_line(line, clean)))
+
+
+def _cleaned_line(line: bytes, clean: Clean) -> Raw | None:
+    """A line of JSON, its texts cleaned; None where it is none."""
+    try:
+        value = decode_json(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return Raw(msgspec.json.encode(clean_json(value, clean)))
+
+
+def _text(path: Path) -> str | None:
+    """The text of a file; None where there is none."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else None
+    except FileNotFoundError:
+        return None
+
+
+def _once(clean: Clean) -> Clean:
+    """The same, each text looked at once: keywords, paths and names of fields come again and again."""
+    known: dict[str, str] = {}
+
+    def cleaned(text: str) -> str:
+        found = known.get(text)
+        if found is None:
+            found = known[text] = clean(text)
+        return found
+
+    return cleaned

@@ -1,0 +1,277 @@
+"""Every file that holds something learned, by kind and owner, and how much is in each."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Literal, get_args
+
+from msgspec import Struct
+
+from clio.errors import NewerDocument, StorageError
+from clio.memory.sleep.state import SleepState, read_state
+from clio.memory.store.ltm_history import LtmArchive
+from clio.memory.store.ltm_store import open_store
+from clio.memory.store.notes import Notes
+from clio.memory.store.typed_codec import MemoryFiles
+from clio.memory.store.typed_index import Shelf
+from clio.memory.store.typed_store import Scope
+from clio.memory.vectors.documents import DOCUMENTS
+from clio.storage.documents import load
+from clio.storage.jsonl import read_lines
+
+StyleOwner = Literal["project", "user"]
+
+
+class Places(Struct, frozen=True, kw_only=True):
+    """project: its folder. home: clio's own, where the person's memories lie. Nothing need exist."""
+
+    project: Path
+    home: Path
+
+    @property
+    def folder(self) -> Path:
+        """The project's `.clio`."""
+        return self.project / ".clio"
+
+    @property
+    def knowledge(self) -> Path:
+        """The project knowledge."""
+        return self.folder / "ltm.json"
+
+    @property
+    def knowledge_archive(self) -> Path:
+        """What left the project knowledge."""
+        return self.folder / "ltm.archive.json"
+
+    @property
+    def knowledge_history(self) -> Path:
+        """What it said before."""
+        return self.folder / "ltm.history.jsonl"
+
+    @property
+    def notes(self) -> Path:
+        """The folder of notes."""
+        return self.folder / "memory"
+
+    @property
+    def undo(self) -> Path:
+        """The changes that can be taken back."""
+        return self.folder / "memory.undo.jsonl"
+
+    @property
+    def documents(self) -> Path:
+        """Which documents somebody added."""
+        return self.folder / "documents.json"
+
+    @property
+    def ratings(self) -> Path:
+        """Turns, and what was said of them."""
+        return self.folder / "trajectories.jsonl"
+
+    @property
+    def ratings_archive(self) -> Path:
+        """What of it nobody rated for long."""
+        return self.folder / "trajectories.archive.jsonl"
+
+    @property
+    def cache(self) -> Path:
+        """The folder of indexes, vectors and accounts."""
+        return self.folder / "cache"
+
+    @property
+    def sessions(self) -> Path:
+        """The folder of conversations."""
+        return self.folder / "sessions"
+
+    @property
+    def scenarios(self) -> Path:
+        """The person's kinds of work."""
+        return self.home / "scenarios.yaml"
+
+    @property
+    def styles(self) -> Path:
+        """What was learned about styles."""
+        return self.home / "styles.json"
+
+    def memories(self, scope: Scope) -> Path:
+        """The snapshot of typed memories."""
+        return (self.home if scope == "user" else self.folder) / "memories.json"
+
+    def memories_archive(self, scope: Scope) -> Path:
+        """What left them, and what they said before."""
+        return self.memories(scope).with_suffix(".archive.jsonl")
+
+    def own_styles(self, owner: StyleOwner) -> Path:
+        """The folder of style files somebody wrote."""
+        return (self.home if owner == "user" else self.folder) / "styles"
+
+
+WipeScope = Literal["project", "user", "styles"]
+WIPE_SCOPES: tuple[WipeScope, ...] = get_args(WipeScope)
+Kind = Literal[
+    "memories", "knowledge", "notes", "documents", "ratings", "nights", "sleep", "undo", "cache", "shifts", "styles"
+]
+
+
+class Hoard(Struct, frozen=True, kw_only=True):
+    """Files that belong together. `what` is their name for people.
+
+    folder: where they lie. names: patterns of their names; with them go what was set aside as damaged and what a killed
+    writer left half-written. lock: the name of the file they are changed under; empty where everyone writes alone.
+    owner: of typed memories, whose they are.
+    """
+
+    kind: Kind
+    what: str
+    folder: Path
+    names: tuple[str, ...]
+    lock: str = ""
+    owner: Scope = "project"
+
+    def files(self) -> list[Path]:
+        """The files there are, without the lock; everything below a folder of that name."""
+        return sorted(path for found in self._top() for path in _below(found))
+
+    def _top(self) -> Iterator[Path]:
+        try:
+            found = list(self.folder.iterdir())
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for path in found:
+            if not path.name.endswith(".lock") and any(fnmatch(path.name, name) for name in self.names):
+                yield path
+
+
+def hoards_of(places: Places, scopes: Iterable[WipeScope]) -> tuple[Hoard, ...]:
+    """What these scopes hold, in the order it is wiped: the changes that could be taken back come last."""
+    scopes = frozenset(scopes)
+    project, home = places.folder, places.home
+    found: list[Hoard] = []
+    if "project" in scopes:
+        found += [
+            _memories(project, "project", "memories of the project"),
+            Hoard(
+                kind="knowledge", what="project knowledge", folder=project, names=("ltm.*", "ltm"), lock="ltm.json.lock"
+            ),
+            Hoard(kind="notes", what="notes", folder=places.notes, names=("*",)),
+            _one(project, "documents", "documents you added, not the files themselves", "documents.json"),
+            Hoard(
+                kind="ratings",
+                what="rated turns and ratings",
+                folder=project,
+                names=("trajectories.*",),
+                lock="trajectories.jsonl.lock",
+            ),
+        ]
+    if "user" in scopes:
+        found += [
+            _memories(home, "user", "memories of yours, preferences among them"),
+            Hoard(kind="sleep", what="how far sleep came with yours", folder=home, names=("sleep.person.*",)),
+            _one(home, "shifts", "changes of taste that were told", "shifts.json"),
+        ]
+    if "styles" in scopes:
+        found.append(_one(home, "styles", "what was learned about styles", "styles.json"))
+    if "project" in scopes or "user" in scopes:
+        if "project" in scopes:
+            found.append(Hoard(kind="nights", what="what sleep counts", folder=project, names=("sleep.json*",)))
+        found += [
+            Hoard(kind="sleep", what="what sleep did", folder=project, names=("sleep.log*",)),
+            _one(project, "undo", "changes to undo", "memory.undo.jsonl"),
+        ]
+    names = ("*",) if "project" in scopes else ("why.json*", "style.json*") if "user" in scopes else ("style.json*",)
+    if scopes:
+        found.append(Hoard(kind="cache", what="indexes, vectors, accounts of turns", folder=places.cache, names=names))
+    return tuple(found)
+
+
+def _memories(folder: Path, owner: Scope, what: str) -> Hoard:
+    return Hoard(
+        kind="memories", what=what, folder=folder, names=("memories.*",), lock="memories.json.lock", owner=owner
+    )
+
+
+def _one(folder: Path, kind: Kind, what: str, name: str) -> Hoard:
+    """A document with what was set aside beside it."""
+    return Hoard(kind=kind, what=what, folder=folder, names=(f"{name}*",), lock=f"{name}.lock")
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """The file, or all files in the folder; a link is itself a file."""
+    if path.is_symlink() or not path.is_dir():
+        yield path
+        return
+    for inner in path.iterdir():
+        if not inner.name.endswith(".lock"):
+            yield from _below(inner)
+
+
+class Doomed(Struct, frozen=True, kw_only=True):
+    """One part of what would go. records: how many, None where that says nothing, or nobody can tell."""
+
+    hoard: Hoard
+    files: int
+    bytes: int
+    records: int | None = None
+
+
+def survey(places: Places, hoards: tuple[Hoard, ...]) -> tuple[Doomed, ...]:
+    """What there is of these, without what there is nothing of.
+
+    Raises NewerDocument where a later clio wrote a file: it may keep things where this one does not look.
+    """
+    found: list[Doomed] = []
+    for hoard in hoards:
+        records = _count(places, hoard)
+        files = hoard.files()
+        if files and not _is_what_a_wipe_leaves(hoard, files, records):
+            sizes = (path.lstat().st_size for path in files if path.exists())
+            found.append(Doomed(hoard=hoard, files=len(files), bytes=sum(sizes), records=records))
+    return tuple(found)
+
+
+def _is_what_a_wipe_leaves(hoard: Hoard, files: Sequence[Path], records: int | None) -> bool:
+    """Whether the files say nothing but that something was wiped."""
+    names = [path.name for path in files]
+    if hoard.kind == "memories":
+        return records == 0 and names == ["memories.json"]
+    if hoard.kind == "nights" and names == ["sleep.json"]:
+        state, _ = read_state(files[0])
+        return state == SleepState(sessions=state.sessions)
+    return False
+
+
+def _count(places: Places, hoard: Hoard) -> int | None:
+    try:
+        return _records(places, hoard)
+    except NewerDocument:
+        raise
+    except (StorageError, OSError, ValueError):
+        return None  # damaged: it goes all the same
+
+
+def _records(places: Places, hoard: Hoard) -> int | None:
+    match hoard.kind:
+        case "memories":
+            shelf = Shelf()
+            files = MemoryFiles(hoard.folder / "memories.json", shelf)
+            files.catch_up()
+            return len(shelf.records) + _lines(files.archive.name, hoard)
+        case "knowledge":
+            archive = LtmArchive(places.knowledge_archive).read()
+            known = open_store(places.knowledge, project=places.project, home=places.home).read()
+            return len(known.all()) + len(archive)
+        case "notes":
+            return len(Notes(places.notes).newest_first())
+        case "documents":
+            document = load(places.documents, DOCUMENTS)
+            return len(document.value.sources) if document else 0
+        case "ratings":
+            return _lines("trajectories.jsonl", hoard) + _lines("trajectories.archive.jsonl", hoard)
+        case "undo":
+            return _lines("memory.undo.jsonl", hoard)
+        case _:
+            return None
+
+
+def _lines(name: str, hoard: Hoard) -> int:
+    return len(read_lines(hoard.folder / name).lines)

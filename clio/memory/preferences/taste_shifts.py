@@ -1,0 +1,156 @@
+"""Tastes that have shifted by three points of ten, or by 0.3 in a dimension of style, within thirty days; each is told
+once (`~/.clio/shifts.json`).
+
+Source: the adaptive-memory document, whose scale goes from 0 to 1.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.memory.store.typed_store import TypedStore
+from clio.memory.store.versions import Version
+from clio.storage.documents import Format, update
+from clio.text.scoring import DAY_S, MAX_SCORE, shifts
+
+WITHIN_DAYS = 30.0
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """What a preference said from a time on: its words and its score, 0 to 10."""
+
+    id: str
+    text: str
+    score: float
+    at: float
+
+
+class Shift(Struct, frozen=True, kw_only=True):
+    """A preference that is no longer what it was. size: of the change, on 0 to 1."""
+
+    id: str
+    before: Held
+    now: Held
+    size: float
+
+    @property
+    def line(self) -> str:
+        """One sentence that says so."""
+        was, now = self.before, self.now
+        if was.text == now.text:
+            return f"You used to rate “{was.text}” {was.score:g} of 10, now {now.score:g}."
+        return f"You used to say “{was.text}” ({was.score:g} of 10), now “{now.text}” ({now.score:g} of 10)."
+
+
+def preference_shifts(history: Iterable[Held], now: float, since: Mapping[str, float] | None = None) -> list[Shift]:
+    """The preferences whose score moved by at least 3 within the last 30 days, the largest change first.
+
+    history: what each said, in any order. since: by id, a later beginning to compare with, such as the last report's.
+    """
+    of: dict[str, list[Held]] = {}
+    for held in sorted(history, key=lambda held: held.at):
+        of.setdefault(held.id, []).append(held)
+    found: list[Shift] = []
+    for id, said in of.items():
+        start = max(now - WITHIN_DAYS * DAY_S, (since or {}).get(id, 0.0))
+        first = next((held for held in reversed(said) if held.at <= start), said[0])
+        last = said[-1]
+        for _, size in shifts([first.score / MAX_SCORE], [last.score / MAX_SCORE]):
+            found.append(Shift(id=id, before=first, now=last, size=size))
+    return sorted(found, key=lambda shift: (-shift.size, shift.id))
+
+
+def style_shifts(before: Mapping[str, float], after: Mapping[str, float]) -> list[tuple[str, float, float]]:
+    """(dimension, before, now) of those that moved by at least 0.3, in the order of `before`."""
+    names = [name for name in before if name in after]
+    moved = shifts([before[name] for name in names], [after[name] for name in names])
+    return [(names[place], before[names[place]], after[names[place]]) for place, _ in moved]
+
+
+def history_of(versions: Sequence[Version]) -> list[Held]:
+    """What the preferences among these memories said in the course of time, of those that still hold."""
+    holding = {version.record.id for version in versions if version.until is None}
+    return [
+        Held(id=version.record.id, text=version.record.content, score=version.record.score, at=version.since)
+        for version in versions
+        if version.record.id in holding and version.record.type == "preference" and version.record.score is not None
+        if version.because != "undone"
+    ]
+
+
+FILE = "shifts.json"
+_SNAPSHOT_DAYS = 7.0
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """The style dimensions as they were at one time, each 0.0 to 1.0."""
+
+    at: float
+    values: dict[str, float]
+
+
+class Told(Struct, frozen=True, kw_only=True):
+    """What has been told. preferences: when, by id. styles: snapshots of each vector, the oldest first."""
+
+    preferences: dict[str, float] = {}
+    styles: dict[str, tuple[Snapshot, ...]] = {}
+
+
+FORMAT = Format(schema="clio.shifts", version=1, type=Told)
+
+
+class Shifts:
+    """Shifts of the tastes in `preferences`, and of style vectors, told once across sessions and processes."""
+
+    def __init__(self, home: Path, preferences: TypedStore, clock: Callable[[], float] = time.time) -> None:
+        self._path = home / FILE
+        self._preferences = preferences
+        self._clock = clock
+
+    def take_new(self, styles: Mapping[str, Mapping[str, float]] | None = None) -> list[str]:
+        """One sentence for each shift of the last 30 days that nobody was told yet, the largest of preferences first.
+
+        styles: the vectors as they are now, by the name they are told by; an older state is kept for the next time.
+        Raises StorageError for a file that is not what it should be, OSError, TimeoutError.
+        """
+        now = self._clock()
+        history = history_of(self._preferences.versions())
+        said: list[str] = []
+
+        def tell(told: Told) -> Told:
+            said.clear()
+            start = now - WITHIN_DAYS * DAY_S
+            recent = {id: at for id, at in told.preferences.items() if at >= start}
+            shifted = preference_shifts(history, now, recent)
+            said.extend(shift.line for shift in shifted)
+            kept = dict(told.styles)
+            for name, values in (styles or {}).items():
+                kept[name], lines = _style(name, told.styles.get(name, ()), values, now)
+                said.extend(lines)
+            new = Told(preferences=recent | {shift.id: now for shift in shifted}, styles=kept)
+            return told if new == told else new
+
+        if history or styles:
+            update(self._path, FORMAT, tell)
+        return said
+
+
+def _style(
+    name: str, snapshots: tuple[Snapshot, ...], values: Mapping[str, float], now: float
+) -> tuple[tuple[Snapshot, ...], list[str]]:
+    """The snapshots to keep, weekly and of the last thirty days, and what has shifted since the oldest of them."""
+    recent = tuple(one for one in snapshots if now - one.at <= WITHIN_DAYS * DAY_S)
+    moved = style_shifts(recent[0].values, values) if recent else []
+    present = Snapshot(at=now, values=dict(values))
+    if moved:
+        lines = [f"Your taste in answers ({name}) moved: {_dimension(*one)}." for one in moved]
+        return (present,), lines
+    if not recent or now - recent[-1].at >= _SNAPSHOT_DAYS * DAY_S:
+        return (*recent, present), []
+    return recent, []
+
+
+def _dimension(name: str, before: float, after: float) -> str:
+    return f"{name.replace('_', ' ')} from {before:.1f} to {after:.1f}"

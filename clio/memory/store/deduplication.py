@@ -1,0 +1,365 @@
+"""What a new memory is to one that is there already: the same, its successor, doubtful, or something else. No I/O.
+
+Numbers come first: 0.85 and 0.50 are the typed-memory document's thresholds; before they may merge anything, a changed
+number, path, negation or value makes the new one the successor of the old.
+"""
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, structs
+
+from clio.errors import ProviderError
+from clio.memory.store.ltm_merge import TRUST
+from clio.memory.store.record import Action, MemoryRecord, Remembered, begun_anew, default_confidence, same_words
+from clio.memory.store.typed_codec import Former, former_of
+from clio.memory.store.typed_index import Shelf
+from clio.prompt_files import fill_prompt
+from clio.text.consolidate import Reconsolidated, reconsolidate
+from clio.text.json_data import decode_json
+from clio.text.scoring import DAY_S, confidence_after, smoothed
+from clio.text.similarity import before_assignment, differences, jaccard, tokens_of
+from clio.text.vocabulary import STOP_WORDS, stem
+
+_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.S | re.I)
+_FENCE = re.compile(r"```[\w-]*\s*\n?(.*?)```", re.S)
+_OBJECT = re.compile(r"\{.*\}", re.S)
+
+
+class Decision(Struct, frozen=True, kw_only=True):
+    """What a model said: merge into these words with this importance (0 or less: the higher of the two), or keep."""
+
+    action: Literal["merge", "keep"] = "keep"
+    new_content: str = ""
+    importance: float = 0.0
+
+
+KEEP = Decision()
+
+
+def question(old: str, new: str) -> str:
+    """The prompt that asks whether two memories say the same."""
+    return fill_prompt("memory/dedupe", old=msgspec.json.encode(old).decode(), new=msgspec.json.encode(new).decode())
+
+
+def ask(decide: Callable[[str], str], old: str, new: str) -> Decision:
+    """What a model says to two memories; KEEP where it cannot be asked."""
+    try:
+        return read_decision(decide(question(old, new)))
+    except (ProviderError, OSError, ValueError, TimeoutError):
+        return KEEP
+
+
+def read_decision(answer: str) -> Decision:
+    """The decision in an answer, which may think aloud first and stand in a code fence; KEEP where there is none."""
+    text = _THOUGHTS.sub("", answer)
+    fenced = _FENCE.search(text)
+    found = _OBJECT.search(fenced[1] if fenced else text)
+    if found is None:
+        return KEEP
+    try:
+        decision = decode_json(found[0], type=Decision)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return KEEP
+    if decision.action == "keep" or not decision.new_content.strip() or not math.isfinite(decision.importance):
+        return KEEP
+    return decision
+
+
+Verdict = Literal["same", "successor", "doubtful", "other"]
+MERGE, DOUBT = 0.85, 0.50
+_LEAST_SUBJECT, _SUBJECT_SHARE = 2, 0.75
+
+_WORD = re.compile(r"\w+(?:[.:/\\-]\w+)*'?\w*")
+_UPDATES = re.compile(
+    r"\b(?:now|no longer|any ?more|instead|from now on|as of|since today|moved (?:to|from)|changed (?:to|from)|"
+    r"switched (?:to|from)|renamed|replaced|became|correction|actually|used to be)\b",
+    re.I,
+)
+_NOW = re.compile(r"\b(?:from )?now(?: on)?\b", re.I)
+_NOT_A_SUBJECT = frozenset(
+    stem(word)
+    for word in (
+        "now no longer any anymore more instead move moves moved change changed switch switched rename renamed replace "
+        "replaced became become correction actually use uses used using run runs live lives listen listens is not "
+        "never don't doesn't isn't can't cannot new old current currently today"
+    ).split()
+)
+
+
+def judge(old: str, new: str, similarity: float) -> Verdict:
+    """What `new` is to `old`, two memories of one type whose words have this Jaccard index (0.0 to 1.0)."""
+    if same_words(old, new):
+        return "same"
+    if similarity < DOUBT and not announces_change(new):
+        return "other"
+    apart = differences(old, new)
+    if similarity >= DOUBT and apart - {"script"} and _is_about_the_same(old, new, value_differs="value" in apart):
+        return "successor"
+    if apart:
+        return "successor" if is_update(old, new) else "other"
+    if similarity >= MERGE or same_words(_NOW.sub(" ", old), _NOW.sub(" ", new)):
+        return "same"
+    if is_update(old, new):
+        return "successor"
+    return "doubtful" if similarity >= DOUBT else "other"
+
+
+def is_update(old: str, new: str) -> bool:
+    """Whether the new one says of itself that something has changed ("now", "no longer", "moved to"), about the old's
+    subject: three quarters of the words of whichever has fewer, and at least two of them.
+    """
+    return announces_change(new) and bool(differences(old, new) - {"script"}) and _shares_subject(old, new)
+
+
+def announces_change(text: str) -> bool:
+    """Whether a text says that something is not as it was."""
+    return _UPDATES.search(text) is not None
+
+
+def subject_words(text: str) -> frozenset[str]:
+    """What a memory is about: its stems without stop words, numbers, paths and the words of change.
+
+    A name with a number in it, such as "db1", is a value behind "is" or "listens on", and a subject before it.
+    """
+    found = [word.casefold() for word in _WORD.findall(text)]
+    plain = {stem(word) for word in found if word not in STOP_WORDS and not _is_value(word)}
+    named = {word for word in _WORD.findall(before_assignment(text).casefold()) if _is_numbered_name(word)}
+    return frozenset(plain | named) - _NOT_A_SUBJECT
+
+
+def _is_about_the_same(old: str, new: str, *, value_differs: bool) -> bool:
+    """Whether, numbers and the like aside, one says nothing the other does not: else both are worth having."""
+    one, other = subject_words(old), subject_words(new)
+    return bool(one) and (value_differs or one <= other or other <= one)
+
+
+def _shares_subject(old: str, new: str) -> bool:
+    one, other = subject_words(old), subject_words(new)
+    shared = len(one & other)
+    return shared >= _LEAST_SUBJECT and shared >= _SUBJECT_SHARE * min(len(one), len(other))
+
+
+def _is_numbered_name(word: str) -> bool:
+    return word[0].isalpha() and _is_value(word) and word.isalnum()
+
+
+def _is_value(word: str) -> bool:
+    return any(char.isdigit() for char in word) or "/" in word or "\\" in word
+
+
+def weigh(new: MemoryRecord, known: MemoryRecord, variants: Sequence[MemoryRecord], now: float) -> Reconsolidated:
+    """What becomes of `new`. variants: of the known one, each of which gives way only to a surer statement."""
+    if overrules(new, known, now):
+        return Reconsolidated(action="updated")
+    # What is not weaker has won above, so that this decides only among the variants.
+    return reconsolidate(_sure(new, now), 1.0, [_sure(variant, now) for variant in variants])
+
+
+def overrules(new: MemoryRecord, known: MemoryRecord, now: float) -> bool:
+    """Whether a new statement takes the place of a known one."""
+    if trust(new) == trust(known) == TRUST["user"]:
+        return True
+    one, other = _sure(new, now), _sure(known, now)
+    return one > other or (one == other and trust(new) >= trust(known))
+
+
+def trust(record: MemoryRecord) -> int:
+    """How far its speaker is trusted: a person further than a model, a model further than a tool's output."""
+    return TRUST[record.provenance.asserted_by if record.provenance else "model"]
+
+
+def _sure(record: MemoryRecord, now: float) -> float:
+    """Its confidence as it has faded. Only a person is certain: 1.0 of anyone else means that nobody said how sure."""
+    stated = record.confidence if record.confidence < 1.0 else default_confidence(record.provenance)
+    return confidence_after(stated, max(now - record.accessed, 0.0) / DAY_S)
+
+
+_PRECEDENCE: dict[Verdict, int] = {"same": 3, "successor": 2, "doubtful": 1, "other": 0}
+_MAX_BY_SUBJECT = 50
+
+
+class Near(Struct, frozen=True, kw_only=True):
+    """The memory a new one has most to do with. similarity: the Jaccard index of their words.
+
+    main: what holds, where `record` is a variant of it. variants: of the one of the two that holds.
+    """
+
+    record: MemoryRecord
+    verdict: Verdict
+    similarity: float
+    main: MemoryRecord | None = None
+    variants: tuple[MemoryRecord, ...] = ()
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """What is to be written: `after` in the place of `before`, records of the same id or, for a new one, of none.
+
+    formers: what goes into the archive. What is in `before` alone leaves.
+    """
+
+    remembered: Remembered
+    before: tuple[MemoryRecord, ...] = ()
+    after: tuple[MemoryRecord, ...] = ()
+    formers: tuple[Former, ...] = ()
+
+    @property
+    def gone(self) -> tuple[str, ...]:
+        """The ids of those that leave."""
+        kept = {record.id for record in self.after}
+        return tuple(record.id for record in self.before if record.id not in kept)
+
+
+def nearest(shelf: Shelf, new: MemoryRecord) -> Near | None:
+    """The other live memory of its type that the new one repeats, replaces, or may repeat; None where there is none."""
+    words = tokens_of(new.content)
+    candidates = {old.id: old for old in (*shelf.alike(new.type, new.content), *_by_subject(shelf, new))}
+    found: list[Near] = []
+    for old in candidates.values():
+        if old.id == new.id:
+            continue
+        similarity = jaccard(tokens_of(old.content), words)
+        verdict = judge(old.content, new.content, similarity)
+        if verdict != "other":
+            found.append(Near(record=old, verdict=verdict, similarity=similarity))
+    best = max(found, key=_closeness, default=None)
+    return None if best is None else _with_variants(shelf, best, new.id)
+
+
+def _with_variants(shelf: Shelf, near: Near, new: str) -> Near:
+    """With what holds and its variants. What contradicts a variant contradicts what holds."""
+    main = shelf.records.get(near.record.variants_of or "")
+    main = main if main is not None and main.is_live and main.id != new else None
+    if main is not None and near.verdict == "successor":
+        near, main = structs.replace(near, record=main), None
+    holding = main or near.record
+    variants = tuple(one for one in shelf.variants(holding.id) if one.id != new)
+    return structs.replace(near, main=main, variants=variants)
+
+
+def _closeness(near: Near) -> tuple[int, float, float]:
+    return _PRECEDENCE[near.verdict], near.similarity, near.record.updated
+
+
+def plan(new: MemoryRecord, near: Near | None, decision: Decision | None, now: float) -> Plan:
+    """What remembering comes to. `decision`: of a model, about a doubtful pair."""
+    new = structs.replace(new, created=new.created or now, updated=now, accessed=now, seen=now)
+    if near is None or (near.verdict == "doubtful" and (decision is None or decision.action == "keep")):
+        beside = near.record if near else None
+        remembered = Remembered(record=new, action="kept_both" if beside else "new", old=beside)
+        return Plan(remembered=remembered, after=(new,))
+    if near.verdict == "successor":
+        return _contradict(new, near, now)
+    return _confirm(new, near, decision, now)
+
+
+def _contradict(new: MemoryRecord, near: Near, now: float) -> Plan:
+    """It takes the place of what is there, or is one of its variants, or is dropped."""
+    old, variants = near.record, near.variants
+    outcome = weigh(new, old, variants, now)
+    if outcome.action == "updated":
+        return _supersede(structs.replace(new, keywords=_joined(new.keywords, old.keywords)), near, now)
+    new = structs.replace(new, variants_of=old.id)
+    if outcome.action == "created_variant":
+        return Plan(remembered=Remembered(record=new, action="variant", old=old), after=(new,))
+    if outcome.replaced is None:
+        dropped = Former(record=new, ended=now, because="dropped")
+        return Plan(remembered=Remembered(record=new, action="dropped", old=old), formers=(dropped,))
+    weakest = variants[outcome.replaced]
+    return Plan(
+        remembered=Remembered(record=new, action="replaced_variant", old=old, outweighed=weakest),
+        before=(weakest,),
+        after=(new,),
+        formers=(Former(record=weakest, ended=now, because="outweighed"),),
+    )
+
+
+def _supersede(new: MemoryRecord, near: Near, now: float, was: MemoryRecord | None = None) -> Plan:
+    """It takes the place of what holds, whose variants are its own from now on. was: the variant it is made of."""
+    old = near.main or near.record
+    gone = structs.replace(old, superseded_by=new.id, updated=now)
+    others = tuple(variant for variant in near.variants if variant.id != new.id)
+    moved = tuple(structs.replace(variant, variants_of=new.id) for variant in others)
+    return Plan(
+        remembered=Remembered(record=new, action="superseded", old=old),
+        before=(old, *((was,) if was else ()), *others),
+        after=(gone, new, *moved),
+        formers=(Former(record=was, ended=now, because="promoted"),) if was else (),
+    )
+
+
+def _confirm(new: MemoryRecord, near: Near, decision: Decision | None, now: float) -> Plan:
+    """What is there is said again; a variant that has become the surer one holds from now on."""
+    old = near.record
+    record = _merged(old, new, decision, now)
+    if near.main is not None and overrules(_as_said(record, new), near.main, now):
+        return _supersede(structs.replace(record, variants_of=None, since=now), near, now, was=old)
+    if near.main is None:
+        record = structs.replace(record, variants_of=None)  # what it contradicted is no more
+    record = begun_anew(old, record, now)
+    action: Action = "merged" if near.main is None else "variant"
+    remembered = Remembered(record=record, action=action, old=near.main or old)
+    return Plan(remembered=remembered, before=(old,), after=(record,), formers=former_of(old, record, now, "merged"))
+
+
+def _as_said(record: MemoryRecord, new: MemoryRecord) -> MemoryRecord:
+    """The record by the word of whoever is trusted more: those who said it before, or who says it now."""
+    return structs.replace(record, provenance=new.provenance) if trust(new) > trust(record) else record
+
+
+def join(old: MemoryRecord, new: MemoryRecord, decision: Decision | None) -> MemoryRecord:
+    """Two memories that say the same as one: the older's id, the newer's words, used when either was used last."""
+    one = _merged(old, new, decision, max(old.updated, new.updated))
+    return structs.replace(
+        one,
+        accessed=max(old.accessed, new.accessed),
+        seen=max(old.seen, new.seen),
+        access_count=old.access_count + new.access_count,
+    )
+
+
+def _merged(old: MemoryRecord, new: MemoryRecord, decision: Decision | None, now: float) -> MemoryRecord:
+    """The old memory with the new one's words, tags joined, the higher importance; its id and its beginning stay."""
+    content = decision.new_content.strip() if decision else new.content
+    chosen = decision.importance if decision and decision.importance > 0 else max(old.importance, new.importance)
+    by_person = new.provenance is not None and new.provenance.asserted_by == "user"
+    said = new.provenance if by_person or trust(new) > trust(old) else old.provenance
+    return structs.replace(
+        old,
+        content=content,
+        importance=min(chosen, 1.0),
+        score=_score(old, new),
+        reason=new.reason or old.reason,
+        keywords=_joined(old.keywords, new.keywords),
+        scenarios=_joined(old.scenarios, new.scenarios),
+        updated=now,
+        accessed=now,
+        seen=now,
+        confidence=max(old.confidence, new.confidence),
+        version=old.version + (content != old.content),
+        explicit=old.explicit or new.explicit,
+        provenance=said or new.provenance,
+        hashes=old.hashes | new.hashes,
+    )
+
+
+def _score(old: MemoryRecord, new: MemoryRecord) -> float | None:
+    if old.score is None or new.score is None:
+        return old.score if new.score is None else new.score
+    return smoothed(old.score, new.score, explicit=new.explicit)
+
+
+def _by_subject(shelf: Shelf, new: MemoryRecord) -> list[MemoryRecord]:
+    """Memories about what the new one says has changed, however few words they share with it."""
+    if not announces_change(new.content):
+        return []
+    matches = shelf.matches(subject_words(new.content))
+    best = sorted(matches, key=lambda id: -matches[id])[:_MAX_BY_SUBJECT]
+    return [record for id in best if (record := shelf.records[id]).type == new.type]
+
+
+def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))

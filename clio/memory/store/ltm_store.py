@@ -1,0 +1,668 @@
+"""The project knowledge in `.clio/ltm.json`: read tolerantly, changed under a lock, nothing ever dropped."""
+
+import copy
+import time
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import StorageError, UserError
+from clio.memory.store.ltm_codec import LtmDocument, decode_ltm, refuse_newer, write_ltm
+from clio.memory.store.ltm_history import (
+    Kept,
+    LtmArchive,
+    LtmHistory,
+    Piece,
+    begin_again,
+    begin_anew,
+    endings,
+    is_as,
+    piece,
+    put_back,
+    read_pieces,
+    says_else,
+    with_successor,
+)
+from clio.memory.store.ltm_merge import (
+    TRUST,
+    absorb,
+    adopt_context,
+    beside,
+    changed_raw,
+    checked,
+    confirm,
+    label,
+    place_for,
+    revive,
+    same,
+    unsurrogated,
+)
+from clio.memory.store.ltm_objects import (
+    SHAPES,
+    Json,
+    find_handle,
+    handles,
+    identity,
+    new_handle,
+    number,
+    provenance_of,
+    set_handle,
+    share,
+    stored_id,
+    times_of,
+    to_entry,
+    to_raw,
+)
+from clio.memory.store.ltm_reader import LtmReading, read_whole
+from clio.memory.store.ltm_upkeep import count_up, count_uses, to_prune, with_uses
+from clio.memory.store.record import (
+    MAX_AGE_DAYS,
+    MIN_CONFIDENCE,
+    Added,
+    Because,
+    Entry,
+    Kind,
+    LtmStats,
+    Provenance,
+    Pruned,
+)
+from clio.memory.store.redact_memory import cleaned, cleaned_entry
+from clio.memory.store.undo_log import Change, UndoLog, new_change
+from clio.memory.store.versions import EntryVersion, entry_versions
+from clio.memory.team.knowledge import TeamKnowledge
+from clio.storage.files import make_ignored_folder
+from clio.storage.locks import FileLock, NoLocks
+
+
+class LtmStore:
+    """`ltm.json`, the archive beside it and the log of changes, written in an order in which dying loses nothing.
+
+    Methods raise CorruptDocument after setting a file aside, and NewerDocument; those that write raise StorageError
+    with a sentence where that fails, and then the file is as it was.
+
+    team: what is shared through git, in one with the file while it is in use; new entries are shared then.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        undo: UndoLog | None = None,
+        clock: Callable[[], float] = time.time,
+        team: TeamKnowledge | None = None,
+    ) -> None:
+        self.path = path
+        self.clock = clock
+        self.team = team
+        self.archive = LtmArchive(path.with_name("ltm.archive.json"))
+        self.history = LtmHistory(path.with_name("ltm.history.jsonl"))
+        self._undo = undo
+
+    def read(self) -> LtmDocument:
+        """The document as it is now. Raises OSError."""
+        return read_whole(self.path, lambda: self.team)
+
+    def exists(self) -> bool:
+        """Whether anything was ever known."""
+        return self.path.exists() or bool(self.team and self.team.in_use)
+
+    def size(self) -> int:
+        """The size of what the entries lie in."""
+        own = self.path.stat().st_size if self.path.exists() else 0
+        return own + (self.team.folder.size() if self.team and self.team.in_use else 0)
+
+    @contextmanager
+    def changing(self) -> Generator[tuple[LtmDocument, float]]:
+        """The document as it is now, for a change; nobody else changes it meanwhile."""
+        lock = FileLock(self.path.with_name(self.path.name + ".lock"))
+        try:
+            with _one_sentence(self.path):
+                make_ignored_folder(self.path.parent, self.path.parent)
+                lock.__enter__()
+                document = self.read()
+            yield document, round(self.clock(), 3)
+        finally:
+            lock.release()
+
+    def write(
+        self,
+        document: LtmDocument,
+        now: float,
+        what: str,
+        before: Sequence[Piece],
+        after: Sequence[Piece],
+        archived: Sequence[Kept] = (),
+        why: Mapping[str, Because] | None = None,
+        successors: Mapping[str, str] = MappingProxyType({}),
+        *,
+        stated: bool = False,
+    ) -> None:
+        """Note the change, then keep what leaves, then write the file: dying in between loses nothing.
+
+        why: of the handles that leave. successors: of those whose place another took, the handle of that one.
+        stated: how sure somebody is was said on purpose, see `TeamKnowledge.write`.
+        """
+        _begin_anew(document, now, before, after)
+        document.touch(now)
+        key = (before or after)[0].id if len(before) + len(after) <= 2 else ""
+        change = new_change("ltm", what, at=now, key=key, before=before or None, after=after or None)
+        with _one_sentence(self.path):
+            if self._undo:
+                self._undo.record(change)
+            try:
+                self.history.put(endings(before, after, now, why or {}, successors=successors))
+                if archived:
+                    self.archive.put(archived)
+                self.put(document, now, why or {}, stated=stated)
+            except BaseException:
+                if self._undo:
+                    with suppress(OSError):  # the first error is the one to tell
+                        self._undo.take(change.id)
+                raise
+        if back := [one.kept for one in before if one.kept]:
+            self._take_out(lambda one: one in back)
+
+    def send_off(
+        self,
+        document: LtmDocument,
+        now: float,
+        what: str,
+        why: Mapping[str, Because],
+        successors: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Move the entries of these handles to the archive, and write the file even where there is none.
+
+        successors: of those whose place another took, the handle of that one.
+        """
+        known = document.by_handle()
+        before = [piece(document, known[handle][0], handle, known[handle][1]) for handle in why]
+        kept = [
+            Kept(
+                kind=one.kind,
+                archived=now,
+                because=why[one.id],
+                entry=with_successor(copy.deepcopy(one.entry) | {"id": one.id}, successors.get(one.id)),
+            )
+            for one in before
+        ]
+        for one in sorted(before, key=lambda one: -one.place):
+            del document.section(one.kind)[one.place]
+        if before:
+            self.write(document, now, what, before, (), kept, why, successors)
+            return
+        document.touch(now)
+        with _one_sentence(self.path):
+            self.put(document, now)
+
+    def take_back(self, document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> bool:
+        """Make the file and the archive as they were before a change; False where they are no longer as after it.
+
+        A process that died between noting a change and making it leaves one that is as good as taken back.
+        """
+        touched = {one.id for one in (*before, *after)}
+        if not is_as(document, before, touched):
+            if not is_as(document, after, touched):
+                return False
+            put_back(document, before, after)
+            document.touch(now)
+            with _one_sentence(self.path):
+                self.history.put(endings(after, before, now, undone=True))
+                if kept := [one.kept for one in before if one.kept]:
+                    self.archive.put(kept)
+                self.put(document, now)
+        back = {one.id for one in before if one.kept is None} - {one.id for one in after}
+        self._take_out(lambda one: stored_id(one.entry) in back)
+        return True
+
+    def drop_doubles(self, document: LtmDocument) -> None:
+        """Take out of the archive what a process that died left both there and in the file."""
+        known = document.by_handle()
+
+        def is_double(kept: Kept) -> bool:
+            twin = known.get(stored_id(kept.entry))
+            if twin is None or twin[0] != kept.known_kind:
+                return False
+            return identity(*twin) == identity(twin[0], kept.entry)
+
+        self._take_out(is_double)
+
+    def put(
+        self,
+        document: LtmDocument,
+        now: float,
+        why: Mapping[str, Because] = MappingProxyType({}),
+        *,
+        stated: bool = False,
+    ) -> None:
+        """Write the document, each entry where it lies: in the file, or in the shared folder.
+
+        As it was read: what is shared or trusted only since then must not take in what nobody wanted to share. A folder
+        that is gone since then, as with another branch, takes in nothing.
+        """
+        if self.team and document.shares and self.team.in_use:
+            self.team.write(document, now, why, stated=stated)
+            if self.path.exists() or document.private:
+                write_ltm(self.path, document, private=True)
+        else:
+            write_ltm(self.path, document)
+
+    def tidy(self) -> None:
+        """Delete what says nothing any more, under the lock; where that cannot be done it waits for the next time."""
+        if self.team and self.team.in_use:
+            with suppress(OSError):
+                self.team.tidy()
+
+    def _take_out(self, gone: Callable[[Kept], bool]) -> None:
+        """Tidy the archive after a change was made; where that cannot be, a double waits for the next pruning."""
+        with suppress(OSError):
+            self.archive.take(gone)
+
+
+def open_store(
+    path: Path,
+    *,
+    project: Path,
+    home: Path | None,
+    undo: UndoLog | None = None,
+    clock: Callable[[], float] = time.time,
+) -> LtmStore:
+    """The store of a project, with what is shared there. home: where trust is kept; None: it is left alone."""
+    return LtmStore(path, undo, clock, TeamKnowledge(path, project, home, clock))
+
+
+def _begin_anew(document: LtmDocument, now: float, before: Sequence[Piece], after: Sequence[Piece]) -> None:
+    """Note in the entries that say something else, and in their pieces, from when they do."""
+    former = {one.id: one.entry for one in before if one.kept is None}
+    changed = [one for one in after if one.id in former and says_else(one.kind, former[one.id], one.entry)]
+    known = document.by_handle() if changed else {}
+    for one in changed:
+        begin_anew(one.entry, now)
+        begin_anew(known[one.id][1], now)
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Generator[None]:
+    """What the operating system refuses, as an error for people."""
+    try:
+        yield
+    except TimeoutError as error:
+        raise StorageError(f"The project knowledge was not changed: {error}") from error
+    except NoLocks as error:
+        raise StorageError(f"The project knowledge was not changed: {error}.") from error
+    except OSError as error:
+        cause = error.strerror or str(error)
+        raise StorageError(
+            f"The project knowledge was not changed: {str(path)!r} cannot be read or written ({cause}); "
+            "make room or mend its permissions and try again."
+        ) from error
+
+
+_AS_THEY_ARE = ("id", "example_hashes", "provenance")
+"""Fields that hold no words, and that a search for secrets would take for some."""
+
+
+class Merged(Struct, frozen=True, kw_only=True):
+    """What an import did: how many entries are new, how many were known, and all of them before and after."""
+
+    added: int
+    confirmed: int
+    before: list[Piece]
+    after: list[Piece]
+
+
+def read_foreign(text: str) -> LtmDocument:
+    """The document of a text. Raises UserError where it is none, NewerDocument."""
+    try:
+        document = decode_ltm(text.encode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"This is no ltm.json ({error}); nothing was imported.") from error
+    refuse_newer(document, "the imported ltm.json")
+    return document
+
+
+def merge_in(
+    document: LtmDocument,
+    foreign: LtmDocument,
+    provenance: Provenance,
+    now: float,
+    *,
+    clean: Callable[[str], str],
+    taken: Iterable[str],
+) -> Merged:
+    """Take in every entry of `foreign`. What is known counts as confirmed where its object changes.
+
+    clean: applied to every text. taken: handles no new entry may have, beside those of the document.
+    """
+    ours = document.all()
+    known = {(kind, *identity(kind, raw)): raw for kind, raw in reversed(ours)}
+    ids = {id(raw): handle for (_, raw), handle in zip(ours, handles(ours), strict=True)}
+    places = {id(raw): place for kind in SHAPES for place, raw in enumerate(document.section(kind))}
+    used, before, after = {*ids.values(), *taken}, dict[str, Piece](), dict[str, Piece]()
+    for kind, theirs in foreign.all():
+        new = _sound(cast(Json, _cleaned(theirs, clean)), provenance, now)
+        new["confidence"] = share(new.get("confidence"), SHAPES[kind].unstated)
+        new[SHAPES[kind].count] = times_of(kind, new)
+        if kind == "rule":
+            adopt_context(document.section(kind), new)
+        words = (kind, *identity(kind, new))
+        old = known.get(words)
+        if old is None:
+            if stored_id(new) in used or not stored_id(new):
+                set_handle(new, new_handle(kind, new, used))
+            handle = new["id"]
+            used.add(handle)
+            places[id(new)] = len(document.section(kind))
+            document.section(kind).append(new)
+            known[words], ids[id(new)] = new, handle
+            after[handle] = piece(document, kind, handle, new, places[id(new)])
+            continue
+        was = piece(document, kind, ids[id(old)], old, places[id(old)])
+        absorb(kind, old, new)
+        if to_entry(kind, old, was.id) == to_entry(kind, was.entry, was.id):
+            old.clear()
+            old.update(was.entry)
+            continue
+        set_handle(old, was.id)
+        if was.id not in after:
+            before[was.id] = was
+        after[was.id] = piece(document, kind, was.id, old, places[id(old)])
+    return Merged(
+        added=len(after.keys() - before.keys()),
+        confirmed=len(before),
+        before=list(before.values()),
+        after=list(after.values()),
+    )
+
+
+def _sound(raw: Json, provenance: Provenance, now: float) -> Json:
+    """The object with times that are numbers and not in the future, and a source that claims no more than it may."""
+    for name in ("timestamp", "updated"):
+        if name in raw:
+            raw[name] = min(max(number(raw[name], 0.0), 0.0), now)
+    raw.setdefault("timestamp", now)
+    source = provenance_of(raw) or provenance
+    if TRUST[source.asserted_by] > TRUST[provenance.asserted_by]:
+        source = msgspec.structs.replace(source, asserted_by=provenance.asserted_by)
+    raw["provenance"] = msgspec.to_builtins(source)
+    return raw
+
+
+def _cleaned(value: Any, clean: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_cleaned(item, clean) for item in cast(list[Any], value)]
+    if isinstance(value, dict):
+        return {
+            name: item if name in _AS_THEY_ARE else _cleaned(item, clean) for name, item in cast(Json, value).items()
+        }
+    return value
+
+
+class LongTermMemory(LtmReading):
+    """`ltm.json` of one project. Nothing is kept in memory between calls, so nothing stale is ever written back.
+
+    All methods raise CorruptDocument after setting the file aside, and NewerDocument. Those that read raise OSError;
+    those that change the file raise StorageError with a sentence where it cannot be written or another process holds
+    the lock for ten seconds, and then nothing was changed. `ltm.archive.json` beside it keeps what leaves.
+
+    project: the folder the examples' paths are relative to.
+    redact: applied to every text that is added or changed, before it is stored.
+    undo: where each change is noted first, so that it can be taken back; None notes nothing.
+    home: where it is kept whether the person trusts what others share; None: what is shared is left alone.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        project: Path,
+        undo: UndoLog | None = None,
+        clock: Callable[[], float] = time.time,
+        home: Path | None = None,
+        redact: Callable[[str], str] = unsurrogated,
+    ) -> None:
+        super().__init__(path, project=project, clock=clock, home=home)
+        self._store = LtmStore(path, undo, clock, self._team)
+        self._uses_path = path.with_name("ltm.uses.json")
+        self._redact = redact
+
+    def find(self, id: str) -> Entry:
+        """The entry of that id, or of the only one that begins so, with its uses. Raises UserError."""
+        known = {entry.id: entry for entry in self.read().entries}
+        return self.with_uses((known[find_handle(id, known)],))[0]
+
+    def use(self, ids: Sequence[str]) -> None:
+        """Count these entries as asked for and given, now. The knowledge itself is not written."""
+        known = frozenset(entry.id for entry in self.read().entries)
+        count_uses(self._uses_path, [id for id in ids if id in known], self._store.clock(), known)
+
+    def with_uses(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
+        """The entries with when and how often they were asked for."""
+        return with_uses(self._uses_path, entries)
+
+    def add(self, draft: Entry, provenance: Provenance) -> Added:
+        """Remember something, or confirm the entry that says the same; one that was archived comes back.
+
+        Raises UserError for a draft that lacks what its kind needs, or is too long.
+        """
+        kind, new = draft.kind, to_raw(checked(cleaned_entry(draft, self._redact)))
+        new["provenance"] = msgspec.to_builtins(provenance)
+        with self._store.changing() as (document, now):
+            section = document.section(kind)
+            if kind == "rule":
+                adopt_context(section, new)
+            old = same(kind, section, new)
+            if old is not None:
+                raw, before, restored = old, [piece(document, kind, document.handle(old), old)], False
+                set_handle(raw, before[0].id)
+                confirm(kind, raw, new, now)
+            else:
+                kept = self._store.archive.find(kind, new)
+                raw = self._new(document, kind, new, kept, now)
+                section.insert(place_for(kind, section, raw), raw)
+                before, restored = [Piece(kind=kind, id=raw["id"], kept=kept)] if kept else [], kept is not None
+            self._bind(raw)
+            after = [piece(document, kind, raw["id"], raw)]
+            doing = "confirmed" if old is not None else "brought back" if restored else "added"
+            self._store.write(document, now, f"{doing} the {kind} “{label(kind, raw)}”", before, after)
+            found = to_entry(kind, raw, raw["id"])
+            others = beside(section, raw) if kind == "solution" else []
+            return Added(
+                entry=found,
+                new=old is None,
+                restored=restored,
+                beside=tuple(document.one(other) for other in others),
+            )
+
+    def update(self, id: str, **changes: Any) -> Entry:
+        """Change fields of an entry; it counts as confirmed.
+
+        changes: text, solution, also, impact, steps, context, confidence, success_rate, examples, provenance.
+        Raises UserError for an id or a field there is not, or words another entry has.
+        """
+        changes = {name: cleaned(value, self._redact) for name, value in changes.items()}
+        with self._store.changing() as (document, now):
+            known = document.by_handle()
+            handle = find_handle(id, known)
+            kind, raw = known[handle]
+            before = [piece(document, kind, handle, raw)]
+            new = changed_raw(kind, raw, handle, changes)
+            twin = same(kind, (one for one in document.section(kind) if one is not raw), new)
+            if twin is not None and identity(kind, new) != identity(kind, raw):
+                raise UserError(f"{document.handle(twin)} says that already; forget one of the two instead.")
+            raw.clear()
+            raw.update(new | {"updated": now})
+            set_handle(raw, handle)
+            self._bind(raw)
+            after = [piece(document, kind, handle, raw)]
+            what = f"changed the {kind} “{label(kind, raw)}”"
+            self._store.write(document, now, what, before, after, stated="confidence" in changes)
+            return to_entry(kind, raw, handle)
+
+    def forget(self, ids: Sequence[str]) -> tuple[Entry, ...]:
+        """Move entries to the archive. Raises UserError for an id there is not, with none of them moved."""
+        with self._store.changing() as (document, now):
+            known = document.by_handle()
+            wanted = list(dict.fromkeys(find_handle(id, known) for id in ids))
+            gone = tuple(to_entry(*known[handle], handle) for handle in wanted)
+            if gone:
+                kind, raw = known[wanted[0]]
+                what = f"the {kind} “{label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
+                self._store.send_off(document, now, f"forgot {what}", dict.fromkeys(wanted, "forgotten"))
+            return gone
+
+    def supersede(self, successors: Mapping[str, str]) -> tuple[Entry, ...]:
+        """Move entries to the archive whose places others took: handle → the handle of the other, or id of a memory.
+
+        Those that are there no longer, those whose successor goes too, and those others share, stay. Returns those that
+        were moved.
+        """
+        with self._store.changing() as (document, now):
+            known = document.by_handle()
+            own = {entry.id for entry in self._own(document.knowledge().entries)}
+            going = {old: new for old, new in successors.items() if old in own and new not in successors}
+            gone = tuple(to_entry(*known[handle], handle) for handle in going)
+            if gone:
+                kind, raw = known[next(iter(going))]
+                what = f"the {kind} “{label(kind, raw)}”" if len(gone) == 1 else f"{len(gone)} entries"
+                why: dict[str, Because] = dict.fromkeys(going, "superseded")
+                self._store.send_off(document, now, f"replaced {what} by what was said since", why, going)
+            return gone
+
+    def prune(
+        self, *, max_age_days: float = MAX_AGE_DAYS, min_confidence: float = MIN_CONFIDENCE, dry_run: bool = False
+    ) -> Pruned:
+        """Move to the archive what nobody confirmed for so many days, and what is less certain than that.
+
+        What a person said with a confidence of at least 0.5 does not grow old, and what others share is left to them.
+        Raises UserError for senseless limits.
+        """
+        if dry_run:
+            entries = self.read().entries
+            why = to_prune(
+                self._own(entries), now=self._store.clock(), max_age_days=max_age_days, min_confidence=min_confidence
+            )
+            removed = tuple(entry for entry in entries if entry.id in why)
+            return Pruned(removed=removed, kept=len(entries) - len(removed), dry_run=True, why=why)
+        with self._store.changing() as (document, now):
+            entries = document.knowledge().entries
+            why = to_prune(self._own(entries), now=now, max_age_days=max_age_days, min_confidence=min_confidence)
+            removed = tuple(entry for entry in entries if entry.id in why)
+            self._store.drop_doubles(document)
+            document.metadata["last_pruned"] = now
+            self._store.send_off(document, now, f"pruned {len(removed)} entries", why)
+            self._store.tidy()
+            return Pruned(removed=removed, kept=len(entries) - len(removed), why=why)
+
+    def stats(self) -> LtmStats:
+        """The knowledge in numbers."""
+        document = self._store.read()
+        entries = document.knowledge().entries
+        return count_up(
+            entries,
+            self.freshness(entries),
+            now=self._store.clock(),
+            archived=len(self._store.archive.read()),
+            file_bytes=self._store.size(),
+            archive_bytes=_size(self._store.archive.path),
+            last_pruned=number(document.metadata.get("last_pruned"), 0.0),
+        )
+
+    def versions(self) -> tuple[EntryVersion, ...]:
+        """Everything the entries ever said, and when, the oldest first; those that were archived too."""
+        store = self._store
+        return tuple(entry_versions(store.read(), store.history.read(), store.archive.read()))
+
+    def archived(self) -> tuple[Entry, ...]:
+        """What was forgotten or pruned, the newest to leave first."""
+        return self._store.archive.entries()
+
+    def export(self) -> str:
+        """The whole document as JSON, unknown fields and all."""
+        return self._store.read().encode().decode("utf-8")
+
+    def import_(
+        self, text: str, provenance: Provenance, redact: Callable[[str], str] = unsurrogated
+    ) -> tuple[int, int]:
+        """Take in the entries of another `ltm.json`: how many were new, how many were known and are now confirmed.
+
+        Importing the same text again changes no entry. Who said an entry is taken from the text only where that is no
+        more trusted than `provenance`. redact: applied to every text taken in.
+        Raises UserError where the text is no such document, NewerDocument.
+        """
+        foreign = read_foreign(text)
+        with self._store.changing() as (document, now):
+            merged = merge_in(
+                document,
+                foreign,
+                provenance,
+                now,
+                clean=lambda one: unsurrogated(redact(one)),
+                taken=self._store.archive.handles(),
+            )
+            if merged.before or merged.after:
+                what = f"imported {merged.added} entries and confirmed {merged.confirmed}"
+                self._store.write(document, now, what, merged.before, merged.after)
+            return merged.added, merged.confirmed
+
+    def revert(self, change: Change) -> Entry | None:
+        """Take a change back: the entry it was about, as it is again; None where it was of several, or none is left.
+
+        Raises UserError where an entry it touched was changed since, or the change is of another store.
+        """
+        if change.store != "ltm":
+            raise UserError(f"“{change.what}” is no change of the project knowledge; nothing was undone.")
+        before, after = read_pieces(change.before), read_pieces(change.after)
+        with self._store.changing() as (document, now):
+            if not self._store.take_back(document, now, before, after):
+                touched = _some({one.id for one in (*before, *after)})
+                raise UserError(
+                    f"“{change.what}” is not undone: what it touched ({touched}) was changed since; "
+                    "change or forget the entry by hand."
+                )
+            known = document.by_handle()
+            return to_entry(*known[before[0].id], before[0].id) if len(before) == 1 and before[0].id in known else None
+
+    def _own(self, entries: Sequence[Entry]) -> list[Entry]:
+        """Those that are not somebody else's, who shares them."""
+        team = self._store.team
+        return [entry for entry in entries if not entry.by or (team and team.is_mine(entry.by))]
+
+    def _new(self, document: LtmDocument, kind: Kind, new: Json, kept: Kept | None, now: float) -> Json:
+        taken = set(handles(document.all()))
+        if kept is None:
+            handle = new_handle(kind, new, taken | self._store.archive.handles())
+            return new | {"timestamp": now, "id": handle}
+        raw = revive(kind, kept.entry, new, now, forgotten=kept.because == "forgotten")
+        begin_again(raw, now)
+        if stored_id(raw) in taken or not stored_id(raw):
+            set_handle(raw, new_handle(kind, raw, taken))
+        return raw
+
+    def _bind(self, raw: Json) -> None:
+        """Note what the examples are now; one that cannot be read keeps the hash it had."""
+        examples = [one for one in raw.get("examples") or () if isinstance(one, str)]
+        known = raw.get("example_hashes")
+        former = cast(Json, known) if isinstance(known, dict) else {}
+        bound = {one: former[one] for one in examples if one in former} | self._examples.hashes(examples)
+        if bound:
+            raw["example_hashes"] = bound
+        else:
+            raw.pop("example_hashes", None)
+
+
+def _some(handles: set[str]) -> str:
+    shown = sorted(handles)[:5]
+    return ", ".join(shown) + (f" and {len(handles) - 5} more" if len(handles) > 5 else "")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,240 @@
+"""Named notes, one file each, in `.clio/memory/`. Whatever a key holds, its file is in that folder."""
+
+import hashlib
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import UserError
+from clio.memory.store.ltm_objects import number
+from clio.memory.store.record import Note
+from clio.memory.store.undo_log import Change, new_change
+from clio.storage.documents import set_aside
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.text.hidden_text import mended
+from clio.text.json_data import decode_json
+
+VERSION = 1
+PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
+"""Keys that are file names as they are, on every file system."""
+_HASHED = re.compile(r"[a-z0-9-]{1,45}\.[0-9a-f]{16}")
+_RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
+_KNOWN = ("key", "content", "timestamp", "version")
+
+
+class StoredNote(Struct, frozen=True, kw_only=True):
+    """A note as its file holds it. unknown: fields of other writers, which a rewrite keeps."""
+
+    note: Note
+    unknown: dict[str, Any] = {}
+
+
+def file_name(key: str) -> str:
+    """The name of a key's file: the key itself if it is plain lower case, else a readable part and a hash.
+
+    Different keys have different names, on file systems that fold case or Unicode too; no name leaves the folder, and
+    none is one that Windows keeps for a device.
+    """
+    if PLAIN.fullmatch(key) and not _RESERVED.fullmatch(key):
+        return f"{key}.json"
+    readable = re.sub(r"[^a-z0-9]+", "-", key.lower()).strip("-")[:40]
+    if not readable or _RESERVED.fullmatch(readable):
+        readable = f"note-{readable}".rstrip("-")
+    digest = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return f"{readable}.{digest}.json"
+
+
+def is_own_name(name: str) -> bool:
+    """Whether `file_name` could have made this name, so that its key need not be looked for in the file."""
+    stem = name.removesuffix(".json")
+    return bool(PLAIN.fullmatch(stem) or _HASHED.fullmatch(stem))
+
+
+def decode_note(data: bytes, stem: str) -> StoredNote | None:
+    """The note in a file; None for anything else, and for what a newer clio wrote.
+
+    stem: the file's name without its ending, which is the key of a note that names none.
+    The original encoded its texts twice; where that is certain they are mended, and the next `store` writes them so.
+    """
+    try:
+        raw = decode_json(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(raw, dict) or "content" not in raw:
+        return None
+    fields = cast(dict[str, Any], raw)
+    version, key, content = fields.get("version"), fields.get("key"), _text(fields["content"])
+    own = isinstance(version, int) and version > 0
+    if own and version != VERSION:
+        return None
+    key = key if isinstance(key, str) and key.strip() else stem
+    if not own:
+        key, content = mended(key, expected=True), mended(content, expected=True)
+    note = Note(key=key, content=content, timestamp=number(fields.get("timestamp"), 0.0))
+    return StoredNote(note=note, unknown={name: value for name, value in fields.items() if name not in _KNOWN})
+
+
+def encode_note(stored: StoredNote) -> bytes:
+    """The bytes of a note's file. Raises ValueError for text that is no valid Unicode."""
+    note = stored.note
+    fields = {"key": note.key, "content": note.content, "timestamp": note.timestamp, "version": VERSION}
+    return msgspec.json.encode(fields | stored.unknown)
+
+
+def _text(value: object) -> str:
+    """A value as text: Perl writes the text "0" as the number 0 once it has counted with it."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+MAX_KEY_CHARS = 1_000
+_PLAIN_ELSEWHERE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Notes:
+    """The notes of one project. Methods raise OSError; a file that is not a note is passed over and left alone."""
+
+    def __init__(self, folder: Path, clock: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._clock = clock
+
+    def store(self, key: str, content: str) -> bool:
+        """Write a note; True if there was none of that key. A file that is there and is no note is set aside.
+
+        Of two who write one key at the same time the last wins, whole.
+        Raises ValueError for a key that is empty or too long, and for text that is no valid Unicode.
+        """
+        _check(key, content)
+        found = self._find(key)
+        path, before = found or (self._folder / file_name(key), None)
+        note = Note(key=key, content=content, timestamp=round(self._clock(), 3))
+        data = encode_note(StoredNote(note=note, unknown=before.unknown if before else {}))
+        make_ignored_folder(self._folder, self._folder.parent)
+        if before is None and _is_own_file(path) and _holds_something_else(path, key):
+            set_aside(path, keep=True)
+        write_atomic(path, data)
+        return before is None
+
+    def store_page(self, key: str, text: str) -> None:
+        """Write `<key>.md`, a text people read too; a note of that key comes back from whichever is newer.
+
+        Raises ValueError for a key that is not a plain lower-case name.
+        """
+        if not PLAIN.fullmatch(key):
+            raise ValueError(f"{key!r} cannot be the name of a page; use lower-case letters, digits, _ and -")
+        make_ignored_folder(self._folder, self._folder.parent)
+        path = self._folder / f"{key}.md"
+        if path.is_symlink():
+            set_aside(path)
+        write_atomic(path, text.encode("utf-8", "replace"))
+
+    def page(self, key: str) -> str:
+        """The text of `<key>.md`; empty if there is none."""
+        path = self._page(key)
+        return path.read_text(encoding="utf-8", errors="replace") if path else ""
+
+    def retrieve(self, key: str) -> Note | None:
+        """The note of that key; also a text such as `session_progress.md` by its name without the ending."""
+        found, page = self._find(key), self._page(key)
+        return _newer(found[1].note if found else None, _read_page(page) if page else None)
+
+    def delete(self, key: str) -> bool:
+        """Delete the note, and the page of that name; False if there is neither."""
+        found, page = self._find(key), self._page(key)
+        files = [path for path in (found[0] if found else None, page) if path]
+        for path in files:
+            path.unlink(missing_ok=True)
+        return bool(files)
+
+    def newest_first(self) -> tuple[Note, ...]:
+        """All notes, newest first."""
+        if not self._folder.is_dir():
+            return ()
+        found = [stored.note for path in sorted(self._folder.glob("*.json")) if (stored := _read(path))]
+        pages = [_read_page(path) for path in sorted(self._folder.glob("*.md")) if _is_own_file(path)]
+        notes: dict[str, Note] = {}
+        for note in (*pages, *found):
+            newest = _newer(note, notes.get(note.key))
+            if newest:
+                notes[newest.key] = newest
+        return tuple(sorted(notes.values(), key=lambda note: (-note.timestamp, note.key)))
+
+    def _page(self, key: str) -> Path | None:
+        path = self._folder / f"{key}.md"
+        return path if PLAIN.fullmatch(key) and _is_own_file(path) else None
+
+    def _find(self, key: str) -> tuple[Path, StoredNote] | None:
+        """The file of a key: under the name clio gives it, or under whatever name another program gave it."""
+        names = [file_name(key), *([f"{key}.json"] if _PLAIN_ELSEWHERE.fullmatch(key) else [])]
+        for path in (self._folder / name for name in names):
+            if (stored := _read(path)) and stored.note.key == key:
+                return path, stored
+        for path in sorted(self._folder.glob("*.json")):
+            if not is_own_name(path.name) and (stored := _read(path)) and stored.note.key == key:
+                return path, stored
+        return None
+
+
+def _check(key: str, content: str) -> None:
+    if not key.strip():
+        raise ValueError("the key is empty; give the note a short name")
+    if len(key) > MAX_KEY_CHARS:
+        raise ValueError(f"the key has {len(key):,} characters; give the note a short name")
+    for what, text in (("key", key), ("content", content)):
+        if place := _LONE_SURROGATE.search(text):
+            raise ValueError(f"the {what} has half a character, \\u{ord(place[0]):x}; leave it out or write it whole")
+
+
+def _newer(note: Note | None, other: Note | None) -> Note | None:
+    return max((found for found in (note, other) if found), key=lambda found: found.timestamp, default=None)
+
+
+def _is_own_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
+
+
+def _holds_something_else(path: Path, key: str) -> bool:
+    """Whether a file is no note of this key; one that came just now may be."""
+    stored = _read(path)
+    return stored is None or stored.note.key != key
+
+
+def _read(path: Path) -> StoredNote | None:
+    if not _is_own_file(path):
+        return None
+    try:
+        return decode_note(read_regular(path), path.stem)
+    except FileNotFoundError:
+        return None
+
+
+def _read_page(path: Path) -> Note:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    return Note(key=path.stem, content=text, timestamp=path.stat().st_mtime)
+
+
+def note_change(key: str, before: Note | None, content: str | None, *, at: float) -> Change:
+    """The change of a note to this content; None: it was deleted."""
+    doing = "deleted" if content is None else "stored" if before is None else "replaced"
+    return new_change(
+        "note", f"{doing} the note {key!r}", at=at, key=key, before=before.content if before else None, after=content
+    )
+
+
+def revert_note(notes: Notes, change: Change) -> None:
+    """Put a note back as it was. Raises UserError where somebody wrote it since."""
+    was, became = (decode_json(raw, type=str) if raw else None for raw in (change.before, change.after))
+    now = notes.retrieve(change.key)
+    if (now.content if now else None) != became:
+        raise UserError(f"“{change.what}” is not undone: the note was written since; store it by hand.")
+    if was is None:
+        notes.delete(change.key)
+    else:
+        notes.store(change.key, was)

@@ -1,0 +1,375 @@
+"""`memories.json`: a snapshot of all typed memories, a journal of what came since, and an archive of former versions.
+
+A change is one line, fsynced, written under the lock after what others wrote has been read. Once the journal is long
+it is folded into the snapshot, which names the generation the next journal starts from: a process that dies between the
+two writes leaves a journal of the generation before, which is ignored.
+"""
+
+import errno
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import CorruptDocument
+from clio.memory.store.record import MemoryRecord, says_else
+from clio.memory.store.typed_index import Shelf
+from clio.storage.documents import Document, Format, encode, load, refuse_newer
+from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
+from clio.storage.jsonl import append_lines, copy_damaged, find_copy, is_torn_line, mend_tail
+from clio.storage.locks import FileLock
+from clio.text.json_data import decode_json
+
+Because = Literal[
+    "archived",
+    "forgotten",
+    "faded",
+    "joined",
+    "outweighed",
+    "dropped",
+    "edited",
+    "merged",
+    "reinforced",
+    "promoted",
+    "undone",
+]
+"""Why a version ended. `archived`: a clio before versions put it there, and did not say why.
+
+It left: forgotten by somebody, faded in compaction, joined with one that says the same, a variant outweighed by a
+surer one, dropped since four surer statements stand against it. It says something else now: edited by somebody, merged
+with words that say the same, reinforced as a preference, promoted from a variant to what holds, undone as a change.
+"""
+LEFT: frozenset[str] = frozenset(("archived", "forgotten", "faded", "joined", "outweighed", "dropped"))
+
+
+class Former(Struct, frozen=True, kw_only=True):
+    """A memory as it was. ended: when that ended, in seconds since the epoch; 0.0 where the file does not say."""
+
+    record: MemoryRecord
+    ended: float = 0.0
+    because: Because = "archived"
+
+    @property
+    def left(self) -> bool:
+        """Whether the memory left, and not only one version of it."""
+        return self.because in LEFT
+
+
+class _End(Struct, frozen=True, kw_only=True):
+    ended: float = 0.0
+    because: Because = "archived"
+
+
+def former_of(before: MemoryRecord, after: MemoryRecord, now: float, because: Because) -> tuple[Former, ...]:
+    """The version that ends with this change; none where the memory says the same as before."""
+    return (Former(record=before, ended=now, because=because),) if says_else(before, after) else ()
+
+
+def encode_former(former: Former) -> bytes:
+    """One line of the archive, without its line end: the record's fields, and how it ended."""
+    fields: dict[str, Any] = msgspec.to_builtins(former.record)
+    return msgspec.json.encode(fields | {"ended": former.ended, "because": former.because})
+
+
+def decode_former(line: bytes) -> Former:
+    """The former memory of a line; one without an end left before clio noted any. Raises msgspec.DecodeError."""
+    end = decode_json(line, type=_End)
+    return Former(record=decode_json(line, type=MemoryRecord), ended=end.ended, because=end.because)
+
+
+VERSION = 1
+FOLD_BYTES = 1_000_000
+"""The journal is folded when it is longer than this and than the snapshot."""
+
+
+class Snapshot(Struct, frozen=True, kw_only=True):
+    """All memories at one moment. generation: of the journal that goes on from there."""
+
+    generation: int = 0
+    records: tuple[MemoryRecord, ...] = ()
+
+
+class Line(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One change: records that are new or different, ids that are gone, ids that were used at a time."""
+
+    put: tuple[MemoryRecord, ...] = ()
+    drop: tuple[str, ...] = ()
+    used: tuple[str, ...] = ()
+    at: float = 0.0
+
+
+class _Head(Struct, frozen=True, kw_only=True):
+    """The journal's first line."""
+
+    journal_of: str
+    version: int
+    generation: int
+
+
+FORMAT = Format(schema="clio.memories", version=VERSION, type=Snapshot)
+
+
+class MemoryFiles:
+    """`<name>.json` and `<name>.journal.jsonl`, read into a shelf.
+
+    `damaged` counts the lines of journal and archive that nobody understood.
+    """
+
+    def __init__(self, path: Path, shelf: Shelf) -> None:
+        self.path = path
+        self.journal = path.with_suffix(".journal.jsonl")
+        self.archive = path.with_suffix(".archive.jsonl")
+        self.damaged = 0
+        self._shelf = shelf
+        self._unknown: dict[str, msgspec.Raw] = {}
+        self._generation: int | None = None  # None without a snapshot: the journal says which it is of
+        self._read_bytes = 0
+        self._seen: tuple[int, int] | None = None  # device and inode of the journal
+        self._snapshot_stamp: tuple[int, int, int] | None = None
+        self._journal_damaged = False
+        self._damage_error: CorruptDocument | None = None
+
+    def lock(self) -> FileLock:
+        """The lock every change is made under, as a context manager. Makes the folder. Raises OSError, TimeoutError."""
+        make_ignored_folder(self.path.parent, self.path.parent)
+        return FileLock(self.path.with_name(self.path.name + ".lock"))
+
+    def catch_up(self) -> None:
+        """Bring the shelf to what is on disk; costs two `stat` calls where nobody wrote.
+
+        Raises CorruptDocument after setting the snapshot aside, its journal kept and read, or after copying a damaged
+        journal, whose sound lines are read and go into the snapshot with the next change; NewerDocument; OSError.
+        """
+        self._read_changes()
+        error, self._damage_error = self._damage_error, None
+        if error is not None:
+            raise error
+
+    def _read_changes(self) -> None:
+        for _ in range(100):
+            if self._is_current():
+                return
+            if self._stamp() != self._snapshot_stamp or not self._goes_on():
+                self._read_snapshot()
+            if self._read_journal():
+                return
+        raise OSError(f"{str(self.path)!r} changes faster than it can be read")
+
+    def append(self, line: Line, *, durable: bool = True) -> None:
+        """Write one change and carry it out. The lock must be held and the shelf be current.
+
+        durable: False for what a power failure may take, such as the time of a use.
+        Raises OSError; then nothing has changed.
+        """
+        if self._journal_damaged:
+            self._refuse_uncopied_damage()
+            self.fold()
+        fd = self._open_journal()
+        try:
+            end = os.fstat(fd).st_size
+            try:
+                write_all(fd, msgspec.json.encode(line) + b"\n", self.journal)
+                if durable:
+                    os.fsync(fd)
+            except OSError:
+                os.ftruncate(fd, end)  # half a line must not stay for the next one to be glued to
+                raise
+            self._read_bytes = os.fstat(fd).st_size
+        finally:
+            os.close(fd)
+        self._carry_out(line)
+        if self._read_bytes > FOLD_BYTES and self._read_bytes > self._snapshot_size():
+            self.fold()
+
+    def fold(self) -> None:
+        """Write all into the snapshot and begin a new journal. The lock must be held and the shelf be current."""
+        if self._journal_damaged:
+            self._refuse_uncopied_damage()
+        generation = (self._generation or 0) + 1
+        value = Snapshot(generation=generation, records=tuple(self._shelf.records.values()))
+        write_atomic(self.path, encode(Document(value=value, unknown=self._unknown), FORMAT))
+        self._generation = generation
+        self._snapshot_stamp = self._stamp()
+        write_atomic(self.journal, self._head())
+        self._journal_damaged = False
+        self._remember_journal()
+
+    def set_aside(self, formers: Sequence[Former]) -> None:
+        """Append what is no longer so to the archive, where nothing is ever taken out. Raises OSError.
+
+        To be done before the change itself is appended: a process that dies in between leaves the present version in
+        the archive, which `versions_of` passes over.
+        """
+        if not formers:
+            return
+        append_lines(self.archive, map(encode_former, formers))
+
+    def archived(self) -> tuple[Former, ...]:
+        """What was set aside, oldest first; lines that do not parse are passed over."""
+        try:
+            lines = read_regular(self.archive).splitlines()
+        except FileNotFoundError:
+            return ()
+        found: list[Former] = []
+        for line in lines:
+            try:
+                found.append(decode_former(line))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.damaged += 1
+        return tuple(found)
+
+    def _is_current(self) -> bool:
+        return self._snapshot_stamp == self._stamp() and self._journal_state() == (self._seen, self._read_bytes)
+
+    def _goes_on(self) -> bool:
+        """Whether the journal is the one read so far, only longer."""
+        seen, size = self._journal_state()
+        return self._snapshot_stamp is not None and seen == self._seen and size >= self._read_bytes
+
+    def _read_snapshot(self) -> None:
+        self._shelf.clear()
+        self._journal_damaged = False
+        self._read_bytes, self._seen, self._generation, self._unknown = 0, None, None, {}
+        self._snapshot_stamp = self._stamp()
+        try:
+            document = load(self.path, FORMAT)
+        except OSError:
+            self._snapshot_stamp = None  # it is to be read before anything is written
+            raise
+        except CorruptDocument:
+            self._snapshot_stamp = self._stamp()
+            self._read_journal()  # what it holds is all there is now
+            raise
+        if document is not None:
+            self._unknown = document.unknown
+            self._generation = document.value.generation
+            for record in document.value.records:
+                self._shelf.put(record)
+
+    def _read_journal(self) -> bool:
+        """Carry out the lines not yet read; False where the snapshot changed meanwhile and all is to be read anew."""
+        try:
+            opened = open_regular(self.journal, follow=False)
+        except FileNotFoundError:
+            self._seen, self._read_bytes = None, 0
+            return self._stamp() == self._snapshot_stamp
+        with opened as file:
+            status = os.fstat(file.fileno())
+            start = self._read_bytes
+            file.seek(start)
+            data = file.read()
+        damaged_before = self.damaged
+        whole = data[: data.rfind(b"\n") + 1]
+        rest = data[len(whole) :]
+        # The first line is written with the file, so one without it was damaged.
+        if (start == 0 and not whole) or (rest and not is_torn_line(rest)):
+            self.damaged += 1
+        lines = whole.split(b"\n")[:-1]
+        if start == 0 and lines:
+            generation = self._decode_head(lines.pop(0)).generation
+            if self._generation is None:
+                self._generation = generation
+            elif generation < self._generation:
+                lines = []  # folded by one that died before it could begin the next journal
+        for line in lines:
+            try:
+                self._carry_out(decode_json(line, type=Line))
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                self.damaged += bool(line)
+        if self.damaged > damaged_before:
+            self._note_damage(self.damaged - damaged_before)
+        self._seen = (status.st_dev, status.st_ino)
+        self._read_bytes = start + len(data if self._journal_damaged else whole)
+        if self._stamp() == self._snapshot_stamp:
+            return True
+        self._snapshot_stamp = None  # folded between our two reads
+        return False
+
+    def _note_damage(self, count: int) -> None:
+        """Copy the damaged journal, and have the next return of `catch_up` say so, once for one damage."""
+        self._journal_damaged = True
+        data = read_regular(self.journal)
+        if find_copy(self.journal, data) is not None:
+            return
+        copy = copy_damaged(self.journal, data)
+        fate = f"a copy was set aside as {copy.name!r}" if copy else "no copy of it could be set aside"
+        lines = "a line" if count == 1 else f"{count} lines"
+        self._damage_error = CorruptDocument(
+            f"{str(self.journal)!r} is damaged: {lines} of it cannot be read; {fate}, and what can be read is used.",
+            path=self.journal,
+            moved_to=copy,
+        )
+
+    def _refuse_uncopied_damage(self) -> None:
+        """Raise OSError where the damaged journal would be written over and no copy of it can be made."""
+        if copy_damaged(self.journal, read_regular(self.journal)) is None:
+            raise OSError(errno.EIO, "it is damaged, and no copy of it could be set aside", str(self.journal))
+
+    def _decode_head(self, line: bytes) -> _Head:
+        try:
+            head = decode_json(line, type=_Head)
+            refuse_newer(self.journal, head.version, VERSION)
+        except msgspec.DecodeError:
+            self.damaged += 1
+            return _Head(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
+        return head
+
+    def _carry_out(self, line: Line) -> None:
+        for record in line.put:
+            self._shelf.put(record)
+        for id in line.drop:
+            self._shelf.drop(id)
+        for id in line.used:
+            record = self._shelf.records.get(id)
+            if record is not None:
+                self._shelf.put(record.accessed_at(line.at))
+
+    def _open_journal(self) -> int:
+        """The journal, open for appending, begun where there is none of this generation."""
+        stale = self._seen is None or self._is_of_an_older_generation()
+        if stale:
+            write_atomic(self.journal, self._head())
+        fd = os.open(self.journal, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
+        try:
+            mend_tail(fd, self.journal)
+        except BaseException:
+            os.close(fd)
+            raise
+        if stale:
+            self._remember_journal()
+        return fd
+
+    def _is_of_an_older_generation(self) -> bool:
+        with open_regular(self.journal) as file:
+            first = file.readline()
+        try:
+            return decode_json(first, type=_Head).generation < (self._generation or 0)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return False
+
+    def _remember_journal(self) -> None:
+        self._seen, self._read_bytes = self._journal_state()
+
+    def _head(self) -> bytes:
+        head = _Head(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
+        return msgspec.json.encode(head) + b"\n"
+
+    def _stamp(self) -> tuple[int, int, int]:
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            return (0, 0, 0)
+        return (status.st_ino, status.st_size, status.st_mtime_ns)
+
+    def _snapshot_size(self) -> int:
+        return self._snapshot_stamp[1] if self._snapshot_stamp else 0
+
+    def _journal_state(self) -> tuple[tuple[int, int] | None, int]:
+        try:
+            status = self.journal.stat()
+        except FileNotFoundError:
+            return None, 0
+        return (status.st_dev, status.st_ino), status.st_size

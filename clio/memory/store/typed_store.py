@@ -1,0 +1,551 @@
+"""Typed memories: remember, recall, forget, compact. Nothing is silently overwritten; every change can be undone."""
+
+import time
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, structs
+
+from clio.errors import UserError
+from clio.ids import new_id
+from clio.memory.store.record import (
+    MemoryRecord,
+    MemoryType,
+    Provenance,
+    Remembered,
+    begun_anew,
+    check_type,
+    checked,
+    default_confidence,
+    is_pruned,
+    says_else,
+    short,
+    without_use,
+)
+from clio.memory.store.typed_codec import Because, Former, Line, MemoryFiles, former_of
+from clio.memory.store.typed_index import Ranked, Shelf, load_all, rank
+
+if TYPE_CHECKING:
+    from clio.memory.store.deduplication import Decision, Plan
+    from clio.memory.store.versions import Version
+
+Scope = Literal["project", "user"]
+DEFAULT_LIMIT = 10
+_LEAST_PREFIX = 4
+_EVERYTHING = 1 << 60
+
+
+class TypedReading:
+    """The half of a store that looks: nothing here changes a file.
+
+    Methods raise UserError for what cannot be found; StorageError for a file that is not what it should be; OSError.
+    """
+
+    def __init__(self, path: Path, scope: Scope = "project", *, clock: Callable[[], float] = time.time) -> None:
+        self.scope: Scope = scope
+        self._shelf = Shelf()
+        self._files = MemoryFiles(path, self._shelf)
+        self._clock = clock
+
+    @property
+    def path(self) -> Path:
+        """The snapshot's file."""
+        return self._files.path
+
+    @property
+    def damaged(self) -> int:
+        """How many lines of the files could not be read so far."""
+        return self._files.damaged
+
+    def peek(self, query: str | frozenset[str] = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
+        """What `recall` would give, without any of it counting as used. query: words, or the stems of words."""
+        wanted, unwanted = _filter(type)
+        most = _EVERYTHING if limit < 0 else limit or DEFAULT_LIMIT
+        self._files.catch_up()
+        now = self._clock()
+        if query.strip() if isinstance(query, str) else query:
+            return rank(self._shelf, query, most, now, wanted=wanted, unwanted=unwanted)
+        return load_all(self._shelf, most, now, wanted=wanted, unwanted=unwanted)
+
+    def keywords_like(self, term: str) -> set[str]:
+        """The stems of keywords that a stem no memory has may be a misspelling of."""
+        self._files.catch_up()
+        return self._shelf.keywords_like(term)
+
+    def records(self, *, superseded: bool = False) -> list[MemoryRecord]:
+        """The live memories in the order they were made; with those that were superseded if asked."""
+        self._files.catch_up()
+        found = self._shelf.records.values() if superseded else self._shelf.live()
+        return sorted(found, key=lambda record: (record.created, record.id))
+
+    def live(self, ids: Iterable[str]) -> list[MemoryRecord]:
+        """Those of these that are live, in their order."""
+        self._files.catch_up()
+        found = (self._shelf.records.get(id) for id in ids)
+        return [record for record in found if record is not None and record.is_live]
+
+    def each(self, type: MemoryType) -> Iterator[MemoryRecord]:
+        """The memories of one type that hold, in no particular order, without the cost of one; variants do not."""
+        self._files.catch_up()
+        return (one for one in tuple(self._shelf.live()) if one.type == type and not one.is_variant)
+
+    def variants(self, id: str) -> tuple[MemoryRecord, ...]:
+        """What other sources say that contradicts this memory with less confidence: at most three."""
+        self._files.catch_up()
+        return self._shelf.variants(id)
+
+    def count(self) -> int:
+        """How many live memories there are."""
+        self._files.catch_up()
+        return len(self._shelf)
+
+    def has(self, id: str) -> bool:
+        """Whether a memory of that id is here, live or superseded."""
+        return id in self._shelf.records
+
+    def find(self, prefix: str) -> MemoryRecord:
+        """The memory whose id is this, or alone begins or ends with it. Raises UserError."""
+        self._files.catch_up()
+        return self._shelf.records[_meant(prefix, self._shelf.records)]
+
+    def like(self, prefix: str) -> tuple[str, ...]:
+        """The ids that this may mean: itself, else all that begin or end with it."""
+        self._files.catch_up()
+        return _like(prefix, self._shelf.records)
+
+    def history(self, id: str) -> tuple[MemoryRecord, ...]:
+        """A memory with what it took the place of and what took its place, variants too, newest first: as each is.
+
+        Raises UserError.
+        """
+        self._files.catch_up()
+        found = self._lineage(id, self._files.archived())
+        if not found:
+            raise _unknown(id)
+        return found
+
+    def versions(self, prefix: str = "") -> "tuple[Version, ...]":
+        """Everything each memory ever said, and when, the oldest first; those that left the store too.
+
+        prefix: only of the memory whose id is this, or alone begins or ends with it, and of its `history`.
+        Raises UserError.
+        """
+        from clio.memory.store.versions import versions_of
+
+        self._files.catch_up()
+        formers = self._files.archived()
+        found = versions_of(self._shelf.records.values(), formers)
+        if not prefix:
+            return tuple(found)
+        id = _meant(prefix, dict.fromkeys((*self._shelf.records, *(former.record.id for former in formers))))
+        related = {record.id for record in self._lineage(id, formers)} | {id}
+        return tuple(version for version in found if version.record.id in related)
+
+    def archived(self) -> tuple[MemoryRecord, ...]:
+        """What was forgotten or compacted away, oldest first."""
+        return tuple(one.record for one in self._files.archived() if one.left and one.because != "dropped")
+
+    def _lineage(self, id: str, formers: Iterable[Former]) -> tuple[MemoryRecord, ...]:
+        from clio.memory.store.versions import lineage
+
+        gone = {former.record.id: former.record for former in formers if former.left}
+        return lineage(id, gone | self._shelf.records)
+
+
+def _meant(prefix: str, ids: Collection[str]) -> str:
+    """The id that is this, or alone begins or ends with it. Raises UserError."""
+    found = _like(prefix, ids)
+    if len(found) > 1:
+        raise UserError(f"{len(found)} memories have an id like {prefix!r}; give more of it")
+    if not found:
+        raise _unknown(prefix)
+    return found[0]
+
+
+def _like(prefix: str, ids: Collection[str]) -> tuple[str, ...]:
+    wanted = prefix.strip().lower()
+    if wanted in ids:
+        return (wanted,)
+    if len(wanted) < _LEAST_PREFIX:
+        return ()
+    return tuple(id for id in ids if id.startswith(wanted) or id.endswith(wanted))
+
+
+def _unknown(id: str) -> UserError:
+    return UserError(f"there is no memory {id!r}; `/memory recall` shows those there are with their ids")
+
+
+def _filter(type: str) -> tuple[str, str]:
+    """The type wanted and the type not wanted; empty where there is none."""
+    if type.startswith("!"):
+        return "", check_type(type[1:])
+    return (check_type(type), "") if type.strip() else ("", "")
+
+
+Decide = Callable[[str], str]
+"""Puts a prompt to a model and returns its answer. Where it raises, both memories are kept."""
+MAX_ASKED = 50
+"""Questions one compaction puts to a model."""
+
+
+class Edit(Struct, frozen=True, kw_only=True):
+    """One change as it can be taken back, with a few words on what was done.
+
+    A record in `after` alone is new; one in `before` alone is gone.
+    """
+
+    what: str
+    before: tuple[MemoryRecord, ...] = ()
+    after: tuple[MemoryRecord, ...] = ()
+
+
+class Compacted(Struct, frozen=True, kw_only=True):
+    """How many memories left for the archive, how many stay, how many of those that left are part of another now."""
+
+    removed: int
+    remaining: int
+    merged: int = 0
+
+
+class _Gone(Struct, frozen=True, kw_only=True):
+    """Memories that left, and their variants, which left with them."""
+
+    wanted: tuple[MemoryRecord, ...]
+    variants: tuple[MemoryRecord, ...]
+
+    @property
+    def all(self) -> tuple[MemoryRecord, ...]:
+        return (*self.wanted, *self.variants)
+
+
+def _ignore(edit: Edit) -> None:
+    return
+
+
+def _never() -> bool:
+    return False
+
+
+class TypedStore(TypedReading):
+    """The memories of one project, or of one person, in `memories.json`; several processes may have it open.
+
+    on_edit: told of every change that can be undone, once it is on disk.
+    Methods raise UserError for what cannot be remembered or found; StorageError for a file that is not what it should
+    be (it is set aside, and the next call goes on with what is left); OSError; TimeoutError where another process does
+    not let go of the lock.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        scope: Scope = "project",
+        *,
+        clock: Callable[[], float] = time.time,
+        on_edit: Callable[[Edit], None] = _ignore,
+    ) -> None:
+        super().__init__(path, scope, clock=clock)
+        self._on_edit = on_edit
+
+    def remember(
+        self,
+        content: str,
+        type: str = "note",
+        importance: float = 0.5,
+        *,
+        keywords: Sequence[str] = (),
+        scenarios: Sequence[str] = (),
+        score: float | None = None,
+        reason: str = "",
+        explicit: bool = False,
+        provenance: Provenance | None = None,
+        hashes: dict[str, str] | None = None,
+        confidence: float | None = None,
+        decide: Decide | None = None,
+    ) -> Remembered:
+        """Keep something; what is known already is confirmed, what has changed takes the old one's place.
+
+        importance: drawn into 0.0 to 1.0. keywords: other words it is to be found by.
+        confidence: how sure it is, 0.0 to 1.0; where nobody says, 1.0 for a person's word, 0.8 for a model's, 0.6 for
+            a tool's. What contradicts a surer memory is one of its variants (see `contradiction`).
+        decide: asked, outside the lock, whether two that share half of their words are one; without it both are kept.
+        """
+        record = MemoryRecord(
+            id=new_id(),
+            type=check_type(type),
+            content=content,
+            importance=importance,
+            score=score,
+            reason=reason.strip(),
+            keywords=tuple(keywords),
+            scenarios=tuple(scenarios),
+            explicit=explicit,
+            provenance=provenance,
+            hashes=hashes or {},
+            confidence=default_confidence(provenance) if confidence is None else confidence,
+        )
+        return self.reconsolidate(record, decide)
+
+    def reconsolidate(self, record: MemoryRecord, decide: Decide | None = None) -> Remembered:
+        """Weigh a record that is whole but for its times against what is known, and keep what comes of it.
+
+        decide: as for `remember`.
+        """
+        record = checked(record)
+        decided: dict[str, Decision] = {}
+        while True:
+            with self._changing():
+                planned = self._plan(record, decided)
+                beside = planned.remembered.old if planned.remembered.action == "kept_both" else None
+                if beside is None or decide is None or beside.id in decided:
+                    self._files.set_aside(planned.formers)
+                    if planned.after:
+                        self._files.append(Line(put=planned.after, drop=planned.gone))
+                    break
+            from clio.memory.store.deduplication import ask
+
+            # Others may write meanwhile, so it is looked at again.
+            decided[beside.id] = ask(decide, beside.content, record.content)
+        if planned.after:
+            self._tell(planned)
+        return planned.remembered
+
+    def add_many(self, records: Iterable[MemoryRecord]) -> list[Remembered]:
+        """Remember records that are whole but for their times: one change on disk, and one to undo."""
+        before: dict[str, MemoryRecord] = {}
+        after: dict[str, MemoryRecord] = {}
+        formers: list[Former] = []
+        done: list[Remembered] = []
+        with self._changing():
+            try:
+                for record in records:
+                    planned = self._plan(record, {})
+                    before |= {old.id: old for old in planned.before if old.id not in after and old.id not in before}
+                    after |= {new.id: new for new in planned.after}
+                    formers += planned.formers
+                    for new in planned.after:
+                        self._shelf.put(new)
+                    for id in planned.gone:
+                        after.pop(id, None)
+                        self._shelf.drop(id)
+                    done.append(planned.remembered)
+                self._files.set_aside(formers)
+                gone = tuple(id for id in before if id not in after)
+                self._files.append(Line(put=tuple(after.values()), drop=gone))
+            except BaseException:
+                for id in after:  # what is not on disk must not be in memory either
+                    self._shelf.drop(id)
+                for old in before.values():
+                    self._shelf.put(old)
+                raise
+        what = f"remembered {len(done)} memories"
+        self._on_edit(Edit(what=what, before=tuple(before.values()), after=tuple(after.values())))
+        return done
+
+    def recall(self, query: str = "", limit: int = DEFAULT_LIMIT, type: str = "") -> tuple[Ranked, ...]:
+        """The memories that answer a query, best first; each counts as used from now on.
+
+        limit: 0 means ten, −1 all. type: only that one; "!fact" means all but facts.
+        Without query and type: all preferences, and the best `limit` others.
+        """
+        found = self.peek(query, limit, type)
+        if not found:
+            return ()
+        with suppress(OSError, TimeoutError):  # a disk that cannot be written can still be read
+            self.use([hit.record.id for hit in found])
+        return tuple(structs.replace(hit, record=self._shelf.records.get(hit.record.id, hit.record)) for hit in found)
+
+    def use(self, ids: Sequence[str]) -> None:
+        """Count these as used now, which keeps them from being pruned. A power failure may take that back."""
+        with self._changing():
+            self._files.append(Line(used=tuple(ids), at=self._clock()), durable=False)
+
+    def forget(self, id: str) -> bool:
+        """Put a memory into the archive; False where there is none of that id (any more)."""
+        return self.forget_all((id,)) == 1
+
+    def forget_all(self, ids: Iterable[str], what: str = "", because: Because = "forgotten") -> int:
+        """Put memories with their variants into the archive as one change, and one to undo.
+
+        Returns how many of these ids there were.
+
+        what: words for that change; the memory's own without.
+        """
+        with self._changing():
+            gone = self._put_away([self._shelf.records.get(id) for id in dict.fromkeys(ids)], because)
+        if gone.wanted:
+            self._on_edit(Edit(what=what or f"forgot “{short(gone.wanted[0])}”", before=gone.all))
+        return len(gone.wanted)
+
+    def update(self, id: str, **fields: object) -> MemoryRecord:
+        """Change fields of a memory; with its words its version rises. Raises UserError where nothing is to change."""
+        if not fields:
+            raise UserError("nothing to change was given; name a field and its new value")
+        with self._changing():
+            before = self._shelf.records.get(id)
+            if before is None:
+                raise UserError(f"there is no memory {id!r}; `/memory recall` shows those there are with their ids")
+            now = self._clock()
+            after = checked(structs.replace(before, updated=now if before.is_live else before.updated, **fields))
+            after = structs.replace(after, version=before.version + (after.content != before.content))
+            after = begun_anew(before, after, now)
+            self._files.set_aside(former_of(before, after, now, "edited"))
+            self._files.append(Line(put=(after,)))
+        self._on_edit(Edit(what=f"changed “{short(before)}”", before=(before,), after=(after,)))
+        return after
+
+    def put(self, what: str, changed: Sequence[MemoryRecord], because: Because = "edited") -> tuple[MemoryRecord, ...]:
+        """Write records as they are, new or in the place of those with their ids: one change, and one to undo.
+
+        because: why those that say something else now were changed. Returns them with the time that is noted then.
+        """
+        if not changed:
+            return ()
+        with self._changing():
+            now = self._clock()
+            known = {new.id: old for new in changed if (old := self._shelf.records.get(new.id)) is not None}
+            after = tuple(begun_anew(known[new.id], new, now) if new.id in known else new for new in changed)
+            pairs = [(known[new.id], new) for new in after if new.id in known]
+            self._files.set_aside([former for old, new in pairs for former in former_of(old, new, now, because)])
+            self._files.append(Line(put=after))
+        self._on_edit(Edit(what=what, before=tuple(known.values()), after=after))
+        return after
+
+    def compact(self, decide: Decide | None = None, stop: Callable[[], bool] = _never) -> Compacted:
+        """Put what has faded into the archive, and join what says the same. Hard limits and explicit rules stay.
+
+        decide: asked about pairs that share half of their words. stop: asked between memories; what is done stays so.
+        """
+        with self._changing():
+            now = self._clock()
+            gone = self._put_away([one for one in self._shelf.records.values() if is_pruned(one, now)], "faded")
+        if gone.all:
+            self._on_edit(Edit(what=f"compacted {len(gone.all)} memories away", before=gone.all))
+        joined = self._join_alike(decide, stop) if self.prepare(stop) else 0
+        with self._changing():
+            if not stop():
+                self._files.fold()
+            return Compacted(removed=len(gone.all) + joined, remaining=len(self._shelf), merged=joined)
+
+    def restore(self, id: str) -> MemoryRecord:
+        """Bring a memory back from the archive. Raises UserError where it is not there."""
+        found = [record for record in self.archived() if record.id == id]
+        if not found:
+            raise UserError(f"the archive holds no memory {id!r}")
+        now = self._clock()
+        record = structs.replace(found[-1], accessed=now, since=now, superseded_by=None, variants_of=None)
+        self.put(f"restored “{short(record)}”", (record,))
+        return record
+
+    def move(self, id: str, other: "TypedStore") -> MemoryRecord:
+        """Take a memory with its history over to another store; it is in both for a moment, never in none."""
+        chain = [record for record in self.history(id) if record.id in self._shelf.records]
+        ids = {record.id for record in chain}
+        other._take_over([former for former in self._files.archived() if former.record.id in ids])
+        other.put(f"moved “{short(chain[0])}” here", chain)
+        with self._changing():
+            self._files.append(Line(drop=tuple(record.id for record in chain)))
+        self._on_edit(Edit(what=f"moved “{short(chain[0])}” away", before=tuple(chain)))
+        return other.find(id)
+
+    def revert(self, edit: Edit) -> None:
+        """Take a change back exactly. Raises UserError where one of its records was changed since."""
+        with self._changing():
+            there = self._shelf.records
+            for record in edit.after:
+                now = there.get(record.id)
+                if now is None or without_use(now) != without_use(record):
+                    raise UserError(f"“{short(record)}” was changed since, so it is left as it is")
+            changed = {record.id for record in edit.after}
+            for record in edit.before:
+                if record.id not in changed and record.id in there:
+                    raise UserError(f"“{short(record)}” is there again, so it is left as it is")
+            restored = {record.id: record for record in edit.before}
+            undone = [one for one in edit.after if one.id not in restored or says_else(one, restored[one.id])]
+            now = self._clock()
+            self._files.set_aside([Former(record=one, ended=now, because="undone") for one in undone])
+            self._files.append(Line(put=edit.before, drop=tuple(id for id in changed if id not in restored)))
+
+    @contextmanager
+    def _changing(self) -> Generator[None]:
+        """Alone with the files, and in step with them."""
+        with self._files.lock():
+            self._files.catch_up()
+            yield
+
+    def _plan(self, record: MemoryRecord, decided: "dict[str, Decision]") -> "Plan":
+        """What remembering a record comes to. decided: by a model, of memories that may say the same, by their ids."""
+        from clio.memory.store.deduplication import nearest, plan
+
+        near = nearest(self._shelf, record)
+        decision = decided.get(near.record.id) if near is not None and near.verdict == "doubtful" else None
+        return plan(record, near, decision, self._clock())
+
+    def _put_away(self, found: Iterable[MemoryRecord | None], because: Because) -> "_Gone":
+        """Put those that are there with their variants into the archive. The lock must be held."""
+        wanted = tuple(record for record in found if record is not None)
+        ids = {record.id for record in wanted}
+        variants = tuple(one for record in wanted for one in self._shelf.variants(record.id) if one.id not in ids)
+        gone = _Gone(wanted=wanted, variants=variants)
+        if gone.all:
+            now = self._clock()
+            self._files.set_aside([Former(record=record, ended=now, because=because) for record in gone.all])
+            self._files.append(Line(drop=tuple(record.id for record in gone.all)))
+        return gone
+
+    def _take_over(self, formers: Sequence[Former]) -> None:
+        with self._changing():
+            self._files.set_aside(formers)
+
+    def _tell(self, planned: "Plan") -> None:
+        remembered = planned.remembered
+        doing = "confirmed" if remembered.action == "merged" else "remembered"
+        what = f"{doing} “{short(remembered.record)}”"
+        if remembered.action == "superseded" and remembered.old:
+            what += f" in the place of “{short(remembered.old)}”"
+        if remembered.action in ("variant", "replaced_variant") and remembered.old:
+            what += f" as what other sources say of “{short(remembered.old)}”"
+        self._on_edit(Edit(what=what, before=planned.before, after=planned.after))
+
+    def prepare(self, stop: Callable[[], bool] = _never) -> bool:
+        """Make the index of what is alike, which else the first memory to come would wait for; False if stopped."""
+        self._files.catch_up()
+        return self._shelf.index_alike(stop)
+
+    def _join_alike(self, decide: Decide | None, stop: Callable[[], bool]) -> int:
+        """Merge live memories that say the same; the older one stays. Returns how many are gone."""
+        from clio.memory.store.deduplication import ask, join, nearest
+
+        joined = asked = 0
+        for record in self.records():
+            if stop():
+                break
+            near = nearest(self._shelf, record) if self._shelf.records.get(record.id) == record else None
+            if near is None or record.is_variant or near.record.is_variant:
+                continue
+            if near.verdict == "successor" or near.record.created > record.created:
+                continue
+            decision: Decision | None = None
+            if near.verdict == "doubtful":
+                if decide is None or asked >= MAX_ASKED:
+                    continue
+                asked += 1
+                decision = ask(decide, near.record.content, record.content)
+                if decision.action == "keep":
+                    continue
+            joined += self._join(near.record, record, join(near.record, record, decision))
+        return joined
+
+    def _join(self, old: MemoryRecord, new: MemoryRecord, one: MemoryRecord) -> bool:
+        """Put one memory in the place of two; False where somebody changed either of them meanwhile."""
+        with self._changing():
+            if any(self._shelf.records.get(record.id) != record for record in (old, new)):
+                return False
+            now = self._clock()
+            one = begun_anew(old, one, now)
+            away = Former(record=new, ended=now, because="joined")
+            self._files.set_aside((*former_of(old, one, now, "merged"), away))
+            self._files.append(Line(put=(one,), drop=(new.id,)))
+        self._on_edit(Edit(what=f"joined “{short(new)}” with one like it", before=(old, new), after=(one,)))
+        return True

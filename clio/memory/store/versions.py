@@ -1,0 +1,314 @@
+"""What each memory said in the course of time: its versions, when each held, and the changes between them."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Literal, TypeVar
+
+from msgspec import Struct, structs
+
+from clio.errors import UserError
+from clio.memory.store.ltm_codec import LtmDocument
+from clio.memory.store.ltm_history import Ending, Kept, begun
+from clio.memory.store.ltm_history import says_else as entry_says_else
+from clio.memory.store.ltm_objects import Json, is_entry, stored_id, to_entry
+from clio.memory.store.record import Entry, Kind, MemoryRecord, MemoryType, Provenance, says_else
+from clio.memory.store.typed_codec import Former
+
+
+class Held(Struct, frozen=True, kw_only=True):
+    """What was so from `since` up to, but not including, `until`; None: it still is.
+
+    since: 0.0 where the file does not say. because: why it ended, empty while it holds.
+    left: the thing itself went, and not only this version of it.
+    """
+
+    since: float
+    until: float | None = None
+    because: str = ""
+    left: bool = False
+
+    def held_at(self, at: float) -> bool:
+        """Whether it was so at that time, in seconds since the epoch."""
+        return self.since <= at and (self.until is None or at < self.until)
+
+
+V = TypeVar("V", bound=Held)
+
+
+def in_force(versions: Iterable[V], at: float, id_of: Callable[[V], str]) -> list[V]:
+    """The version that held at a time, of each thing that was there; a change that was undone counts as never made."""
+    found: dict[str, V] = {}
+    for version in versions:
+        if version.because == "undone" or not version.held_at(at):
+            continue
+        before = found.get(id := id_of(version))
+        if before is None or version.since >= before.since:
+            found[id] = version
+    return list(found.values())
+
+
+_CHANGES = ("changed", "undone")
+
+
+class EntryVersion(Held, frozen=True, kw_only=True):
+    """An entry as it was for a time."""
+
+    entry: Entry
+
+
+def entry_versions(document: LtmDocument, endings: Iterable[Ending], archive: Iterable[Kept]) -> list[EntryVersion]:
+    """Every version of the entries, the oldest first.
+
+    endings: in their order. archive: tells of entries that left before clio noted any endings. A former version that is
+    the present one was taken back, or belongs to a change whose process died before it was made.
+    """
+    known: dict[str, list[tuple[Kind, Json, EntryVersion]]] = {}
+    for id, (kind, raw) in document.by_handle().items():
+        known[id] = [(kind, raw, EntryVersion(entry=to_entry(kind, raw, id), since=begun(raw)))]
+    past: list[tuple[Kind, str, float, str, Json]] = [
+        (kind, stored_id(kept.entry), kept.archived, kept.because, kept.entry)
+        for kept in archive
+        if (kind := kept.known_kind)
+    ]
+    for one in endings:
+        if is_entry(one.kind, one.entry):
+            past.append((one.kind, one.id, one.ended, one.because, one.entry))
+    past.sort(key=lambda one: one[2])
+    for kind, id, ended, because, raw in reversed(past):
+        later = known.setdefault(id, [])
+        if any(kind == other and _is_same_entry(kind, raw, entry) for other, entry, _ in later):
+            continue
+        entry = to_entry(kind, raw, id)
+        left = because not in _CHANGES
+        later.append((kind, raw, EntryVersion(entry=entry, since=begun(raw), until=ended, because=because, left=left)))
+    found = [version for versions in known.values() for *_, version in reversed(versions)]
+    return sorted(found, key=lambda version: version.since)
+
+
+def known_at(versions: Iterable[EntryVersion], at: float) -> tuple[Entry, ...]:
+    """The entries that held at a time, in the words they had then, by when they were first said.
+
+    A change that was undone counts as never made.
+    """
+    found = in_force(versions, at, lambda version: version.entry.id)
+    return tuple(sorted((one.entry for one in found), key=lambda entry: (entry.created, entry.id)))
+
+
+def _is_same_entry(kind: Kind, one: Json, other: Json) -> bool:
+    return begun(one) == begun(other) and not entry_says_else(kind, one, other)
+
+
+class Version(Held, frozen=True, kw_only=True):
+    """A memory as it was for a time. It ended for a reason of the archive's, or because it was "superseded"."""
+
+    record: MemoryRecord
+
+
+def versions_of(records: Iterable[MemoryRecord], formers: Iterable[Former]) -> list[Version]:
+    """Every version of these memories, the oldest first.
+
+    records: as they are, one of each id. formers: in the order they ended. A former version that is the present one was
+    taken back, or belongs to a change whose process died before it was made.
+    """
+    known: dict[str, list[Version]] = {}
+    for record in records:
+        known.setdefault(record.id, []).append(_present(record))
+    for former in reversed(list(formers)):
+        later = known.setdefault(former.record.id, [])
+        if not any(_is_same_record(former.record, version.record) for version in later):
+            later.append(_past(former))
+    found = [version for versions in known.values() for version in reversed(versions)]
+    return sorted(found, key=lambda version: version.since)
+
+
+def live_at(versions: Iterable[Version], at: float) -> list[MemoryRecord]:
+    """The memories that held at a time, in the words they had then, by when they were made.
+
+    A change that was undone counts as never made.
+    """
+    found = in_force(versions, at, lambda version: version.record.id)
+    records = [structs.replace(version.record, superseded_by=None) for version in found]
+    return sorted(records, key=lambda record: (record.created, record.id))
+
+
+def _present(record: MemoryRecord) -> Version:
+    if record.is_live:
+        return Version(record=record, since=record.begun)
+    return Version(record=record, since=record.begun, until=record.updated, because="superseded")
+
+
+def _past(former: Former) -> Version:
+    record = former.record
+    if not record.is_live:
+        return _present(record)
+    ended = former.ended or max(record.updated, record.accessed)
+    return Version(record=record, since=record.begun, until=ended, because=former.because, left=former.left)
+
+
+def _is_same_record(one: MemoryRecord, other: MemoryRecord) -> bool:
+    return one.begun == other.begun and not says_else(one, other)
+
+
+def lineage(id: str, records: Mapping[str, MemoryRecord]) -> tuple[MemoryRecord, ...]:
+    """The memory, what it took the place of and what took its place, variants too, newest first; empty if unknown."""
+    if id not in records:
+        return ()
+    neighbours: dict[str, set[str]] = {}
+    for record in records.values():
+        for other in (record.superseded_by, record.variants_of):
+            if other is not None and other in records:
+                neighbours.setdefault(record.id, set()).add(other)
+                neighbours.setdefault(other, set()).add(record.id)
+    chain, waiting = {id}, [id]
+    while waiting:
+        new = neighbours.get(waiting.pop(), set()) - chain
+        chain |= new
+        waiting += new
+    return tuple(sorted((records[known] for known in chain), key=_age, reverse=True))
+
+
+def _age(record: MemoryRecord) -> tuple[bool, float, str]:
+    return record.is_live, record.created, record.id
+
+
+Doing = Literal["learned", "changed", "superseded", "restored", "archived", "undone", "variant", "dropped"]
+DOINGS: tuple[Doing, ...] = (
+    "learned", "changed", "superseded", "restored", "archived", "undone", "variant", "dropped",
+)  # fmt: skip
+
+
+class Changed(Struct, frozen=True, kw_only=True):
+    """One change of what is remembered.
+
+    superseded: `text` took the place of `before`. variant: it is kept as what other sources say; dropped: only in the
+    archive, since surer statements stand against it.
+    at: seconds since the epoch. kind: of the memory or the entry. by: who said it, "" where nobody knows.
+    text: what it says since; before: what it said until then, or what took its place's words.
+    because: of what was archived or changed, in one word. score: of a preference, 0 to 10.
+    """
+
+    at: float
+    what: Doing
+    kind: MemoryType | Kind
+    id: str
+    text: str
+    by: str = ""
+    before: str = ""
+    because: str = ""
+    score: float | None = None
+
+
+def changes_of(versions: Iterable[Version], entries: Iterable[EntryVersion]) -> list[Changed]:
+    """Every change, the newest first. versions, entries: whole, each the oldest first."""
+    found = [*_of_memories(list(versions)), *_of_entries(list(entries))]
+    return sorted(found, key=lambda change: change.at, reverse=True)
+
+
+def _of_memories(versions: Sequence[Version]) -> Iterable[Changed]:
+    place_of = {one.record.superseded_by: one for one in versions if one.record.superseded_by is not None}
+    latest: dict[str, Version] = {}
+    for version in versions:
+        record, before = version.record, latest.get(version.record.id)
+        if version.because == "dropped":
+            yield _memory(version, "dropped")
+            continue
+        replaced = place_of.get(record.id)
+        if record.is_variant:
+            what = "variant" if before is None else "changed"
+        elif replaced is not None and replaced.until is not None and replaced.until == version.since:
+            what, before = "superseded", replaced
+        elif before is None:
+            what = "learned"
+        else:
+            what = "restored" if before.left else "changed"
+        yield _memory(version, what, before=before.record.content if before and what != "restored" else "")
+        if version.until is not None and (version.left or version.because == "undone"):
+            yield _memory(version, "archived" if version.left else "undone", at=version.until)
+        latest[record.id] = version
+
+
+def _memory(version: Version, what: Doing, at: float | None = None, before: str = "") -> Changed:
+    record = version.record
+    return Changed(
+        at=version.since if at is None else at,
+        what=what,
+        kind=record.type,
+        id=record.id,
+        text=record.content,
+        by=_by(record.provenance),
+        before=before,
+        because=version.because if at is not None else "",
+        score=record.score,
+    )
+
+
+def _of_entries(versions: Sequence[EntryVersion]) -> Iterable[Changed]:
+    latest: dict[str, EntryVersion] = {}
+    for version in versions:
+        before = latest.get(version.entry.id)
+        what: Doing = "learned" if before is None else "restored" if before.left else "changed"
+        yield _entry(version, what, before=before.entry.line if before and what == "changed" else "")
+        if version.until is not None and (version.left or version.because == "undone"):
+            yield _entry(version, "archived" if version.left else "undone", at=version.until)
+        latest[version.entry.id] = version
+
+
+def _entry(version: EntryVersion, what: Doing, at: float | None = None, before: str = "") -> Changed:
+    entry = version.entry
+    return Changed(
+        at=version.since if at is None else at,
+        what=what,
+        kind=entry.kind,
+        id=entry.id,
+        text=entry.line,
+        by=_by(entry.provenance),
+        before=before,
+        because=version.because if at is not None else "",
+    )
+
+
+def _by(provenance: Provenance | None) -> str:
+    return provenance.asserted_by if provenance else ""
+
+
+_AGO = re.compile(r"(\d{1,5})\s*(h|d|w|m|y|hours?|days?|weeks?|months?|years?)(?: ago)?")
+_HOURS = {"h": 1, "d": 24, "w": 7 * 24, "m": 30 * 24, "y": 365 * 24}
+_DAY = timedelta(days=1)
+_LAST = {"week": timedelta(days=7), "month": timedelta(days=30), "year": timedelta(days=365)}
+
+
+def parse_when(text: str, now: float, *, starts: bool = False) -> float:
+    """Seconds since the epoch of "2026-05-01", "2026-05-01 14:30", "30d", "2 weeks ago", "yesterday", "last month".
+
+    A day without a time is its last second, so that what was said on it counts; starts: its first, for "since".
+    "last month" is 30 days ago. Raises UserError with examples for anything else.
+    """
+    said = " ".join(text.casefold().split())
+    here = datetime.fromtimestamp(now)
+    try:
+        then, is_day = _understood(said, here)
+        if is_day:
+            midnight = then.replace(hour=0, minute=0, second=0, microsecond=0)
+            then = midnight if starts else midnight + _DAY - timedelta(seconds=1)
+        return then.timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise UserError(
+            f'{text!r} is no time clio understands; write 2026-05-01, "2026-05-01 14:30", 30d, 2w, yesterday or '
+            '"last month"'
+        ) from None
+
+
+def _understood(said: str, now: datetime) -> tuple[datetime, bool]:
+    """The time, and whether it is only a day. Raises ValueError, OverflowError."""
+    if said == "now":
+        return now, False
+    if said in ("today", "yesterday"):
+        return (now if said == "today" else now - _DAY), True
+    if found := _AGO.fullmatch(said):
+        return now - timedelta(hours=int(found[1]) * _HOURS[found[2][0]]), False
+    first, _, unit = said.partition(" ")
+    if first == "last" and unit in _LAST:
+        return now - _LAST[unit], False
+    then = datetime.fromisoformat(said)
+    return then, len(said) <= len("2026-05-01")

@@ -1,0 +1,87 @@
+"""A project and a person who have a memory of everything, each word of it marked, made by the stores themselves."""
+
+from pathlib import Path
+
+import msgspec
+
+from clio.memory.feedback.trajectories import Rating, Trajectories, Trajectory
+from clio.memory.portability.inventory import Places
+from clio.memory.preferences.book import Preferences
+from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.memories import Memories
+from clio.memory.store.notes import Notes
+from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.undo_log import UndoLog
+from clio.memory.styles.state import StyleFile
+from clio.storage.files import make_folder
+from clio.text.bandit import DIMENSIONS
+
+BY_USER = Provenance(asserted_by="user")
+BY_MODEL = Provenance(asserted_by="model")
+NOW = 1_750_000_000.0
+
+
+class House:
+    """One project and one person, with all stores there are. clock: `now`, which tests move."""
+
+    def __init__(self, folder: Path) -> None:
+        self.places = Places(project=folder / "project", home=folder / "home")
+        make_folder(self.places.folder)
+        make_folder(self.places.home)
+        self.top = folder
+        self.now = NOW
+        self.undo = UndoLog(self.places.undo)
+        self.memories = Memories(
+            self.places.project, self.places.home, undo=self.undo, redact=str, clock=lambda: self.now
+        )
+        self.ltm = LongTermMemory(
+            self.places.knowledge, project=self.places.project, undo=self.undo, clock=lambda: self.now
+        )
+        self.notes = Notes(self.places.notes, lambda: self.now)
+        self.preferences = Preferences(self.memories.user, ScenarioBook(), clock=lambda: self.now)
+
+    def fill(self, mark: str) -> None:
+        """Something in every file, live, replaced and archived."""
+        self.memories.remember(f"the {mark} listens on 8080", "fact", provenance=BY_USER)
+        self.memories.remember(f"the {mark} listens on 8081", "fact", provenance=BY_USER)
+        gone = self.memories.remember(f"old {mark} news", "event", provenance=BY_USER).record
+        self.memories.forget(gone.id)
+        self.preferences.add(f"never wake the {mark}", score=0.0, explicit=True, provenance=BY_USER)
+        self.preferences.add(f"tabs for {mark}", score=7.0, provenance=BY_MODEL)
+        told = self.ltm.add(Entry(kind="discovery", text=f"{mark} discovery", confidence=0.9), BY_USER).entry
+        self.ltm.update(told.id, text=f"{mark} discovery, mended")
+        pruned = self.ltm.add(Entry(kind="solution", text=f"{mark} error", solution=f"{mark} fix"), BY_USER).entry
+        self.ltm.forget([pruned.id])
+        self.ltm.add(Entry(kind="rule", text=f"no {mark}", context="lib/"), BY_USER)
+        self.notes.store("plan", f"{mark} on Friday")
+        self.notes.store_page("session_progress", f"# {mark}\n")
+        self.places.scenarios.write_text(f"infra: [terraform, {mark}]\n", encoding="utf-8")
+        liked = (0.2,) * DIMENSIONS
+        StyleFile(self.places.styles).change(lambda state: state.after(f"{mark}/x", mark, liked, 1, 1.0, NOW))
+        for owner in ("user", "project"):
+            make_folder(self.places.own_styles(owner))
+            path = self.places.own_styles(owner) / f"{mark}-{owner}.md"
+            path.write_text(f"---\nid: {mark}-{owner}\n---\nAnswer like a {mark}.\n", encoding="utf-8")
+        turn = Trajectory(message="m-1", session="s-1", at=NOW, question=f"why {mark}?", style=mark)
+        Trajectories(self.places.ratings).add(turn, Rating(message="m-1", at=NOW, reward=1, text=f"good {mark}"))
+
+    def said(self) -> set[str]:
+        """The words of what is live."""
+        entries = {entry.text for entry in self.ltm.read().entries}
+        return entries | {record.content for record in self.memories.records()}
+
+
+def tree(*tops: Path) -> dict[str, bytes]:
+    """Every file below, with its bytes."""
+    return {str(path): path.read_bytes() for top in tops for path in sorted(top.rglob("*")) if path.is_file()}
+
+
+def holding(mark: str, *tops: Path) -> list[str]:
+    """The files below whose bytes or name hold the word."""
+    return [path for path, data in tree(*tops).items() if mark.encode() in data or mark in Path(path).name]
+
+
+def json_of(path: Path) -> object:
+    """A JSON file's value."""
+    return msgspec.json.decode(path.read_bytes())

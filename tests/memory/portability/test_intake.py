@@ -1,0 +1,249 @@
+"""Taking a bundle in: everything comes along, nothing here is lost, nobody gains trust."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec import structs
+
+from clio.errors import NewerDocument, UserError
+from clio.memory.portability.export import Bundle, MemoriesPart, RecordsPart, decode_bundle, encode_bundle, make_bundle
+from clio.memory.portability.import_bundle import take_in
+from clio.memory.portability.import_records import Taken
+from clio.memory.store.notes import revert_note
+from clio.memory.store.record import AssertedBy, MemoryRecord, MemoryType, Note, Provenance
+from clio.memory.store.typed_store import Scope
+from clio.memory.store.undo_log import Change, Revert, undo_last
+from tests.memory.portability.home_support import BY_MODEL, BY_USER, NOW, House, tree
+
+MARK = "quokka"
+DAY = 86_400.0
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> House:
+    return House(tmp_path / "here")
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    there = House(tmp_path / "there")
+    there.fill(MARK)
+    return make_bundle(there.places, clean=str, now=NOW)
+
+
+def take(
+    house: House, bundle: Bundle, *, scope: Scope | None = None, dry_run: bool = False, by: Provenance = BY_MODEL
+) -> tuple[Taken, ...]:
+    return take_in(
+        house.places,
+        bundle,
+        by=by,
+        now=house.now,
+        clean=str,
+        undo=house.undo,
+        name="all.json",
+        scope=scope,
+        dry_run=dry_run,
+    )
+
+
+def of(*records: MemoryRecord) -> Bundle:
+    """A bundle of these memories of the project."""
+    return Bundle(memories=MemoriesPart(project=RecordsPart(records=records)))
+
+
+def record(
+    content: str,
+    *,
+    id: str = "01890000-0000-7000-8000-000000000001",
+    updated: float = NOW,
+    by: AssertedBy = "model",
+    type: MemoryType = "fact",
+    score: float | None = None,
+) -> MemoryRecord:
+    return MemoryRecord(
+        id=id,
+        type=type,
+        content=content,
+        created=NOW - 9 * DAY,
+        updated=updated,
+        accessed=updated,
+        score=score,
+        provenance=Provenance(asserted_by=by),
+    )
+
+
+def said(house: House) -> list[str]:
+    return sorted(one.content for one in house.memories.project.records())
+
+
+def changes(taken: tuple[Taken, ...]) -> int:
+    return sum(one.changes for one in taken)
+
+
+def test_what_was_exported_is_all_there_elsewhere(here: House, bundle: Bundle) -> None:
+    assert changes(take(here, bundle)) > 0
+    there = make_bundle(here.places, clean=str, now=NOW)
+    assert there.head.counts == bundle.head.counts | {"notes": 1}  # how work stands elsewhere is left there
+    assert there.scenarios == bundle.scenarios
+    assert there.styles == bundle.styles
+    assert there.feedback == bundle.feedback
+    assert there.memories and bundle.memories
+    ids = [one.id for one in bundle.memories.project.records]
+    assert [one.id for one in there.memories.project.records] == ids
+    assert here.memories.history(ids[-1])[1].content == f"the {MARK} listens on 8080"
+
+
+def test_the_second_time_not_one_byte_changes(here: House, bundle: Bundle) -> None:
+    take(here, bundle)
+    before = tree(here.top)
+    assert changes(take(here, bundle)) == 0
+    assert tree(here.top) == before
+
+
+def test_a_dry_run_counts_and_writes_nothing(here: House, bundle: Bundle) -> None:
+    before = tree(here.top)
+    counted = take(here, bundle, dry_run=True)
+    assert tree(here.top) == before
+    assert counted == take(here, bundle)
+
+
+def test_all_of_it_is_one_change_to_undo(here: House, bundle: Bundle) -> None:
+    here.memories.remember("mine alone", "fact", provenance=BY_USER)
+    take(here, bundle)
+
+    def revert(change: Change) -> None:
+        revert_note(here.notes, change)
+
+    ways: Revert = {"ltm": here.ltm.revert, "memory": here.memories.revert, "note": revert}
+    assert undo_last(here.undo, ways).startswith("Undone: the import of all.json")
+    assert here.said() == {"mine alone"}
+    assert here.notes.newest_first() == ()
+
+
+@pytest.mark.parametrize("scope", ["project", "user"])
+def test_one_scope_leaves_the_other_alone(here: House, bundle: Bundle, scope: Scope) -> None:
+    take(here, bundle, scope=scope)
+    project, home = tree(here.places.project), tree(here.places.home)
+    undo = {str(here.places.undo)}
+    assert (bool(project.keys() - undo), bool(home)) == (scope == "project", scope == "user")
+
+
+def test_nobody_gains_trust(here: House, bundle: Bundle) -> None:
+    take(here, bundle)
+    everything = make_bundle(here.places, clean=str, now=NOW)
+    assert everything.memories and everything.knowledge
+    for part in (everything.memories.project, everything.memories.user):
+        assert {one.provenance and one.provenance.asserted_by for one in part.records} == {"model"}
+        assert all(b'"asserted_by":"user"' not in bytes(line) for line in part.archive)
+    assert b'"user"' not in bytes(everything.knowledge.ltm)
+    kept = [kept.entry["provenance"] for kept in everything.knowledge.archive]
+    kept += [ending.entry["provenance"] for ending in everything.knowledge.history]
+    assert {one["asserted_by"] for one in kept} == {"model"}
+
+
+def test_a_tools_word_stays_a_tools_word(here: House) -> None:
+    take(here, of(record("the log says 5 workers", by="tool")))
+    [one] = here.memories.project.records()
+    assert one.provenance and one.provenance.asserted_by == "tool"
+
+
+def test_what_is_newer_here_stays_and_what_is_newer_there_comes(here: House) -> None:
+    take(here, of(record("deploys take 5 minutes")))
+    assert changes(take(here, of(record("deploys take 4 minutes", updated=NOW - DAY)))) == 0
+    assert said(here) == ["deploys take 5 minutes"]
+    here.now = NOW + 2 * DAY
+    assert changes(take(here, of(record("deploys take 6 minutes", updated=NOW + DAY)))) == 1
+    assert said(here) == ["deploys take 6 minutes"]
+    assert b"deploys take 5 minutes" in here.places.memories_archive("project").read_bytes()
+
+
+def test_what_a_person_said_here_is_never_overwritten(here: House) -> None:
+    mine = here.memories.remember("the API listens on 8080", "fact", provenance=BY_USER).record
+    here.now = NOW + 9 * DAY
+    same_id = record("the API listens on 9999", id=mine.id, updated=NOW + 8 * DAY, by="user")
+    other_id = record("the API listens on 9998", updated=NOW + 8 * DAY, by="user")
+    assert [one.kept for one in take(here, of(same_id, other_id))] == [2]
+    assert said(here) == ["the API listens on 8080"]
+    assert [one.content for one in here.memories.history(mine.id)][1:] == ["the API listens on 9998"]
+
+
+def test_a_newer_statement_of_the_same_rank_takes_the_place_of_the_older(here: House) -> None:
+    here.memories.remember("the API listens on 8080", "fact", provenance=BY_MODEL)
+    here.now = NOW + 9 * DAY
+    take(here, of(record("the API listens on 8081", updated=NOW + DAY)))
+    assert said(here) == ["the API listens on 8081"]
+
+
+def test_the_same_words_are_known_whatever_their_id(here: House) -> None:
+    here.memories.remember("The API listens on 8080.", "fact", provenance=BY_USER)
+    [taken] = take(here, of(record("the API listens on  8080")))
+    assert (taken.new, taken.known) == (0, 1)
+
+
+def test_a_rule_of_another_person_does_not_contradict_mine(here: House) -> None:
+    here.preferences.add("never use tabs", score=0.0, explicit=True, provenance=BY_USER)
+    theirs = record("always use tabs", type="preference", score=10.0, updated=NOW + DAY, by="user")
+    here.now = NOW + 2 * DAY
+    take(here, Bundle(memories=MemoriesPart(user=RecordsPart(records=(theirs,)))))
+    assert [one.content for one in here.memories.user.records()] == ["never use tabs"]
+
+
+def test_what_was_forgotten_here_stays_forgotten(here: House) -> None:
+    bundle = of(record("deploys take 5 minutes"))
+    take(here, bundle)
+    here.memories.forget("01890000")
+    [taken] = take(here, bundle)
+    assert (taken.forgotten, said(here)) == (1, [])
+
+
+def test_a_note_that_is_newer_here_stays(here: House) -> None:
+    here.notes.store("plan", "ours")
+    older, newer = (Note(key="plan", content=text, timestamp=NOW + at) for text, at in (("old", -DAY), ("new", DAY)))
+    assert [one.kept for one in take(here, Bundle(notes=(older,)))] == [1]
+    here.now = NOW + 2 * DAY
+    assert [one.changed for one in take(here, Bundle(notes=(newer,)))] == [1]
+    assert here.notes.newest_first() == (newer,)
+
+
+def test_times_of_the_future_and_numbers_out_of_bounds_are_drawn_in(here: House) -> None:
+    strange = structs.replace(
+        record("from afar", updated=NOW + 999 * DAY), confidence=7.0, importance=9.0, access_count=-5, version=-1
+    )
+    take(here, of(strange, record("   ", id="01890000-0000-7000-8000-000000000002")))
+    [one] = here.memories.project.records()
+    assert (one.updated, one.confidence, one.importance, one.access_count, one.version) == (NOW, 1.0, 1.0, 0, 1)
+
+
+def test_no_style_file_leaves_its_folder(here: House, bundle: Bundle) -> None:
+    assert bundle.styles
+    names = ("../evil.md", "/tmp/evil.md", "a/b.md", "plain.txt", ".hidden.md", "ok.md")
+    styles = structs.replace(bundle.styles, user=dict.fromkeys(names, "Be kind."), project={})
+    take(here, Bundle(styles=styles))
+    assert [path.name for path in here.places.own_styles("user").iterdir()] == ["ok.md"]
+    assert not (here.places.home / "evil.md").exists()
+
+
+def test_a_bundle_of_a_newer_clio_is_refused(here: House, bundle: Bundle) -> None:
+    newer = msgspec.json.decode(encode_bundle(bundle)) | {"version": 2}
+    with pytest.raises(NewerDocument, match="update clio"):
+        decode_bundle(msgspec.json.encode(newer), Path("all.json"))
+
+
+@pytest.mark.parametrize("place", ["knowledge", "memories", "notes"])
+def test_a_damaged_bundle_is_refused_whole(bundle: Bundle, place: str) -> None:
+    damaged = msgspec.json.decode(encode_bundle(bundle)) | {place: 7}
+    with pytest.raises(UserError, match="is damaged"):
+        decode_bundle(msgspec.json.encode(damaged), Path("all.json"))
+    with pytest.raises(UserError, match="is damaged"):
+        decode_bundle(encode_bundle(bundle)[:-200], Path("all.json"))
+
+
+def test_what_is_wrong_inside_is_found_before_anything_changes(here: House, bundle: Bundle) -> None:
+    assert bundle.knowledge
+    bad = structs.replace(bundle.knowledge, ltm=msgspec.Raw(b'{"patterns": {"discoveries": 3}}'))
+    before = tree(here.top)
+    with pytest.raises(UserError, match=r"no ltm\.json"):
+        take(here, structs.replace(bundle, knowledge=bad))
+    assert tree(here.top) == before

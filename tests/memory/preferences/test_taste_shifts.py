@@ -1,0 +1,95 @@
+"""Tastes that moved by three points of ten within thirty days are told, and each only once."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.preferences.taste_shifts import Held, Shifts, preference_shifts, style_shifts
+from tests.memory.store.versions_support import DAY, NOW, Time
+
+
+def held(score: float, days_ago: float, text: str = "tabs") -> Held:
+    return Held(id="one", text=text, score=score, at=NOW - days_ago * DAY)
+
+
+@pytest.mark.parametrize(
+    ("history", "size"),
+    [
+        ([held(9, 60), held(6, 10)], 0.3),
+        ([held(2, 20), held(8, 10)], 0.6),
+        ([held(9, 60), held(6.1, 10)], None),
+        ([held(9, 60), held(2, 40)], None),
+        ([held(9, 25), held(2, 20), held(9, 10)], None),
+        ([held(9, 60), held(8, 40), held(5, 5)], 0.3),
+        ([held(9, 1)], None),
+        ([], None),
+    ],
+)
+def test_three_points_within_thirty_days_are_a_shift(history: list[Held], size: float | None) -> None:
+    found = [round(shift.size, 6) for shift in preference_shifts(history, NOW)]
+    assert found == ([] if size is None else [size])
+
+
+def test_each_dimension_of_a_style_is_compared() -> None:
+    before, after = {"verbosity": 0.8, "humor": 0.2, "gone": 1.0}, {"humor": 0.4, "verbosity": 0.5, "new": 1.0}
+    assert style_shifts(before, after) == [("verbosity", 0.8, 0.5)]
+
+
+@pytest.fixture
+def time(tmp_path: Path) -> Time:
+    return Time(tmp_path)
+
+
+def reports(time: Time) -> Shifts:
+    return Shifts(time.home, time.memories.user, clock=lambda: time.now)
+
+
+def test_a_shift_is_told_once_in_words_and_again_only_when_it_moved_again(time: Time) -> None:
+    time.preferences.add("tabs", score=9, explicit=True)
+    time.passes(40)
+    assert reports(time).take_new() == []
+    time.preferences.add("tabs", score=4, explicit=True)
+    assert reports(time).take_new() == ["You used to rate “tabs” 9 of 10, now 4."]
+    assert reports(time).take_new() == []
+    time.passes(5)
+    time.preferences.add("tabs", score=8, explicit=True)
+    assert reports(time).take_new() == ["You used to rate “tabs” 4 of 10, now 8."]
+    assert reports(time).take_new() == []
+
+
+def test_a_rule_that_turns_a_liking_round_is_told_in_its_words(time: Time) -> None:
+    time.preferences.add("tabs", score=9)
+    time.passes()
+    time.preferences.add("never use tabs", score=0.5, explicit=True)
+    assert reports(time).take_new() == ["You used to say “tabs” (9 of 10), now “never use tabs” (0.5 of 10)."]
+
+
+def test_what_was_forgotten_or_undone_is_no_shift(time: Time) -> None:
+    time.preferences.add("tabs", score=9, explicit=True)
+    time.passes()
+    time.preferences.add("tabs", score=2, explicit=True)
+    change = time.undo.last()
+    assert change is not None
+    time.memories.revert(change)
+    assert reports(time).take_new() == []
+
+
+def test_a_style_that_moved_within_thirty_days_is_told_once(time: Time) -> None:
+    moved = "Your taste in answers (fix) moved: code focus from 0.5 to 0.9."
+    assert reports(time).take_new({"fix": {"code_focus": 0.5}}) == []
+    time.passes(8)
+    assert reports(time).take_new({"fix": {"code_focus": 0.7}}) == []
+    time.passes(8)
+    assert reports(time).take_new({"fix": {"code_focus": 0.9}}) == [moved]
+    assert reports(time).take_new({"fix": {"code_focus": 0.9}}) == []
+
+
+def test_a_style_that_moved_slowly_is_no_shift(time: Time) -> None:
+    for step in range(12):
+        assert reports(time).take_new({"fix": {"verbosity": 0.05 * step}}) == []
+        time.passes(7)
+
+
+def test_nothing_is_written_where_there_is_nothing_to_tell(time: Time) -> None:
+    assert reports(time).take_new() == []
+    assert not (time.home / "shifts.json").exists()

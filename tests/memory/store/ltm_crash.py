@@ -1,0 +1,38 @@
+"""Processes to be killed while they save project knowledge. `python -m tests.memory.store.ltm_crash FOLDER KILLS SEED`.
+
+One process starts a writer after the other and kills each at a random moment. A writer adds, confirms, forgets and
+brings back, and says each time what `LongTermMemory` had confirmed when it returned. All that was said is printed.
+"""
+
+import os
+import random
+from pathlib import Path
+
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.undo_log import UndoLog
+from tests.support.kill_writers import main
+
+
+def write(folder: Path, seed: int, out: int) -> None:
+    """Saves until it is killed; each line is `there TEXT` or `gone TEXT`."""
+    rng = random.Random(seed)
+    log = UndoLog(folder / ".clio" / "memory.undo.jsonl")
+    memory = LongTermMemory(folder / ".clio" / "ltm.json", project=folder, undo=log)
+    made: list[str] = []
+    while True:
+        action = rng.random()
+        if made and action < 0.35:
+            text = made.pop()
+            os.write(out, f"begin {text}\n".encode())
+            memory.forget([entry.id for entry in memory.read().entries if entry.text == text])
+            os.write(out, f"gone {text}\n".encode())
+            continue
+        text = rng.choice(made) if made and action < 0.5 else f"fact {seed} {rng.randrange(10**9)} " + "ü" * 300
+        memory.add(Entry(kind="discovery", text=text), Provenance(asserted_by="model"))
+        made += [] if text in made else [text]
+        os.write(out, f"there {text}\n".encode())
+
+
+if __name__ == "__main__":
+    main(write)

@@ -1,0 +1,37 @@
+"""Project knowledge for tests: a memory at a time, a draft in a word."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Added, AssertedBy, Entry, Kind, Provenance
+from clio.memory.store.undo_log import UndoLog
+
+PERL = Path(__file__).parents[2] / "fixtures" / "perl"
+NOW = 1_800_000_000.0
+DAY = 86_400.0
+FROM = Provenance(session="s1", message="m1", asserted_by="user")
+
+
+def said_by(who: AssertedBy) -> Provenance:
+    return Provenance(session="s1", message="m1", asserted_by=who)
+
+
+def ltm(path: Path, now: float = NOW) -> LongTermMemory:
+    """The memory in that file, its log of changes beside it, at that time."""
+    undo = UndoLog(path.with_name("memory.undo.jsonl"))
+    return LongTermMemory(path, project=path.parent.parent, undo=undo, clock=lambda: now)
+
+
+def add(memory: LongTermMemory, kind: Kind, text: str, said: Provenance = FROM, **fields: Any) -> Added:
+    return memory.add(Entry(kind=kind, text=text, **fields), said)
+
+
+def write_json(path: Path, document: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,174 @@
+"""What was known at an earlier time, in the words it had then, whatever happened to it since."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.store.record import Entry
+from clio.memory.store.typed_codec import Former
+from clio.memory.store.typed_codec import decode_former as decode
+from clio.memory.store.typed_codec import encode_former as encode
+from clio.memory.store.typed_store import TypedStore
+from clio.memory.store.versions import known_at, live_at
+from tests.memory.store.versions_support import DAY, NOW, Time, by
+
+
+@pytest.fixture
+def time(tmp_path: Path) -> Time:
+    return Time(tmp_path)
+
+
+def then(time: Time, at: float) -> list[str]:
+    return [record.content for record in live_at(time.memories.versions(), at)]
+
+
+def known(time: Time, at: float) -> list[str]:
+    return [entry.text for entry in known_at(time.ltm.versions(), at)]
+
+
+def discover(time: Time, text: str) -> str:
+    return time.ltm.add(Entry(kind="discovery", text=text), by("user")).entry.id
+
+
+def test_nothing_was_known_before_it_was_said(time: Time) -> None:
+    time.say("the gate code is blue")
+    assert (then(time, NOW - 1), then(time, NOW)) == ([], ["the gate code is blue"])
+
+
+def test_what_took_its_place_counts_from_then_on(time: Time) -> None:
+    time.say("the dev server listens on port 8080")
+    before = time.passes()
+    time.say("the dev server listens on port 8081")
+    assert then(time, before) == ["the dev server listens on port 8080"]
+    assert then(time, time.now) == ["the dev server listens on port 8081"]
+    assert all(record.is_live for record in live_at(time.memories.versions(), before))
+
+
+def test_words_that_were_edited_twice_are_as_they_were_at_each_time(time: Time) -> None:
+    id = time.say("a zebra").record.id
+    first = time.passes()
+    time.memories.project.update(id, content="a giraffe")
+    second = time.passes()
+    time.memories.project.update(id, content="an okapi")
+    assert [then(time, at) for at in (first, second, time.now)] == [["a zebra"], ["a giraffe"], ["an okapi"]]
+
+
+def test_what_was_merged_had_other_words_before(time: Time) -> None:
+    time.say("deploys run from the release branch every friday at noon sharp in the office")
+    before = time.passes()
+    assert time.say("deploys run from the release branch every friday at noon sharp in that office").action == "merged"
+    assert then(time, before) == ["deploys run from the release branch every friday at noon sharp in the office"]
+    assert then(time, time.now) == ["deploys run from the release branch every friday at noon sharp in that office"]
+
+
+def test_what_was_forgotten_and_restored_was_not_known_in_between(time: Time) -> None:
+    id = time.say("a zebra").record.id
+    before = time.passes()
+    time.memories.forget(id)
+    gone = time.passes()
+    time.memories.project.restore(id)
+    assert [then(time, at) for at in (before, gone, time.now)] == [["a zebra"], [], ["a zebra"]]
+
+
+def test_what_compaction_took_was_known_before(time: Time) -> None:
+    time.memories.remember("an old note", "note", 0.3)
+    before = time.passes(100)
+    time.memories.compact()
+    assert (then(time, before), then(time, time.now)) == (["an old note"], [])
+
+
+def test_a_change_that_was_undone_counts_as_never_made(time: Time) -> None:
+    time.say("the dev server listens on port 8080")
+    time.passes()
+    time.say("the dev server listens on port 8081")
+    between = time.passes()
+    change = time.undo.last()
+    assert change is not None
+    time.memories.revert(change)
+    assert then(time, between) == then(time, time.now) == ["the dev server listens on port 8080"]
+
+
+def test_a_preference_had_another_score_before(time: Time) -> None:
+    time.preferences.add("tabs", score=9, explicit=True)
+    before = time.passes()
+    time.preferences.add("tabs", score=2, explicit=True)
+    assert [record.score for record in live_at(time.memories.versions(), before)] == [9]
+    assert [record.score for record in live_at(time.memories.versions(), time.now)] == [2]
+
+
+def test_a_moved_memory_takes_its_earlier_words_along(time: Time) -> None:
+    id = time.say("a zebra").record.id
+    before = time.passes()
+    time.memories.project.update(id, content="a giraffe")
+    time.memories.move(id, "user")
+    assert (then(time, before), then(time, time.now)) == (["a zebra"], ["a giraffe"])
+    assert [version.record.content for version in time.memories.versions(id)] == ["a zebra", "a giraffe"]
+
+
+def test_an_entry_of_the_project_knowledge_is_as_it_was(time: Time) -> None:
+    id = discover(time, "Config is YAML")
+    first = time.passes()
+    time.ltm.update(id, text="Config is TOML")
+    second = time.passes()
+    time.ltm.forget([id])
+    gone = time.passes()
+    discover(time, "Config is TOML")
+    found = [known(time, at) for at in (first - 1, first, second, gone, time.now)]
+    assert found == [[], ["Config is YAML"], ["Config is TOML"], [], ["Config is TOML"]]
+
+
+def test_an_entry_whose_change_was_undone_is_as_it_was(time: Time) -> None:
+    id = discover(time, "Config is YAML")
+    time.passes()
+    time.ltm.update(id, text="Config is TOML")
+    between = time.passes()
+    change = time.undo.last()
+    assert change is not None
+    time.ltm.revert(change)
+    assert known(time, between) == known(time, time.now) == ["Config is YAML"]
+
+
+def test_an_archive_of_before_versions_still_tells_what_was_known(time: Time) -> None:
+    id = discover(time, "Config is YAML")
+    before = time.passes()
+    time.ltm.forget([id])
+    (time.memories.project.path.parent / "ltm.history.jsonl").unlink()
+    assert (known(time, before), known(time, time.now)) == (["Config is YAML"], [])
+
+
+def test_a_record_of_an_archive_without_an_end_was_known_until_it_was_used_last(tmp_path: Path) -> None:
+    record = Time(tmp_path / "a").say("a zebra").record
+    line = encode(Former(record=record, ended=1.0, because="forgotten"))
+    assert decode(line).record == record
+    old = line.replace(b',"ended":1.0,"because":"forgotten"', b"")
+    assert (decode(old).because, decode(old).ended) == ("archived", 0.0)
+    time = Time(tmp_path / "b")
+    archive = time.memories.project.path.with_suffix(".archive.jsonl")
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(old.replace(b'"updated":1800000000.0', b'"updated":%d' % (NOW + DAY)) + b"\n")
+    assert (then(time, NOW), then(time, NOW + 2 * DAY)) == (["a zebra"], [])
+    assert [one.content for one in time.memories.project.archived()] == ["a zebra"]
+
+
+def test_a_process_that_dies_between_archive_and_journal_leaves_no_version_that_never_was(time: Time) -> None:
+    store = time.memories.project
+    record = time.say("a zebra").record
+    at = time.passes()
+    archive = store.path.with_suffix(".archive.jsonl")
+    archive.write_bytes(encode(Former(record=record, ended=time.now, because="edited")) + b"\n")
+    assert [version.record.content for version in TypedStore(store.path).versions()] == ["a zebra"]
+    assert then(time, at) == then(time, time.now) == ["a zebra"]
+
+
+def test_confirming_and_using_make_no_version_and_no_line_in_the_archive(time: Time) -> None:
+    id = time.say("a zebra").record.id
+    time.passes()
+    time.say("a zebra")
+    time.memories.recall("zebra")
+    entry = discover(time, "Config is YAML")
+    discover(time, "Config is YAML")
+    time.ltm.use([entry])
+    assert len(time.memories.versions(id)) == 1
+    assert len(time.ltm.versions()) == 1
+    assert not list(time.memories.project.path.parent.glob("*archive*"))
+    assert not list(time.memories.project.path.parent.glob("*history*"))

@@ -1,0 +1,125 @@
+"""What was learned and changed, told from what is remembered and from the archives, not from the log for undo."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.store.record import Entry
+from clio.memory.store.versions import Changed, changes_of
+from tests.memory.store.versions_support import Time, by
+
+AT = "the dev server listens on port {}"
+
+
+@pytest.fixture
+def time(tmp_path: Path) -> Time:
+    return Time(tmp_path)
+
+
+def told(time: Time) -> list[Changed]:
+    return changes_of(time.memories.versions(), time.ltm.versions())
+
+
+def doings(time: Time) -> list[tuple[str, str]]:
+    return [(one.what, one.text) for one in told(time)]
+
+
+def undo(time: Time) -> None:
+    change = time.undo.last()
+    assert change is not None
+    time.ltm.revert(change) if change.store == "ltm" else time.memories.revert(change)
+
+
+def test_a_life_of_a_memory_is_told_newest_first(time: Time) -> None:
+    id = time.say("a zebra", "model").record.id
+    time.passes()
+    time.memories.project.update(id, content="a giraffe")
+    time.passes()
+    time.memories.forget(id)
+    time.passes()
+    time.memories.project.restore(id)
+    assert doings(time) == [
+        ("restored", "a giraffe"), ("archived", "a giraffe"), ("changed", "a giraffe"), ("learned", "a zebra"),
+    ]  # fmt: skip
+    changed = told(time)[2]
+    assert (changed.before, changed.by, changed.kind) == ("a zebra", "model", "fact")
+    assert told(time)[1].because == "forgotten"
+
+
+def test_what_took_a_place_is_told_with_what_it_replaced(time: Time) -> None:
+    time.say(AT.format(8080))
+    time.passes()
+    time.say(AT.format(8081))
+    assert [(one.what, one.text[-4:], one.before[-4:]) for one in told(time)] == [
+        ("superseded", "8081", "8080"), ("learned", "8080", ""),
+    ]  # fmt: skip
+
+
+def test_what_contradicts_a_surer_memory_is_told_and_what_was_dropped_too(time: Time) -> None:
+    time.say(AT.format(8080))
+    for port in (8081, 8082, 8083, 8084):
+        time.passes()
+        time.say(AT.format(port), "tool", 0.5)
+    time.passes()
+    time.say(AT.format(8085), "tool", 0.1)
+    assert [(one.what, one.because, one.text[-4:]) for one in told(time)] == [
+        ("dropped", "", "8085"),
+        ("archived", "outweighed", "8081"),
+        ("variant", "", "8084"),
+        ("variant", "", "8083"),
+        ("variant", "", "8082"),
+        ("variant", "", "8081"),
+        ("learned", "", "8080"),
+    ]
+
+
+def test_what_was_undone_is_told_as_undone(time: Time) -> None:
+    time.say("a zebra")
+    time.passes()
+    undo(time)
+    assert doings(time) == [("undone", "a zebra"), ("learned", "a zebra")]
+
+
+def test_compaction_and_a_preference_that_was_rated_anew_are_told(time: Time) -> None:
+    time.memories.remember("an old note", "note", 0.3)
+    time.preferences.add("tabs", score=9, explicit=True)
+    time.passes(100)
+    time.preferences.add("tabs", score=2, explicit=True)
+    time.memories.compact()
+    found = {(one.what, one.text, one.because, one.score) for one in told(time)}
+    assert ("changed", "tabs", "", 2.0) in found
+    assert ("archived", "an old note", "faded", None) in found
+
+
+def test_the_project_knowledge_is_told_too(time: Time) -> None:
+    id = time.ltm.add(Entry(kind="discovery", text="Config is YAML"), by("user")).entry.id
+    time.passes()
+    time.ltm.update(id, text="Config is TOML")
+    time.passes(100)
+    time.ltm.add(Entry(kind="discovery", text="Doubtful", confidence=0.1), by("model"))
+    time.passes()
+    time.ltm.prune()
+    time.passes()
+    time.ltm.forget([id])
+    time.passes()
+    undo(time)
+    assert [(one.what, one.text, one.because) for one in told(time)] == [
+        ("archived", "Doubtful", "uncertain"),
+        ("learned", "Doubtful", ""),
+        ("changed", "Config is TOML", ""),
+        ("learned", "Config is YAML", ""),
+    ]
+
+
+def test_a_moved_memory_is_learned_once(time: Time) -> None:
+    id = time.say("a zebra").record.id
+    time.passes()
+    time.memories.project.update(id, content="a giraffe")
+    time.memories.move(id, "user")
+    assert doings(time) == [("changed", "a giraffe"), ("learned", "a zebra")]
+
+
+def test_more_than_the_log_for_undo_holds_is_told(time: Time) -> None:
+    for number in range(210):
+        time.memories.project.remember(f"{number}alpha {number}beta {number}gamma", "fact")
+    assert len(told(time)) == 210

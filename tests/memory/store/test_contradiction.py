@@ -1,0 +1,148 @@
+"""Of two statements that contradict each other the surer one holds; the other is a variant, and never lost."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.store.record import AssertedBy
+from tests.memory.store.versions_support import Time, by
+
+AT = "the dev server listens on port {}"
+
+
+@pytest.fixture
+def time(tmp_path: Path) -> Time:
+    return Time(tmp_path)
+
+
+def holding(time: Time) -> list[str]:
+    return [record.content[-4:] for record in time.memories.project.each("fact")]
+
+
+def variants(time: Time, id: str) -> list[str]:
+    return [record.content[-4:] for record in time.memories.variants(id)]
+
+
+@pytest.mark.parametrize(
+    ("known", "new", "action"),
+    [
+        (("user", None), ("user", None), "superseded"),
+        (("user", 1.0), ("user", 0.3), "superseded"),
+        (("model", None), ("model", None), "superseded"),
+        (("tool", None), ("tool", None), "superseded"),
+        (("tool", None), ("model", None), "superseded"),
+        (("model", None), ("user", None), "superseded"),
+        (("model", 0.5), ("tool", None), "superseded"),
+        (("model", 0.6), ("tool", 0.6), "variant"),
+        (("user", None), ("model", None), "variant"),
+        (("model", None), ("tool", None), "variant"),
+        (("model", 0.9), ("model", 0.5), "variant"),
+    ],
+)
+def test_who_says_it_and_how_sure_they_are_decides(
+    time: Time, known: tuple[AssertedBy, float | None], new: tuple[AssertedBy, float | None], action: str
+) -> None:
+    time.say(AT.format(8080), *known)
+    done = time.say(AT.format(8081), *new)
+    assert (done.action, done.old and done.old.content) == (action, AT.format(8080))
+    assert holding(time) == ["8081" if action == "superseded" else "8080"]
+
+
+@pytest.mark.parametrize(("who", "sure"), [("user", 1.0), ("model", 0.8), ("tool", 0.6)])
+def test_how_sure_goes_by_who_says_it(time: Time, who: AssertedBy, sure: float) -> None:
+    assert time.say("a zebra", who).record.confidence == sure
+
+
+@pytest.mark.parametrize(("days", "action"), [(200, "variant"), (250, "superseded")])
+def test_what_was_not_used_for_long_gives_way_to_less(time: Time, days: float, action: str) -> None:
+    """1.0 × 0.999^223 is the 0.8 a model is sure by itself."""
+    time.say(AT.format(8080))
+    time.passes(days)
+    assert time.say(AT.format(8081), "model").action == action
+
+
+def test_three_variants_are_kept_then_the_weakest_gives_way_and_what_is_weaker_is_dropped(time: Time) -> None:
+    id = time.say(AT.format(8080)).record.id
+    for port, sure in ((8081, 0.5), (8082, 0.4), (8083, 0.6)):
+        assert time.say(AT.format(port), "tool", sure).action == "variant"
+    done = time.say(AT.format(8084), "tool", 0.45)
+    assert done.action == "replaced_variant"
+    assert done.outweighed is not None and done.outweighed.content == AT.format(8082)
+    before = time.undo.last()
+    assert time.say(AT.format(8085), "tool", 0.1).action == "dropped"
+    assert time.undo.last() == before, "nothing was changed that could be undone"
+    assert (holding(time), variants(time, id)) == (["8080"], ["8081", "8083", "8084"])
+    said = {record.content[-4:] for record in time.memories.history(id)}
+    assert said == {"8080", "8081", "8082", "8083", "8084", "8085"}, "nothing that was said is lost"
+
+
+def test_a_variant_is_never_brought_up_by_itself_and_is_labelled_when_asked_for(time: Time) -> None:
+    time.say(AT.format(8080))
+    variant = time.say(AT.format(8081), "tool").record
+    [hit] = time.memories.matching("which port does the dev server listen on?", 10)
+    assert hit.record.content == AT.format(8080)
+    assert variant.id in {hit.record.id for hit in time.memories.recall("port")}
+    assert time.memories.said_with(variant) == f"other sources say; surer is: {AT.format(8080)}"
+
+
+def test_a_variant_that_a_person_confirms_holds_and_the_others_are_its_variants(time: Time) -> None:
+    old = time.say(AT.format(8080), "model").record
+    time.say(AT.format(8081), "tool")
+    time.say(AT.format(8082), "tool")
+    done = time.say(AT.format(8081))
+    assert (done.action, done.old and done.old.id) == ("superseded", old.id)
+    assert (holding(time), variants(time, done.record.id)) == (["8081"], ["8082"])
+
+
+def test_a_variant_said_again_by_no_surer_source_stays_one(time: Time) -> None:
+    id = time.say(AT.format(8080)).record.id
+    first = time.say(AT.format(8081), "tool").record
+    again = time.say(AT.format(8081), "model")
+    assert (again.action, again.record.id, again.record.confidence) == ("variant", first.id, 0.8)
+    assert (holding(time), variants(time, id)) == (["8080"], ["8081"])
+
+
+def test_variants_go_on_with_what_took_the_place_of_their_memory(time: Time) -> None:
+    time.say(AT.format(8080))
+    time.say(AT.format(8081), "tool")
+    new = time.say(AT.format(8090)).record
+    assert variants(time, new.id) == ["8081"]
+
+
+def test_variants_leave_with_their_memory_and_come_back_with_it(time: Time) -> None:
+    id = time.say(AT.format(8080)).record.id
+    time.say(AT.format(8081), "tool")
+    time.memories.forget(id)
+    assert time.memories.count()["project"] == 0
+    change = time.undo.last()
+    assert change is not None
+    time.memories.revert(change)
+    assert (holding(time), variants(time, id)) == (["8080"], ["8081"])
+
+
+@pytest.mark.parametrize("who", ["user", "model", "tool"])
+def test_each_outcome_is_undone_exactly(time: Time, who: AssertedBy) -> None:
+    time.say(AT.format(8080), "model")
+    for port in (8081, 8082, 8083):
+        time.say(AT.format(port), "tool", 0.3)
+    before = time.memories.project.records(superseded=True)
+    time.say(AT.format(8084), who, 0.7)
+    change = time.undo.last()
+    assert change is not None
+    time.memories.revert(change)
+    assert time.memories.project.records(superseded=True) == before
+
+
+def test_many_statements_at_once_are_weighed_like_one_after_the_other(time: Time, tmp_path: Path) -> None:
+    time.say(AT.format(8080))
+    others = Time(tmp_path / "other")
+    more = [others.say(f"the dev server listens on port {port}", "tool", 0.5).record for port in (8081, 8082)]
+    done = time.memories.project.add_many(more)
+    assert [one.action for one in done] == ["variant", "variant"]
+    assert holding(time) == ["8080"]
+
+
+def test_a_record_made_elsewhere_is_weighed_too(time: Time, tmp_path: Path) -> None:
+    time.say(AT.format(8080))
+    record = Time(tmp_path / "other").memories.remember(AT.format(8081), "fact", provenance=by("tool")).record
+    assert time.memories.project.reconsolidate(record).action == "variant"

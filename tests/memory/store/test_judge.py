@@ -1,0 +1,46 @@
+"""What a new memory is to an old one."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.store.typed_store import TypedStore
+
+CASES = [
+    ("run pytest with -x before every commit", "before every commit run pytest with -x", "merged"),
+    ("Config is YAML.", "config is yaml", "merged"),
+    ("User prefers dark mode", "User prefers dark mode for coding", "kept_both"),
+    ("the quick brown fox jumps over the lazy dog", "completely different text about programming go", "new"),
+    ("dev server listens on port 8080", "dev server listens on port 8081", "superseded"),
+    ("database host is db1 internal", "database host is db2 internal", "superseded"),
+    ("the staging database listens on port 5433", "staging database is now on port 5544", "superseded"),
+    ("the deploy command is make ship", "the deploy command is make release", "superseded"),
+    ("run tests before commit", "do not run tests before commit", "superseded"),
+    ("the server logs go to /var/log/app.log", "the server logs go to /srv/log/app.log", "superseded"),
+    ("needs Python 3.11.2 to build", "needs Python 3.12.0 to build", "superseded"),
+    ("api port is 80", "db port is 81", "new"),
+    ("db1 listens on port 80", "web1 listens on port 80", "new"),
+    ("db1 listens on port 80", "db2 listens on port 81", "new"),
+    ("python 3.11 is required to build", "python 3.12 is required to build", "superseded"),
+    ("the api server listens on port 80", "the db server listens on port 81", "new"),
+    ("用户喜欢深色模式", "发布之前必须运行测试", "new"),
+    ("用户喜欢深色模式", "用户喜欢浅色模式", "new"),
+    ("用户喜欢深色模式", "用户喜欢深色模式", "merged"),
+    ("🎉", "🎉", "merged"),
+    ("🎉", "🚀", "new"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "action"), CASES)
+def test_what_becomes_of_the_second(old: str, new: str, action: str, tmp_path: Path) -> None:
+    store = TypedStore(tmp_path / "memories.json")
+    first = store.remember(old, "fact")
+    second = store.remember(new, "fact")
+    assert second.action == action
+    assert {record.content for record in store.records(superseded=True)} >= {new}
+    if action == "superseded":
+        assert [record.content for record in store.history(second.record.id)] == [new, old]
+    elif action == "merged":
+        assert second.record.id == first.record.id
+    else:
+        assert store.count() == 2

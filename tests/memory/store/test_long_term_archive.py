@@ -1,0 +1,197 @@
+"""What leaves the project knowledge: who stays, where it goes, and how it comes back."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.errors import CorruptDocument, StorageError, UserError
+from clio.memory.store import ltm_history as ltm_archive
+from clio.memory.store import ltm_store
+from clio.memory.store.record import AssertedBy, Bar
+from tests.memory.store.ltm_support import DAY, NOW, PERL, add, ltm, read_json, said_by, write_json
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "project" / ".clio" / "ltm.json"
+
+
+def texts(path: Path) -> list[str]:
+    return [entry.text for entry in ltm(path).read().entries]
+
+
+def test_forgetting_moves_to_the_archive(path: Path) -> None:
+    one, two, three = (add(ltm(path), "discovery", text).entry for text in ("one", "two", "three"))
+    assert ltm(path).forget([two.id, one.id, two.id]) == (two, one)
+    assert texts(path) == ["three"]
+    assert ltm(path).archived() == (one, two)
+    kept = read_json(path.with_name("ltm.archive.json"))
+    assert (kept["schema"], kept["version"]) == ("clio.ltm_archive", 1)
+    assert [(item["kind"], item["archived"], item["because"]) for item in kept["entries"]] == [
+        ("discovery", NOW, "forgotten")
+    ] * 2
+    assert ltm(path).forget([]) == ()
+    assert ltm(path).forget([three.id[:4]]) == (three,)
+
+
+def test_an_unknown_handle_forgets_nothing(path: Path) -> None:
+    one = add(ltm(path), "discovery", "one").entry
+    with pytest.raises(UserError, match=r"no entry 'd-zzzzzz'"):
+        ltm(path).forget([one.id, "d-zzzzzz"])
+    assert texts(path) == ["one"]
+    add(ltm(path), "discovery", "two")
+    with pytest.raises(UserError, match=r"'d-' begins several entries: d-\w+, d-\w+; give more"):
+        ltm(path).forget(["d-"])
+
+
+def test_what_was_pruned_comes_back_with_its_history(path: Path) -> None:
+    first = add(ltm(path, NOW - 200 * DAY), "discovery", "f", said_by("model"), confidence=0.9, examples=("a",)).entry
+    assert [entry.id for entry in ltm(path).prune().removed] == [first.id]
+    back = add(ltm(path), "discovery", "F.", said_by("model"), confidence=0.5)
+    assert (back.new, back.restored, back.entry.id) == (True, True, first.id)
+    assert (back.entry.created, back.entry.confirmed, back.entry.times) == (NOW - 200 * DAY, NOW, 2)
+    assert (back.entry.confidence, back.entry.examples) == (0.9, ("a",))
+    assert ltm(path).archived() == ()
+
+
+def test_of_what_was_forgotten_only_the_new_words_count(path: Path) -> None:
+    first = add(ltm(path, NOW - DAY), "discovery", "f", said_by("user"), confidence=0.9).entry
+    ltm(path).forget([first.id])
+    back = add(ltm(path), "discovery", "f", said_by("model"), confidence=0.5)
+    assert (back.restored, back.entry.created, back.entry.times) == (True, NOW - DAY, 2)
+    assert (back.entry.confidence, back.entry.provenance) == (0.5, said_by("model"))
+
+
+def test_a_handle_taken_meanwhile_is_not_given_twice(path: Path) -> None:
+    first = add(ltm(path), "discovery", "f").entry
+    ltm(path).forget([first.id])
+    document = read_json(path)
+    document["patterns"]["discoveries"].append({"fact": "other", "id": first.id})
+    write_json(path, document)
+    assert add(ltm(path), "discovery", "f").entry.id != first.id
+
+
+@pytest.mark.parametrize(
+    ("who", "confidence", "days", "why"),
+    [
+        ("model", 0.9, 91, "old"),
+        ("model", 0.9, 89, None),
+        ("model", 0.29, 1, "uncertain"),
+        ("model", 0.3, 1, None),
+        ("user", 0.5, 900, None),
+        ("user", 0.49, 900, "old"),
+        ("user", 0.1, 1, "uncertain"),
+        ("tool", 0.9, 91, "old"),
+    ],
+)
+def test_who_is_pruned(path: Path, who: AssertedBy, confidence: float, days: float, why: str | None) -> None:
+    entry = add(ltm(path, NOW - days * DAY), "discovery", "f", said_by(who), confidence=confidence).entry
+    dry = ltm(path).prune(dry_run=True)
+    assert (dry.removed, dry.kept, dry.dry_run) == ((entry,) if why else (), 0 if why else 1, True)
+    assert dry.why == ({entry.id: why} if why else {})
+    assert ltm(path).read().entries == (entry,)
+    done = ltm(path).prune()
+    assert (done.removed, done.kept, done.why, done.dry_run) == (dry.removed, dry.kept, dry.why, False)
+    assert ltm(path).archived() == done.removed
+    assert ltm(path).stats().last_pruned == NOW
+
+
+def test_age_counts_from_the_last_confirmation(path: Path) -> None:
+    add(ltm(path, NOW - 400 * DAY), "discovery", "f", said_by("model"))
+    add(ltm(path, NOW - 10 * DAY), "discovery", "f", said_by("model"))
+    assert ltm(path).prune().removed == ()
+
+
+def test_what_has_no_date_has_no_age(path: Path) -> None:
+    write_json(path, {"patterns": {"discoveries": [{"fact": "f"}], "context_rules": {"lib/": ["use strict"]}}})
+    assert ltm(path).prune(max_age_days=0).removed == ()
+
+
+@pytest.mark.parametrize("limits", [{"max_age_days": -1}, {"min_confidence": 1.1}, {"max_age_days": float("nan")}])
+def test_limits_that_make_no_sense_are_refused(path: Path, limits: dict[str, float]) -> None:
+    with pytest.raises(UserError, match="give a number"):
+        ltm(path).prune(**limits)  # type: ignore[arg-type]
+
+
+def test_a_file_that_cannot_be_written_leaves_a_double_that_the_next_pruning_tidies(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = add(ltm(path), "discovery", "f").entry
+    before = path.read_bytes()
+
+    def full(path: Path, document: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ltm_store, "write_ltm", full)
+    with pytest.raises(StorageError, match=r"was not changed: .*ltm.json.* \(No space left on device\)"):
+        ltm(path).forget([entry.id])
+    monkeypatch.undo()
+    assert path.read_bytes() == before
+    assert ltm(path).archived() == ltm(path).read().entries == (entry,)
+    add(ltm(path, NOW + 5), "discovery", "f")
+    ltm(path).prune()
+    assert ltm(path).archived() == ()
+    assert texts(path) == ["f"]
+
+
+def test_an_archive_that_cannot_be_written_keeps_the_entry(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = add(ltm(path), "discovery", "f").entry
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ltm_archive, "write_atomic", full)
+    with pytest.raises(StorageError, match="No space left"):
+        ltm(path).forget([entry.id])
+    assert ltm(path).read().entries == (entry,)
+
+
+def test_a_broken_archive_is_set_aside_and_named(path: Path) -> None:
+    entry = add(ltm(path), "discovery", "f").entry
+    archive = path.with_name("ltm.archive.json")
+    archive.write_text("{", encoding="utf-8")
+    with pytest.raises(CorruptDocument, match=r"ltm.archive.json.*set aside as 'ltm.archive.json.corrupt-"):
+        ltm(path).forget([entry.id])
+    assert texts(path) == ["f"]
+    ltm(path).forget([entry.id])
+    assert ltm(path).archived() == (entry,)
+
+
+def test_what_the_archive_holds_beside_survives(path: Path) -> None:
+    entry = add(ltm(path), "discovery", "f").entry
+    archive = path.with_name("ltm.archive.json")
+    foreign = {"kind": "idea", "archived": 1.0, "because": "bored", "entry": {"x": 1}}
+    write_json(archive, {"schema": "clio.ltm_archive", "version": 1, "entries": [foreign], "mine": [1]})
+    assert ltm(path).archived() == ()
+    ltm(path).forget([entry.id])
+    after = read_json(archive)
+    assert (after["mine"], after["entries"][0]) == ([1], foreign)
+    assert ltm(path).archived() == (entry,)
+
+
+def test_stats_count_everything(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes((PERL / "ltm_all_types.json").read_bytes())
+    (path.parent.parent / "a.py").write_text("x", encoding="utf-8")
+    gone = add(ltm(path, NOW - 400 * DAY), "discovery", "old", confidence=0.1).entry
+    add(ltm(path, NOW - 3 * DAY), "pattern", "p", said_by("model"), examples=("a.py",))
+    ltm(path).forget([gone.id])
+    stats = ltm(path, 1795229650 + 5 * DAY).stats()
+    assert stats.counts == {"discovery": 2, "solution": 1, "pattern": 2, "workflow": 1, "failure": 1, "rule": 2}
+    assert stats.total == 9
+    assert stats.ages[:2] == (Bar(label="within a day", count=1), Bar(label="within a week", count=6))
+    assert stats.ages[-1] == Bar(label="undated", count=2)
+    assert sum(bar.count for bar in stats.ages) == 9
+    assert [bar.count for bar in stats.confidences] == [0, 0, 0, 0, 9]
+    assert [bar.label for bar in stats.confidences][-1] == "0.8 to 1.0"
+    assert stats.asserted == {"model": 1, "unknown": 8}
+    assert stats.freshness == {"fresh": 1, "drifted": 0, "gone": 0, "unbound": 8}
+    assert (stats.archived, stats.oldest, stats.newest) == (1, 1795229650, NOW - 3 * DAY)
+    assert stats.file_bytes == path.stat().st_size
+    assert stats.archive_bytes == path.with_name("ltm.archive.json").stat().st_size
+
+
+def test_stats_of_nothing_are_noughts_and_make_no_file(path: Path) -> None:
+    stats = ltm(path).stats()
+    assert (stats.total, stats.archived, stats.file_bytes, stats.oldest, stats.newest) == (0, 0, 0, 0.0, 0.0)
+    assert not path.parent.exists()

@@ -1,0 +1,131 @@
+"""Laws of the project knowledge that hold after any changes in any order."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clio.memory.store.ltm_objects import normal
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import KINDS, AssertedBy, Entry
+from clio.memory.store.undo_log import UndoLog
+from tests.memory.store.ltm_support import DAY, NOW, ltm, read_json, said_by
+
+WORDS = ("alpha", "Alpha.", "beta", "src/A.py", "src/a.py", "naïve")
+words = st.sampled_from(WORDS)
+drafts = st.builds(
+    Entry,
+    kind=st.sampled_from(KINDS),
+    text=words,
+    solution=words,
+    impact=st.sampled_from(("", "alpha")),
+    steps=st.lists(words, max_size=2).map(tuple),
+    context=st.sampled_from(("", "*", "lib", "lib/")),
+    confidence=st.floats(0, 1),
+    examples=st.lists(words, max_size=2).map(tuple),
+    success_rate=st.none() | st.floats(0, 1),
+)
+sayers = st.sampled_from(("user", "model", "tool"))
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), drafts, sayers),
+        st.tuples(st.just("forget"), st.integers(0, 9), st.integers(1, 3)),
+        st.tuples(st.just("update"), st.integers(0, 9), st.floats(0, 1)),
+        st.tuples(st.just("prune"), st.floats(0, 1), st.floats(0, 40)),
+        st.tuples(st.just("import"), st.lists(drafts, max_size=3), sayers),
+    ),
+    max_size=10,
+)
+
+
+def do(path: Path, number: int, step: tuple[Any, ...]) -> None:
+    memory = ltm(path, NOW + number * DAY)
+    entries = memory.read().entries
+    match step:
+        case ("add", draft, who):
+            memory.add(draft, said_by(who))
+        case ("forget", first, count):
+            memory.forget([entry.id for entry in entries[first : first + count]])
+        case ("update", place, confidence) if place < len(entries):
+            memory.update(entries[place].id, confidence=confidence, impact="beta")
+        case ("prune", doubt, days):
+            memory.prune(min_confidence=doubt, max_age_days=days)
+        case ("import", found, who):
+            memory.import_(exported(found, who), said_by("model"))
+        case _:
+            pass
+
+
+def exported(found: list[Entry], who: AssertedBy) -> str:
+    with TemporaryDirectory() as folder:
+        other = LongTermMemory(Path(folder) / "ltm.json", project=Path(folder), clock=lambda: NOW)
+        for draft in found:
+            other.add(draft, said_by(who))
+        return other.export()
+
+
+def state(path: Path) -> tuple[Any, ...]:
+    archive = path.with_name("ltm.archive.json")
+    document = read_json(path) if path.exists() else {"patterns": {}, "metadata": {}}
+    patterns = {name: found for name, found in document["patterns"].items() if found}
+    kept = read_json(archive)["entries"] if archive.exists() else []
+    return patterns, document["metadata"].get("context_rule_details"), sorted(kept, key=json.dumps)
+
+
+@given(steps)
+def test_undoing_everything_leaves_what_was_there_before(changes: list[tuple[Any, ...]]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / ".clio" / "ltm.json"
+        log = UndoLog(path.with_name("memory.undo.jsonl"))
+        before = [state(path)]
+        for number, step in enumerate(changes):
+            do(path, number, step)
+            if len(log.all()) == len(before):
+                before.append(state(path))
+        while (change := log.last()) is not None:
+            assert state(path) == before.pop()
+            ltm(path).revert(change)
+            log.take(change.id)
+        assert [state(path)] == before
+
+
+@given(steps)
+def test_no_words_are_ever_lost_and_no_handle_names_two(changes: list[tuple[Any, ...]]) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / ".clio" / "ltm.json"
+        said: set[str] = set()
+        for number, step in enumerate(changes):
+            do(path, number, step)
+            known = ltm(path).read().entries
+            assert len({entry.id for entry in known}) == len(known)
+            if step[0] == "add":
+                said |= set(map(normal, words_of(step[1])))
+        assert said <= set(map(normal, leaves(state(path))))
+
+
+def words_of(draft: Entry) -> tuple[str, ...]:
+    """What a draft says that its kind has room for."""
+    match draft.kind:
+        case "solution" | "failure":
+            return draft.text, draft.solution, *draft.examples
+        case "workflow":
+            return (*(draft.steps or (draft.text,)), *draft.examples)
+        case _:
+            return draft.text, *draft.examples
+
+
+def leaves(value: object) -> Iterator[str]:
+    """Every text in a JSON value, names included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in cast(dict[str, object], value).items():
+            yield name
+            yield from leaves(item)
+    elif isinstance(value, list | tuple):
+        for item in cast(list[object], value):
+            yield from leaves(item)

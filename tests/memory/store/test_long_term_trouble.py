@@ -1,0 +1,171 @@
+"""Several processes, killed processes, full and closed disks: nothing that was confirmed is ever lost."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+
+from clio.memory.store.undo_log import UndoLog
+from tests.memory.store.ltm_support import add, ltm, read_json
+
+ROOT = Path(__file__).parents[3]
+KILLS = int(os.environ.get("CLIO_KILLS", "30"))
+NOBODY = 65534
+
+ADD_MANY = """
+import sys
+from pathlib import Path
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import Entry, Provenance
+from clio.memory.store.undo_log import UndoLog
+path = Path(sys.argv[1])
+memory = LongTermMemory(path, project=path.parent.parent, undo=UndoLog(path.with_name("memory.undo.jsonl")))
+for number in range(150):
+    memory.add(Entry(kind="discovery", text=f"fact {sys.argv[2]} {number}"), Provenance())
+"""
+# A limit on the size of files is as hard as a full disk: the write stops in the middle.
+FULL_DISK = """
+import resource, signal, sys
+from pathlib import Path
+from clio.errors import StorageError
+from clio.memory.store.record import Entry
+from tests.memory.store.ltm_support import FROM, ltm
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+memory = ltm(Path(sys.argv[1]))
+added = []
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), resource.RLIM_INFINITY))
+for number in range(40):
+    try:
+        added.append(memory.add(Entry(kind="discovery", text=f"fact {number} " + "x" * 200), FROM).entry)
+    except StorageError as error:
+        print(error)
+        break
+assert list(memory.read().entries) == added, "lost"
+try:
+    memory.forget([entry.id for entry in added])
+except StorageError as error:
+    print(error)
+assert list(memory.read().entries) == added, "lost"
+resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+memory.add(Entry(kind="discovery", text="after"), FROM)
+print(len(added), len(memory.read().entries), len(memory.archived()))
+"""
+READ_ONLY = """
+import os, sys
+from pathlib import Path
+from clio.errors import StorageError
+from tests.memory.store.ltm_support import add, ltm
+memory = ltm(Path(sys.argv[1]))
+if os.getuid() == 0:
+    os.setuid(int(sys.argv[2]))
+print(len(memory.read().entries), len(memory.stats().ages))
+for change in (lambda: add(memory, "discovery", "new"), lambda: memory.forget([memory.read().entries[0].id])):
+    try:
+        change()
+    except StorageError as error:
+        print(error)
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "project" / ".clio" / "ltm.json"
+
+
+@pytest.fixture
+def public() -> Iterator[Path]:
+    """A folder that any user may enter: root is not stopped by modes, so such tests run as somebody else."""
+    folder = Path(mkdtemp())
+    folder.chmod(0o755)
+    yield folder
+    subprocess.run(["chmod", "-R", "u+w", str(folder)], check=True)
+    subprocess.run(["rm", "-r", str(folder)], check=True)
+
+
+def run(script: str, *arguments: str) -> list[str]:
+    command = [sys.executable, "-c", script, *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stderr == ""
+    return done.stdout.splitlines()
+
+
+def test_two_processes_add_many_each_and_an_idle_third_erases_none(path: Path) -> None:
+    idle = ltm(path)
+    idle.read()
+    add(idle, "discovery", "first")
+    running = [subprocess.Popen([sys.executable, "-c", ADD_MANY, str(path), name]) for name in ("a", "b")]
+    assert [process.wait(100) for process in running] == [0, 0]
+    add(idle, "discovery", "last")
+    wanted = {f"fact {name} {number}" for name in ("a", "b") for number in range(150)} | {"first", "last"}
+    entries = ltm(path).read().entries
+    assert {entry.text for entry in entries} == wanted
+    assert len({entry.id for entry in entries}) == len(entries) == 302
+    assert len(UndoLog(path.with_name("memory.undo.jsonl")).all()) == 200
+    assert sorted(other.name for other in path.parent.iterdir()) == [".gitignore", "ltm.json", "memory.undo.jsonl"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the writers are forked")
+def test_no_kill_leaves_half_a_file_or_loses_what_was_confirmed(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "tests.memory.store.ltm_crash", str(tmp_path), str(KILLS), "4"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60 + KILLS, check=True)
+    there: set[str] = set()
+    gone: set[str] = set()
+    unsure: set[str] = set()
+    said = done.stdout.splitlines()
+    assert sum(not line.startswith("begin ") for line in said) >= 7 * KILLS  # saves, 200 and more
+    for line in said:
+        state, _, text = line.partition(" ")
+        for states in (there, gone, unsure):
+            states.discard(text)
+        {"there": there, "gone": gone, "begin": unsure}[state].add(text)
+    memory = ltm(tmp_path / ".clio" / "ltm.json")
+    known = [entry.text for entry in memory.read().entries]
+    archived = [entry.text for entry in memory.archived()]
+    assert there <= set(known)
+    assert gone <= set(archived)
+    assert unsure <= set(known) | set(archived)
+    assert len(set(known)) == len(known)
+    assert len(set(known) | set(archived)) <= len(there | gone | unsure) + KILLS  # at most one a kill was not yet told
+    assert [path.name for path in (tmp_path / ".clio").iterdir() if "corrupt" in path.name] == []
+    memory.prune()
+    left = {entry.text for entry in memory.archived()}
+    assert not left & {entry.text for entry in memory.read().entries}
+    assert gone <= left
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of POSIX")
+@pytest.mark.parametrize("room", [1_500, 4_000, 9_000])
+def test_a_full_disk_is_a_sentence_and_loses_nothing(tmp_path: Path, room: int) -> None:
+    path = tmp_path / "project" / ".clio" / "ltm.json"
+    *said, counts = run(FULL_DISK, str(path), str(room))
+    assert said
+    for sentence in said:
+        assert sentence.startswith("The project knowledge was not changed: ")
+        assert sentence.endswith("(File too large); make room or mend its permissions and try again.")
+    added, known, archived = map(int, counts.split())
+    assert known + archived in (added + 1, 2 * added + 1)  # the second where only the archive had room
+    assert read_json(path)["patterns"]["discoveries"][-1]["fact"] == "after"
+    assert [other.name for other in path.parent.iterdir() if other.suffix in (".tmp", ".lock")] == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX")
+def test_a_closed_folder_is_a_sentence_and_loses_nothing(public: Path) -> None:
+    path = public / ".clio" / "ltm.json"
+    add(ltm(path), "discovery", "old")
+    before = path.read_bytes()
+    for file in (path, path.with_name("memory.undo.jsonl")):
+        file.chmod(0o644)
+    path.parent.chmod(0o555)
+    counts, *said = run(READ_ONLY, str(path), str(NOBODY))
+    assert counts == "1 7"
+    assert len(said) == 2
+    for sentence in said:
+        assert sentence == (
+            f"The project knowledge was not changed: {str(path)!r} cannot be read or written (Permission denied); "
+            "make room or mend its permissions and try again."
+        )
+    assert path.read_bytes() == before

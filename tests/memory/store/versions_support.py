@@ -1,0 +1,39 @@
+"""Memories of a person and a project whose clock a test moves."""
+
+from pathlib import Path
+
+from clio.memory.preferences.book import Preferences
+from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.store.deduplication import Remembered
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.memories import Memories
+from clio.memory.store.record import AssertedBy, Provenance
+from clio.memory.store.undo_log import UndoLog
+
+NOW = 1_800_000_000.0
+DAY = 86_400.0
+
+
+def by(who: AssertedBy) -> Provenance:
+    return Provenance(session="s", message="m", asserted_by=who)
+
+
+class Time:
+    """One project and one person; every store reads this clock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.now = NOW
+        self.home = folder / "home"
+        self.undo = UndoLog(folder / ".clio" / "memory.undo.jsonl")
+        self.memories = Memories(folder, self.home, undo=self.undo, redact=str, clock=lambda: self.now)
+        self.ltm = LongTermMemory(folder / ".clio" / "ltm.json", project=folder, undo=self.undo, clock=lambda: self.now)
+        self.preferences = Preferences(self.memories.user, ScenarioBook(), clock=lambda: self.now)
+
+    def passes(self, days: float = 1.0) -> float:
+        """Let time pass; the time before."""
+        before = self.now
+        self.now += days * DAY
+        return before
+
+    def say(self, text: str, who: AssertedBy = "user", confidence: float | None = None) -> Remembered:
+        return self.memories.remember(text, "fact", provenance=by(who), confidence=confidence)
