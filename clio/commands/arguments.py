@@ -152,6 +152,9 @@ def _needs_quotes(argument: str) -> bool:
 _WORD = re.compile(r"""--[\w-]+="[^"]*"(?!\S)|"(?:[^"\\]|\\.)*"(?!\S)|'(?:[^']|'"'"')*'(?!\S)|\S+""", re.DOTALL)
 
 
+_OPTION_LIKE = re.compile(r"--[A-Za-z]")
+
+
 class Text(Struct, frozen=True, kw_only=True):
     """The parsed argument. has_text: whether a text was given; '""' is an empty text.
 
@@ -175,9 +178,10 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
     """Parse at most `heads` words, then text. Known options may precede or follow the text, as `--name value` or
     `=value`.
 
-    An option inside the text, or an unknown one, is text, as is everything after "--". Quotes around the whole text
-    are removed, so that a text passed as one process argument is unchanged; quotes inside it stay.
-    Raises UsageError for a known option without a value.
+    After "--" everything is text, as is what is in quotes. Quotes around the whole text are removed, so that a text
+    passed as one process argument is unchanged; quotes inside it stay. Where there are options, UsageError is raised
+    for a known one without a value or inside the text, and for an unknown one, so that a misspelt option never becomes
+    part of a stored text.
     """
     words = [(match[0], match.start(), match.end()) for match in _WORD.finditer(argument)]
     given: list[tuple[str, str]] = []
@@ -196,11 +200,17 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
                 value = words[place][0] if place < len(words) else _needs(name)
                 place += 1
             given.append((name, plain(value)))
+        elif valued and _OPTION_LIKE.match(word):
+            _known(name, dict.fromkeys(valued, True))
         elif len(head) < heads:
             head.append(plain(word))
             place += 1
         else:
-            ends_at = _before_options(words, place, valued, given)
+            separator = next((at for at, (word, _, _) in enumerate(words) if word == "--" and at > place), None)
+            if separator is None:
+                ends_at = _before_options(words, place, valued, given)
+            if valued:
+                _refuse_options(words[place : separator or ends_at], valued)
             break
     while len(head) < heads and place < ends_at:
         head.append(plain(words[place][0]))
@@ -212,6 +222,14 @@ def read_text(argument: str, *, heads: int = 0, valued: Collection[str] = ()) ->
         has_text=bool(kept),
         options={name: tuple(value for key, value in given if key == name) for name, _ in given},
     )
+
+
+def _refuse_options(words: Sequence[tuple[str, int, int]], valued: Collection[str]) -> None:
+    """Raise UsageError for what looks like an option among the words of a text."""
+    for word, _, _ in words:
+        name = word.partition("=")[0]
+        if _OPTION_LIKE.match(word) and _known(name, dict.fromkeys(valued, True)):
+            raise UsageError(f"{name} is inside the text; put it before or after the text, or write -- before the text")
 
 
 def plain(word: str) -> str:

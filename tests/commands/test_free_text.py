@@ -18,8 +18,8 @@ WORDS = st.lists(st.text(alphabet="ab'\"\\ -=>\n→é", min_size=1, max_size=12)
         ('"all of it is quoted"', "all of it is quoted"),
         ("'tis the season", "'tis the season"),
         ("two\n  lines", "two\n  lines"),
-        ("run pytest --strict -x", "run pytest --strict -x"),
-        ("pass --confidence to the script", "pass --confidence to the script"),
+        ("-- run pytest --strict -x", "run pytest --strict -x"),
+        ('"run pytest --strict -x"', "run pytest --strict -x"),
         ("-- it takes --confidence 3", "it takes --confidence 3"),
         ('say "make ship" twice', 'say "make ship" twice'),
         ("git commit -m 'fix: x' -> push", "git commit -m 'fix: x' -> push"),
@@ -51,6 +51,16 @@ def test_heads_are_single_words() -> None:
     assert read_text('key ""', heads=1) == Text(heads=("key",), has_text=True)
     assert read_text("-- key text", heads=1).heads == ("key",)
     assert read_text("", heads=1) == Text()
+
+
+@pytest.mark.parametrize("typed", ["x --confidense 1", "--scope=user x", "'a fact' --tpye fact", "x --confidence 1 y"])
+def test_a_misspelt_option_never_becomes_text(typed: str) -> None:
+    with pytest.raises(UsageError, match="--"):
+        read_text(typed, valued=VALUED)
+
+
+def test_where_there_are_no_options_all_words_are_text() -> None:
+    assert read_text("flags --all --json -x", heads=1).text == "--all --json -x"
 
 
 @given(WORDS)

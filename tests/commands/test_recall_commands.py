@@ -116,3 +116,12 @@ def test_it_is_a_command_of_the_shell_too(tmp_path: Path) -> None:
     assert [hit["text"] for hit in answer["hits"]] == ["the gateway has two nodes"]
     assert "clio recall" in refused(place, "recall")
     assert printed(place, "recall", "quantum").startswith("Nothing that is remembered says quantum.")
+
+
+def test_a_misspelt_option_stores_nothing(tmp_path: Path) -> None:
+    place = make_place(tmp_path)
+    assert "--type" in refused(place, "memory", "remember", "the gateway has two nodes", "--tpye", "fact")
+    assert "--scope" in refused(place, "memory", "remember", "the gateway has two nodes", "--scoep=user")
+    assert json.loads(printed(place, "memory", "count", "--json"))["total"] == 0
+    printed(place, "memory", "remember", "--", "--verbose prints the plan")
+    assert json.loads(printed(place, "memory", "count", "--json"))["total"] == 1
