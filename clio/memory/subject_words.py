@@ -25,7 +25,7 @@ TAILS = (
 
 CHANGE_VERBS = (
     "moved|changed|switched|migrated|renamed|bumped|upgraded|downgraded|updated|raised|lowered|increased|decreased|"
-    "reduced|converted|transitioned|ported|went|set"
+    "reduced|converted|transitioned|ported|went|set|scaled|grew|shrank|extended|shortened|cut|switching|moving"
 )
 
 PREPOSITIONS = frozenset(
@@ -214,7 +214,7 @@ PREDICATE_GROUPS = {
 }
 """Verbs before a place, and others, that say the same of their subject."""
 
-EXCLUSIVE_OWNERS = frozenset("own maintain manage lead".split())
+EXCLUSIVE_OWNERS = frozenset("own maintain manage lead review approve handle coordinate release".split())
 """Verbs whose object has one subject at a time, where the new statement says that it changed."""
 
 OBJECT_VERBS = frozenset(

@@ -64,6 +64,11 @@ _INSTEAD_OF = re.compile(
 )
 _USED_TO = re.compile(r"[,;]?\s*(?:\(|it |they |and )?(?:used to|formerly|previously)\b(?P<old>.+)$", _I)
 _REASON = re.compile(r"[,;]?\s+(?:because|since (?=we|the|it|they)|so that|as (?=we|the|it|they)\b)[^,;]*$", _I)
+_FRONTED_CLAUSE = re.compile(
+    r"^(?:if|when|whenever|while|once|on|in|for|with) (?P<condition>[^,]+?),? "
+    r"(?P<main>(?:the|our|an?|we|you|it|they|i) (?=\S+ )[^,]*)$",
+    _I,
+)
 _AUXILIARY_END = re.compile(r"\b(?:is|are|was|were|has|have|had|been|be|got|will|should|must|to|just|also)\s*$", _I)
 _NO_LONGER = re.compile(r"\bno longer\b", _I)
 _ALLOWED = re.compile(r"^(?:it is |you (?:can|may) |it's )?(?:fine|ok(?:ay)?|allowed|safe|all right) to ", _I)
@@ -212,7 +217,8 @@ def _parse_change(text: str) -> Statement | None:
 
 
 def _changed(subject: str, old: str, new: str) -> Statement:
-    value, qualifiers = _split_value(_tokens(new))
+    value, quantities, qualifiers = _split_value(_tokens(new))
+    value += quantities
     topic = [*_tokens(subject), *qualifiers]
     return Statement(
         topic=_content(topic) - _ids(topic) - frozenset(map(stem, ("has", "have", "been"))),
@@ -234,11 +240,14 @@ def _parse_plain(text: str) -> Statement:
     allowed = _ALLOWED.match(text)
     if allowed:
         text = text[allowed.end() :]
-    tokens = _tokens(text)
     fronted: list[str] = []
+    clause = _FRONTED_CLAUSE.match(text)
+    if clause:
+        fronted, text = _tokens(clause["condition"]), clause["main"]
+    tokens = _tokens(text)
     if tokens and _is_preposition(tokens[0]) and "," in tokens:
         end = tokens.index(",")
-        fronted, tokens = tokens[1:end], tokens[end + 1 :]
+        fronted, tokens = [*fronted, *tokens[1:end]], tokens[end + 1 :]
     while tokens and tokens[0].casefold() in _NEGATIONS | {"do", "always", "please"}:
         negated |= tokens[0].casefold() in _NEGATIONS
         tokens = tokens[1:]
@@ -255,9 +264,13 @@ def _parse_plain(text: str) -> Statement:
     preposition = ""
     if len(rest) > 1 and _is_preposition(rest[0]) and rest[0].casefold() not in ("for", "when", "if"):
         preposition, rest = rest[0].casefold(), rest[1:]
-    value, qualifiers = _split_value(rest)
-    if verb in words.OBJECT_VERBS and not preposition and value and qualifiers and not _is_number(value[0]):
-        value, qualifiers, preposition = qualifiers, value, "at"
+    value, quantities, qualifiers = _split_value(rest)
+    if quantities and value and not any(map(_is_number, value)):
+        value, qualifiers, preposition = quantities, [*value, *qualifiers], preposition or "at"
+    elif verb in words.OBJECT_VERBS and not preposition and value and qualifiers and not _is_number(value[0]):
+        value, qualifiers, preposition = [*qualifiers, *quantities], value, "at"
+    else:
+        value = [*value, *quantities]
     return _assemble(subject, verb, preposition, value, [*qualifiers, *fronted], negated)
 
 
@@ -279,7 +292,9 @@ def _assemble(
         kind = "single"
     elif verb in words.ADDITIVE_VERBS:
         kind = "additive"
-    elif preposition in words.AGENTIVE and verb not in ("use", "depend", "rely"):
+    elif (preposition in words.AGENTIVE and verb not in ("use", "depend", "rely")) or (
+        preposition and (verb not in words.MULTIPLE_VERBS or preposition in ("every", "until", "at"))
+    ):
         kind = "single"
     else:
         kind = "multiple"
@@ -380,9 +395,36 @@ def _find_predicate(tokens: Sequence[str]) -> tuple[int | None, str, int, bool]:
             negated |= folded[start] in _NEGATIONS
         return start, verb, place + 1, negated
     verb = _verb_of(folded[0]) if folded else None
+    if verb is not None and folded[0] == verb:
+        return 0, verb, 1, False  # an order
+    found = _find_unknown_verb(tokens)
+    if found is not None:
+        return found
     if verb is not None and not folded[0].endswith("ed"):
-        return 0, verb, 1, False  # an order, or a statement without its subject
+        return 0, verb, 1, False  # a statement without its subject
     return None, "", 0, False
+
+
+def _find_unknown_verb(tokens: Sequence[str]) -> tuple[int, str, int, bool] | None:
+    """A verb that is in no table, told by its place: after a pronoun, or an s-form before an object or at the end."""
+    folded = [token.casefold() for token in tokens]
+    for place, token in enumerate(folded):
+        if not place or not token.isalpha() or token in words.STOP_WORDS or token in words.PREPOSITIONS:
+            continue
+        before, following = folded[place - 1], folded[place + 1] if place + 1 < len(folded) else ""
+        is_finite = token.endswith("s") and not token.endswith(("ss", "us", "is")) and before not in words.STOP_WORDS
+        has_object = not following or following in _DETERMINERS | words.PREPOSITIONS or _is_id(following)
+        after_pronoun = before in _PRONOUNS and place == 1
+        if not (
+            (is_finite and has_object and before not in words.PREPOSITIONS) or after_pronoun or before in _NEGATIONS
+        ):
+            continue
+        start, negated = place, False
+        while start and folded[start - 1] in _AUXILIARIES | _NEGATIONS:
+            start -= 1
+            negated |= folded[start] in _NEGATIONS
+        return start, stem(token), place + 1, negated
+    return None
 
 
 def _after_copula(folded: Sequence[str], place: int) -> tuple[int | None, str, int, bool]:
@@ -421,18 +463,17 @@ def _takes_base_form(before: str) -> bool:
     )
 
 
-def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The value, up to the next preposition, and the words of the qualifiers after it.
+def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+    """The value up to the next preposition, the quantities after it ("after 30 days"), and the other qualifiers.
 
-    "of" continues the value; a qualifier that is a quantity ("after 30 days", "at 02:00") belongs to the value.
+    "of" continues the value. "after the merge" beside a quantity says when it was measured, and is left out.
     """
     value: list[str] = []
+    quantities: list[str] = []
     qualifiers: list[str] = []
     place = 0
-    while place < len(tokens) and (
-        not _is_preposition(tokens[place]) or tokens[place] == "of" or place == len(tokens) - 1
-    ):
-        if tokens[place] in (",", ";"):
+    while place < len(tokens) and tokens[place] not in (",", ";"):
+        if _is_preposition(tokens[place]) and tokens[place] != "of" and place < len(tokens) - 1:
             break
         value.append(tokens[place])
         place += 1
@@ -443,11 +484,11 @@ def _split_value(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
         phrase = [token for token in tokens[place + 1 : end] if token not in (",", ";")]
         known = [token for token in phrase if token.casefold() not in words.STOP_WORDS]
         if known and (_is_number(known[0]) or known[0].startswith("-")):
-            value.extend(phrase)
-        else:
+            quantities.extend(phrase)
+        elif tokens[place].casefold() != "after" or not any(map(_is_number, [*value, *quantities])):
             qualifiers.extend(phrase)
         place = end
-    return value, qualifiers
+    return value, quantities, qualifiers
 
 
 def _is_role(value: Sequence[str]) -> bool:
@@ -464,8 +505,9 @@ def _tokens(text: str) -> list[str]:
     found = [token.rstrip(".'") if len(token) > 1 else token for token in matches]
     for place, token in enumerate(found):
         following = found[place + 1].casefold() if place + 1 < len(found) else ""
-        if token == "a" and place and (not following or following in _COPULAS or _verb_of(following)):
-            found[place] = "a_"  # a name, as in "field a is required"
+        is_name = token == "a" and (not following or following in _COPULAS or _verb_of(following))
+        if place and (is_name or (len(token) == 1 and token.isupper() and token != "I")):
+            found[place] = f"{token}_"  # a name, as in "field a is required" or "topic B"
     return [words.NUMBER_WORDS.get(token.casefold(), token) for token in found if token]
 
 
@@ -540,7 +582,12 @@ def _relate(old: Statement, new: Statement, similarity: float) -> Relation:
             return "supersedes" if one_word_each and similarity >= _LIKELY_PARAPHRASE else "different"
         return "supersedes" if _is_handed_over(old, new) else "different"
     if not _is_compatible(old, new):
-        return "different"
+        are_unknown = _verb_of(old.predicate) is None is _verb_of(new.predicate)
+        return (
+            "supersedes"
+            if are_unknown and new.is_change and bool(old.value) and old.value == new.value
+            else "different"
+        )
     if old.is_negated != new.is_negated:
         shared = old.value <= new.value or new.value <= old.value
         return "supersedes" if shared and (old.value or new.value or old.topic == new.topic) else "different"
@@ -595,7 +642,8 @@ def _is_same_topic(old: Statement, new: Statement, similarity: float) -> bool:
     if not shared:
         first_person = not old.topic and not new.topic and not old.topic_ids and not new.topic_ids
         return first_person and (
-            (old.predicate == new.predicate and new.is_change) or bool(new.numbers and old.numbers != new.numbers)
+            (new.is_change and (old.predicate == new.predicate or (bool(old.value) and old.value == new.value)))
+            or bool(new.numbers and old.numbers != new.numbers)
         )
     return not one_sided or new.is_change or (similarity >= _LIKELY_PARAPHRASE and not (old.topic_ids ^ new.topic_ids))
 
