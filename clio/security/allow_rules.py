@@ -19,7 +19,7 @@ from clio.security.command_risk import (
     names_own_code,
 )
 from clio.security.shell.command_line import SimpleCommand, Word, word_set
-from clio.security.shell.wrappers import SHELLS, git_subcommand
+from clio.security.shell.wrappers import SHELLS, find_git_subcommand
 
 SAFE = "<safe>"
 """Last word of a rule that stands for any number of harmless arguments."""
@@ -334,7 +334,7 @@ def _plain(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """Drop git's harmless leading options, so that `git --no-pager log` equals `git log`."""
     if not words or words[0].text.rsplit("/", 1)[-1] != "git":
         return words
-    place = git_subcommand(words)
+    place = find_git_subcommand(words)
     leading = [word.text for word in words[1:place]] if place > 0 else ["?"]
     harmless = all(text in ("--no-pager", "-P", "--no-optional-locks", "--literal-pathspecs") for text in leading)
     return (words[0], *words[place:]) if harmless else words

@@ -34,9 +34,9 @@ from clio.security.shell.command_line import (
     has_glob,
     is_bash,
 )
-from clio.security.shell.known_values import KnownCalls, find_known_calls, is_settled
+from clio.security.shell.known_values import KnownCalls, find_known_calls, has_only_harmless_expansions
 from clio.security.shell.parser import parse_command_line
-from clio.security.shell.wrappers import SAME_SHELL, SHELLS
+from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.system_changes import starts_without_end
 
 _HARMLESS_TARGETS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
@@ -121,9 +121,9 @@ class CommandView:
             certainty: with "maybe", return a rule that may forbid the line, depending on an argument not known yet.
         """
         aliases = ConfiguredAliases(self.start, self.line)
-        scripts = [parse_command_line(script.text).commands for script in self.line.late_scripts]
+        scripts = [parse_command_line(script.text).commands for script in self.line.runtime_scripts]
         late = [_mark_placeholders(each) for commands in scripts for each in commands]
-        commands = (*self.line.commands, *self.line.second_reading, *late)
+        commands = (*self.line.commands, *self.line.second_parser_calls, *late)
         unnamed = not all(scripts) or any(each.words and not _PROGRAM.fullmatch(each.program) for each in late)
         # A program hidden in a variable or an encoded script could be any denied one.
         hidden = certainty == "yes" and (bool(self.line.hidden_programs) or unnamed)
@@ -207,7 +207,7 @@ class CommandView:
         if is_started(command) and is_listed(command.program):
             return isinstance(judge_reading(command, self.line), str)
         return (
-            not is_settled(command, None if self._nested else self.text, self.start)
+            not has_only_harmless_expansions(command, None if self._nested else self.text, self.start)
             and self._find_plain_calls(command) is None
         )
 
@@ -221,7 +221,7 @@ class CommandView:
 
     @cached_property
     def _nested(self) -> bool:
-        return any((SHELLS | SAME_SHELL) & set(command.wrappers) for command in self.line.commands)
+        return any((SHELLS | SCRIPT_BUILTINS) & set(command.wrappers) for command in self.line.commands)
 
     def _get_needed_level(self, command: SimpleCommand, risk: Risk) -> Level:
         """The risk level a rule must cover: reading outside the workspace needs a rule that spells out the path."""
@@ -232,7 +232,7 @@ class CommandView:
         known = self._find_plain_calls(command)
         if known is None or not is_listed(command.program):
             return self._assess_call(command)
-        if known.files and not self._nested and is_settled(command, self.text, self.start):
+        if known.files and not self._nested and has_only_harmless_expansions(command, self.text, self.start):
             return self._assess_call(command)  # the file names it prints are not opened
         for base in self._list_bases(command.folders) or ():
             if any(_may_split_names(base, pattern) for pattern in known.patterns):

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from clio.security.readonly.git_grammar import LISTED, is_harmless_setting, is_listed_subcommand
 from clio.security.readonly.grammar import Judgement
 from clio.security.readonly.judge import STARTERS, is_listed, is_started, judge_read_only
-from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, decides, word_set
+from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, is_influential_variable, word_set
 from clio.security.shell.known_values import is_line_variable
-from clio.security.shell.wrappers import SAME_SHELL, SHELLS, WITHHOLDS, git_subcommand, is_loader
+from clio.security.shell.wrappers import CLEARS_ENVIRONMENT, SCRIPT_BUILTINS, SHELLS, find_git_subcommand, is_loader
 
 Level = Literal["low", "medium", "high"]
 _ORDER: tuple[Level, ...] = ("low", "medium", "high")
@@ -210,7 +210,7 @@ _HIGH = {
 def assess_git(command: SimpleCommand) -> Risk:
     """Assess a git call that is not known to be read-only, its options and configuration included."""
     words, argv = command.words, command.argv
-    place = git_subcommand(words)
+    place = find_git_subcommand(words)
     if place < 0:
         return high("git gets an option clio does not know")
     for option, value in pairwise(argv[1 : place + 1]):
@@ -300,7 +300,7 @@ PLAIN_STARTERS = (
     watch jobs coproc ! env arch setarch i386 i486 i586 i686 x86_64 linux32 linux64 uname26 flock cmake
     """)
     | SHELLS
-    | SAME_SHELL
+    | SCRIPT_BUILTINS
 )
 """Wrappers that start only the call they are given, found on the same PATH, and pass on all variables."""
 _DOWNLOADS = frozenset({"curl", "wget", "fetch", "http", "https", "aria2c"})
@@ -349,7 +349,7 @@ def assess(command: SimpleCommand, line: CommandLine | None = None) -> Risk:
 
 def _assess_wrappers(command: SimpleCommand) -> Risk:
     """Assess the wrappers of a command: `uv run`, `bundle exec` and similar programs first run code of the project."""
-    if WITHHOLDS in command.wrappers:
+    if CLEARS_ENVIRONMENT in command.wrappers:
         return medium("it keeps variables from the command that clio sets for what runs unasked")
     other = next((each for each in command.wrappers if each not in PLAIN_STARTERS and not is_loader(each)), None)
     return medium(f"{other} may run something else first") if other else low("it is started as it is")
@@ -366,7 +366,7 @@ def _setting(command: SimpleCommand, name: str, value: str, line: CommandLine | 
         return low("it sets nothing that matters")
     if names_own_code(command, name, value):
         return medium(f"the variable {name} says where the project's code lies")
-    if decides(name):
+    if is_influential_variable(name):
         return high(f"the variable {name} can change which code runs")
     return medium(f"it sets the variable {name}")
 

@@ -28,15 +28,22 @@ from clio.security.program_options import (
 from clio.security.readonly.git_grammar import is_harmless_setting
 from clio.security.readonly.judge import judge_read_only
 from clio.security.readonly.system_programs import PROGRAMS
-from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word, decides, word_set
+from clio.security.shell.command_line import (
+    STDIN_FROM_FILE,
+    CommandLine,
+    SimpleCommand,
+    Word,
+    is_influential_variable,
+    word_set,
+)
 from clio.security.shell.known_values import find_known_calls
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import (
-    OTHER_GRAMMARS,
-    SAME_SHELL,
+    SCRIPT_BUILTINS,
     SHELLS,
+    UNPARSED_SHELLS,
     Options,
-    git_subcommand,
+    find_git_subcommand,
     is_wrapper,
     make_options,
 )
@@ -93,13 +100,13 @@ def iter_runnable_texts(command: SimpleCommand, line: CommandLine | None) -> Ite
     if program in _QUOTES - _OPTIONS_ONLY:
         return
     yield from _own_words(program, command.words)
-    if command.stdin and command.stdin != FROM_FILE:
+    if command.stdin and command.stdin != STDIN_FROM_FILE:
         yield command.stdin, True
     if line is not None and command.upstream:
         for each in line.commands:
             if each.program in command.upstream and each.program in ("echo", "printf"):
                 yield " ".join(word.text for word in each.words[1:]), True
-            elif each.program in command.upstream and each.stdin and each.stdin != FROM_FILE:
+            elif each.program in command.upstream and each.stdin and each.stdin != STDIN_FROM_FILE:
                 yield each.stdin, True
 
 
@@ -107,13 +114,19 @@ def _variables(command: SimpleCommand, line: CommandLine | None) -> Iterator[str
     """Yield the values of the variables that programs receive; variables of the shell alone are left out."""
     exported = {name for each in line.commands for name in each.declares} if line is not None else set[str]()
     for name, value in command.env:
-        told = command.words or name in os.environ or name in exported or name.startswith("GIT_") or decides(name)
+        told = (
+            command.words
+            or name in os.environ
+            or name in exported
+            or name.startswith("GIT_")
+            or is_influential_variable(name)
+        )
         if told and name not in ("PATH", "PWD"):
             yield value
 
 
 def _git_texts(words: tuple[Word, ...]) -> Iterator[tuple[str, bool]]:
-    place = git_subcommand(words)
+    place = find_git_subcommand(words)
     place = place if place >= 0 else len(words)
     for word in words[1:place]:
         if "=" in word.text and not is_harmless_setting(word.text):
@@ -160,7 +173,7 @@ Words = tuple[Word, ...]
 
 _ORDER: dict[Match, int] = {"no": 0, "maybe": 1, "yes": 2}
 _NO_OPTIONS = make_options()
-_LOSES_ITS_CALL = SHELLS | OTHER_GRAMMARS | SAME_SHELL | {"watch"}
+_LOSES_ITS_CALL = SHELLS | UNPARSED_SHELLS | SCRIPT_BUILTINS | {"watch"}
 """Wrappers of whose own call the parser keeps only the program name."""
 _ANYTHING = Word("$…", dynamic=True, glob=True)
 _MAX_DEPTH = 5
@@ -488,7 +501,7 @@ class _Matcher:
 
 def _find_plain_calls(command: SimpleCommand, line: CommandLine) -> tuple[SimpleCommand, ...]:
     """Return the calls with plain words that a call expands to; empty if the line does not determine them."""
-    if any((SHELLS | SAME_SHELL) & set(each.wrappers) for each in line.commands):
+    if any((SHELLS | SCRIPT_BUILTINS) & set(each.wrappers) for each in line.commands):
         return ()
     if known := find_known_calls(command, line, line.text):
         return tuple(replace(call, written=call.words) for call in known.calls)

@@ -79,7 +79,7 @@ def explain_forbidden_command(line: CommandLine, text: str, start: str, home: st
     for command in line.commands:
         if reason := _Judge(command, expansion, start, home).reason():
             return reason
-    for script in line.late_scripts if depth < _MAX_DEPTH else ():
+    for script in line.runtime_scripts if depth < _MAX_DEPTH else ():
         for each in expansion.texts(script):
             if reason := explain_forbidden_command(parse_command_line(each), each, start, home, depth + 1):
                 return reason

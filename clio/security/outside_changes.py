@@ -16,7 +16,7 @@ from clio.security.command_risk import assess, has_option, judge_reading
 from clio.security.readonly.judge import STARTERS
 from clio.security.shell.command_line import CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
-from clio.security.shell.wrappers import SAME_SHELL, SHELLS
+from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.targets import PROCESS_LINK, Expansion, is_device, list_mounts, list_operands, map_to_machine
 from clio.text.lazy_regex import LazyRegex
 
@@ -260,7 +260,7 @@ class _Finder:
         for command in self._line.commands:
             if command.words and (why := self._explain(command)):
                 return why
-        for script in self._line.late_scripts if self._depth < _MAX_DEPTH else ():
+        for script in self._line.runtime_scripts if self._depth < _MAX_DEPTH else ():
             for text in self._expansion.texts(script):
                 if why := self._judge_text(text):
                     return why
@@ -443,7 +443,7 @@ class _Finder:
         changes = command.program in _REMOVES | _CHANGES | _COPIES | _IN_PLACE | {"dd"}
         if not changes or command.program in ("tee", "touch", "patch", "sponge"):
             return ""
-        if not (STARTERS | {"parallel"} | SHELLS | SAME_SHELL) & set(command.wrappers) and not any(
+        if not (STARTERS | {"parallel"} | SHELLS | SCRIPT_BUILTINS) & set(command.wrappers) and not any(
             word.dynamic for word in command.words[1:]
         ):
             return ""

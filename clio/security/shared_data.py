@@ -5,7 +5,7 @@ import re
 from clio.security import command_risk as tables
 from clio.security.command_risk import judge_reading
 from clio.security.service_changes import find_service_change
-from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word, word_set
+from clio.security.shell.command_line import STDIN_FROM_FILE, CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
 from clio.security.shell.wrappers import is_wrapper
 from clio.security.targets import list_operands, read_option_values
@@ -444,7 +444,7 @@ def _fed_texts(command: SimpleCommand, line: CommandLine | None) -> str:
     """
     said = [each for each in line.commands if each.program in command.upstream] if line is not None else []
     texts = [" ".join(each.argv[1:]) for each in said if each.program in ("echo", "printf")]
-    return ";".join((*texts, command.stdin or "")).replace(FROM_FILE, "").strip(";")
+    return ";".join((*texts, command.stdin or "")).replace(STDIN_FROM_FILE, "").strip(";")
 
 
 def _is_data(word: Word, volumes: list[str] | None) -> bool:
@@ -495,7 +495,7 @@ def _explain_sql(program: str, rest: tuple[Word, ...], command: SimpleCommand, l
     texts = [word.text for word in rest if " " in word.text.strip() or ";" in word.text]
     flags = _SQL_CLIENTS[program]
     texts += [rest[at + 1].text for at, word in enumerate(rest[:-1]) if word.text in flags]
-    if command.stdin and command.stdin != FROM_FILE:
+    if command.stdin and command.stdin != STDIN_FROM_FILE:
         texts.append(command.stdin)
     if line is not None and command.upstream:
         texts.append(_fed_texts(command, line))

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from clio.security import command_risk as tables
 from clio.security.command_risk import has_option, judge_reading
-from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word, word_set
+from clio.security.shell.command_line import STDIN_FROM_FILE, CommandLine, SimpleCommand, Word, word_set
 from clio.security.shell.parser import parse_command_line
-from clio.security.shell.wrappers import SAME_SHELL, SHELLS
+from clio.security.shell.wrappers import SCRIPT_BUILTINS, SHELLS
 from clio.security.targets import (
     KILL_VALUES,
     Expansion,
@@ -379,7 +379,7 @@ def find_unknown_target(line: CommandLine, text: str, start: str, home: str, dep
     for command in line.commands:
         if why := known.explain(command):
             return why
-    for script in line.late_scripts:
+    for script in line.runtime_scripts:
         if known.is_made_of_text(script.text):
             return f"it runs {script.text!r}, a text that is put together when it runs"
         inner = parse_command_line(script.text)
@@ -406,7 +406,7 @@ class _Knowledge:
         if not command.words:
             return ""
         fed = set(command.upstream)
-        reads_shell_text = command.program in SHELLS | SAME_SHELL and len(command.words) == 1
+        reads_shell_text = command.program in SHELLS | SCRIPT_BUILTINS and len(command.words) == 1
         sources = [each for each in self._line.commands if each.program in fed]
         made = fed & _FILTERS and fed <= _FILTERS | _PRINTERS and any(map(_begins_with_text, sources))
         if reads_shell_text and made:
@@ -531,7 +531,7 @@ class _Knowledge:
         if "find" in command.wrappers or "fd" in command.wrappers or "fdfind" in command.wrappers:
             upstream |= set(command.wrappers) & {"find", "fd", "fdfind"}
         if not upstream:
-            return command.stdin not in (None, "", FROM_FILE)
+            return command.stdin not in (None, "", STDIN_FROM_FILE)
         sources = [each for each in self._line.commands if each is not command and each.program in upstream]
         return {each.program for each in sources} == upstream and self._are_told(sources, 1)
 
@@ -654,7 +654,7 @@ def _targets_of(program: str, command: SimpleCommand) -> tuple[Word, ...]:
 
 def _begins_with_text(command: SimpleCommand) -> bool:
     """Whether a call processes text given in the line, and not the content of a file."""
-    given = command.stdin not in (None, FROM_FILE)
+    given = command.stdin not in (None, STDIN_FROM_FILE)
     own = any("BEGIN" in text or text.startswith(("-c", "-e")) for text in command.argv[1:])
     return command.program in _PRINTERS or given or (own and command.program not in ("head", "tail", "cut", "sed"))
 

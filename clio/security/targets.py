@@ -12,8 +12,8 @@ from itertools import islice
 from clio.security import command_risk as tables
 from clio.security.command_risk import has_option
 from clio.security.shell.command_line import (
-    FROM_FILE,
-    MOVES,
+    CD_BUILTINS,
+    STDIN_FROM_FILE,
     CommandLine,
     SimpleCommand,
     Word,
@@ -391,7 +391,7 @@ class Expansion:
         entered = [
             value.text
             for command in line.commands
-            if command.program in MOVES
+            if command.program in CD_BUILTINS
             for word in command.words[1:]
             for value in self.values(word)
             if not value.dynamic and not value.text.startswith("-")
@@ -416,7 +416,7 @@ class Expansion:
         """Return a whole folder whose contents a pipe or loop passes to a command; "" for none."""
         if not self._is_fed(command):
             return ""
-        if command.stdin and command.stdin != FROM_FILE:
+        if command.stdin and command.stdin != STDIN_FROM_FILE:
             return next((text for text in command.stdin.split() if whole.is_whole(Word(text))), "")
         sources = self._sources(command)
         if any(each.program in _FILTERS and _narrows(each) for each in sources):
@@ -573,7 +573,7 @@ class Expansion:
             yield from (posixpath.normpath(posixpath.join(self._start, folder)) for folder in folders)
             return
         if command.program == "cat":
-            yield from (command.stdin or "").split() if command.stdin != FROM_FILE else ()
+            yield from (command.stdin or "").split() if command.stdin != STDIN_FROM_FILE else ()
             return
         if command.program in ("dirname", "basename"):
             part = posixpath.dirname if command.program == "dirname" else posixpath.basename
@@ -601,7 +601,7 @@ class Expansion:
         names = {name for word in command.words[1:] if word.dynamic for name in list_variable_names(word.text)}
         reads = bool(names & self._read_names())
         if "xargs" in command.wrappers and not command.upstream and "INPUT" in names:
-            here = command.stdin not in (None, FROM_FILE)
+            here = command.stdin not in (None, STDIN_FROM_FILE)
             return here or "<(" in self._line.text
         return reads or (bool(command.upstream) and any(word.dynamic for word in command.words[1:]))
 

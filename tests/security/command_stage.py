@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clio.security.shell.command_line import FROM_FILE, CommandLine, SimpleCommand, Word
+from clio.security.shell.command_line import STDIN_FROM_FILE, CommandLine, SimpleCommand, Word
 
 NAMES = tuple(
     """
@@ -142,7 +142,7 @@ class Stage:
         if command.program in ("bash", "sh", ".", "source") and name in command.argv[1:]:
             return True  # a script, which is looked for on PATH too
         if (name, *arguments) == _SCRIPT and command.program in ("bash", "sh", ".", "source"):
-            return len(command.words) > 1 or command.stdin == FROM_FILE
+            return len(command.words) > 1 or command.stdin == STDIN_FROM_FILE
         if name == EVIL:
             return any(EVIL in word.text for word in command.words)
         folders = command.folders

@@ -16,7 +16,7 @@ from clio.security.readonly.grammar import (
     read_grammar,
 )
 from clio.security.shell.command_line import SimpleCommand, Word, word_set
-from clio.security.shell.wrappers import git_subcommand
+from clio.security.shell.wrappers import find_git_subcommand
 from clio.text.lazy_regex import LazyRegex
 
 _COMMITS = """
@@ -500,7 +500,7 @@ LISTED = frozenset(_SPECS) | {first for first, _ in _NESTED}
 
 def is_listed_subcommand(words: tuple[Word, ...]) -> bool:
     """Whether the sub-command of a git call only reads in some of its calls."""
-    place = git_subcommand(words)
+    place = find_git_subcommand(words)
     return 0 < place < len(words) and words[place].text in LISTED
 
 

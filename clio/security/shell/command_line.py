@@ -1,4 +1,8 @@
-"""Data model of a parsed command line, and rules for quotes, `cd` and variables that change its meaning. Pure."""
+"""Data model of a parsed command line, and rules for quotes, `cd` and variables that change its meaning. Pure.
+
+Both parsers (`parser`, `hand_parser`) use these rules. A name in the code is *influential* if it can change which code
+runs: `PATH`, `LD_PRELOAD`, `GIT_PAGER`.
+"""
 
 import os
 import re
@@ -15,7 +19,8 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-FROM_FILE = "\0"
+STDIN_FROM_FILE = "\0"
+"""Value of `SimpleCommand.stdin` if the input is redirected from a file, whose text is not part of the line."""
 
 
 class Word(Struct, frozen=True):
@@ -95,9 +100,9 @@ class CommandLine(Struct, frozen=True, kw_only=True):
         unknown: what could not be parsed, in a few words each; empty if everything was.
         text: the line as written.
         arguments: the `$0`, `$1` and so on of shells inside the line, one tuple of words per call.
-        late_scripts: scripts for a shell inside the line that are only known at run time.
+        runtime_scripts: scripts for a shell inside the line that are only known at run time.
         fork_bomb: it defines a function that starts itself without end.
-        second_reading: calls found only by the second parser, if the two parsers disagree.
+        second_parser_calls: calls found only by the second parser, if the two parsers disagree.
         hidden_programs: why programs may run that the line does not name, such as those in a script from a pipe.
         loops: each `for name in …` with its words, in the line itself but not in scripts inside it.
     """
@@ -109,23 +114,23 @@ class CommandLine(Struct, frozen=True, kw_only=True):
     loops: tuple[tuple[str, tuple[Word, ...]], ...] = ()
     text: str = ""
     arguments: tuple[tuple[Word, ...], ...] = ()
-    late_scripts: tuple[Word, ...] = ()
-    second_reading: tuple[SimpleCommand, ...] = ()
+    runtime_scripts: tuple[Word, ...] = ()
+    second_parser_calls: tuple[SimpleCommand, ...] = ()
     hidden_programs: tuple[str, ...] = ()
 
 
 _WORD_ESCAPE = LazyRegex(r"\\(\n|.)", re.DOTALL)
 _STRING_ESCAPE = LazyRegex(r'\\([\n"\\$`])')
 _ANSI_ESCAPE = LazyRegex(r"\\(x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|[0-7]{1,3}|c.|.)", re.DOTALL)
-_PLAIN_ANSI = LazyRegex(
+_PORTABLE_ANSI_TEXT = LazyRegex(
     r"(?:[^\\]|\\(?:[abeEfnrtv\\'\"?]|x(?:[1-7][0-9a-fA-F]|0[1-9a-fA-F])|(?:1[0-7]|0[1-7])[0-7]|u(?!0000)[0-9a-fA-F]{4}))*"
 )
 _ANSI_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _GLOB = LazyRegex(r"(?<!\\)(?:\\\\)*[*?\[]")
 _BRACES = LazyRegex(r"\{[^{}]*(?:,|\.\.)")
-_INNERMOST = LazyRegex(r"\{([^{}]*)\}")
-_ROW = LazyRegex(r"([-+]?\d{1,9})\.\.([-+]?\d{1,9})(?:\.\.[-+]?\d{1,9})?")
-_LETTERS = 58
+_INNERMOST_BRACES = LazyRegex(r"\{([^{}]*)\}")
+_BRACE_RANGE = LazyRegex(r"([-+]?\d{1,9})\.\.([-+]?\d{1,9})(?:\.\.[-+]?\d{1,9})?")
+_LETTERS_A_TO_Z = 58
 """The number of characters from `A` to `z`."""
 MANY_WORDS = 100_000
 """A brace expansion to this many words can exhaust the shell's memory and time."""
@@ -141,15 +146,15 @@ def unquote_double_quoted(text: str) -> str:
     return _STRING_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
 
 
-def has_strange_ansi(text: str) -> bool:
+def has_unportable_ansi_escape(text: str) -> bool:
     """Whether the inside of `$'…'` has an escape that shells interpret differently, or that is no character."""
-    return _PLAIN_ANSI.fullmatch(text) is None
+    return _PORTABLE_ANSI_TEXT.fullmatch(text) is None
 
 
 def unquote_ansi_quoted(text: str) -> str:
     """Decode the escapes in the inside of `$'…'`."""
 
-    def one(match: re.Match[str]) -> str:
+    def decode_escape(match: re.Match[str]) -> str:
         code = match[1]
         if code[0] in "xuU" and len(code) > 1:
             number = int(code[1:], 16)
@@ -160,7 +165,7 @@ def unquote_ansi_quoted(text: str) -> str:
             return chr(ord(code[1]) & 0x1F)
         return _ANSI_LETTERS.get(code, code if code in "\\'\"?" else match[0])
 
-    return _ANSI_ESCAPE.sub(one, text)
+    return _ANSI_ESCAPE.sub(decode_escape, text)
 
 
 def has_glob(text: str) -> bool:
@@ -173,42 +178,42 @@ def has_braces(text: str) -> bool:
     return _BRACES.search(text) is not None
 
 
-def count_expanded(text: str) -> int:
+def count_brace_words(text: str) -> int:
     """Return an upper limit for the words that the brace expansions in one word produce: 20 for `{a,b}{1..10}`.
 
     Quoted braces count as well, and nested ones count more than they produce.
     """
     total, left = 1, text
-    while total < MANY_WORDS and (group := _INNERMOST.search(left)):
+    while total < MANY_WORDS and (group := _INNERMOST_BRACES.search(left)):
         inside = group[1]
-        if ends := _ROW.fullmatch(inside):
+        if ends := _BRACE_RANGE.fullmatch(inside):
             total *= abs(int(ends[2]) - int(ends[1])) + 1
         elif ".." in inside:
-            total *= MANY_WORDS if any(map(str.isdigit, inside)) else _LETTERS
+            total *= MANY_WORDS if any(map(str.isdigit, inside)) else _LETTERS_A_TO_Z
         else:
             total *= inside.count(",") + 1
         left = f"{left[: group.start()]}x{left[group.end() :]}"
     return total
 
 
-Paths = tuple[str, ...] | None
+PossibleFolders = tuple[str, ...] | None
 """The folders a line may be in at some point; None if unknown."""
-Exits = tuple[Paths, Paths]
+FoldersAfter = tuple[PossibleFolders, PossibleFolders]
 """The folders after a statement succeeded, and after it failed."""
 
 _MAX_FOLDERS = 8
 """With more possible folders, the folder of a command counts as unknown."""
-MOVES = word_set("cd pushd popd chdir")
-PLAINLY_STARTS = word_set("time command builtin")
+CD_BUILTINS = word_set("cd pushd popd chdir")
+TRANSPARENT_PREFIXES = word_set("time command builtin")
 """Prefixes after which a `cd` is still recognized as moving the line."""
-DECIDES_MOVES = MOVES | word_set(
+UNREDEFINABLE_NAMES = CD_BUILTINS | word_set(
     "export declare typeset local readonly command builtin eval exec time dirs set shopt unset trap . source"
 )
 """Names that, if defined as a function, would change where or how the line continues."""
-_STAY = word_set("-P -L -e")
+_CD_OPTIONS = word_set("-P -L -e")
 
 
-def merge_folders(*places: Paths) -> Paths:
+def merge_folders(*places: PossibleFolders) -> PossibleFolders:
     """Return all of these folders; None if one is unknown or there are too many."""
     found = dict[str, None]()
     for paths in places:
@@ -218,9 +223,9 @@ def merge_folders(*places: Paths) -> Paths:
     return tuple(found) if len(found) <= _MAX_FOLDERS else None
 
 
-def resolve_cd(paths: Paths, words: tuple[Word, ...]) -> Paths:
+def resolve_cd(paths: PossibleFolders, words: tuple[Word, ...]) -> PossibleFolders:
     """Return where `cd` and similar commands lead from these folders."""
-    targets = [word for word in words[1:] if word.dynamic or word.text not in _STAY]
+    targets = [word for word in words[1:] if word.dynamic or word.text not in _CD_OPTIONS]
     if targets[:1] == [Word("--")]:
         targets = targets[1:]
     elif any(word.text.startswith("-") for word in targets):
@@ -234,8 +239,9 @@ def resolve_cd(paths: Paths, words: tuple[Word, ...]) -> Paths:
     return merge_folders(tuple(target.text if rooted or not path else f"{path}/{target.text}" for path in paths))
 
 
-DECLARES = frozenset({"export", "declare", "typeset", "local", "readonly"})
-_LATER_MEANING = word_set("""
+DECLARATION_BUILTINS = frozenset({"export", "declare", "typeset", "local", "readonly"})
+# Variables that change which code later commands run, or how the shell reads them.
+_INFLUENTIAL_VARIABLES = word_set("""
     PATH IFS ENV BASH_ENV SHELLOPTS BASHOPTS PROMPT_COMMAND HOME PAGER EDITOR VISUAL SHELL CDPATH BROWSER TMPDIR PWD
     OLDPWD POSIXLY_CORRECT ZDOTDIR NULLCMD READNULLCMD PS0 PS1 PS2 PS4 EXECIGNORE GLOBIGNORE
     MANPAGER LESSOPEN LESSCLOSE DIRSTACK SYSTEMD_PAGER SSH_ASKPASS SSH_ASKPASS_REQUIRE
@@ -243,140 +249,158 @@ _LATER_MEANING = word_set("""
     GOSUMDB GOAUTH GOVCS GODEBUG
     """)
 # A function may be exported as `BASH_FUNC_ls%%`.
-_LATER_PREFIXES = (
+_INFLUENTIAL_PREFIXES = (
     *("LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "NODE_", "PERL", "RUBY", "JAVA", "_JAVA", "RUST", "CARGO"),
     *("NPM_", "npm_", "PIP_", "UV_", "GH_", "DOCKER_", "HOMEBREW_", "DEBUGINFOD_"),
 )
-_PROXIES = ("http_proxy", "https_proxy", "all_proxy")
+# A proxy sees and can change what a package manager downloads and then runs. Programs accept either case.
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy")
 
-_NESTED = LazyRegex(r"\$[({\[]|`")
-_NUMBER = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
-_RENAMES = word_set("alias enable hash")
+_NESTED_EXPANSION = LazyRegex(r"\$[({\[]|`")
+_NUMBER_TEXT = r"(?:[-+]?\d+|\$[#?$!]|\$\{#\w+(?:\[[@*]\])?\})"
+_RENAMING_BUILTINS = word_set("alias enable hash")
+"""Built-ins that make a name run something else."""
 # Options that change neither where commands run nor which. With `lastpipe`, the end of a pipe can move the shell
 # itself.
-SHOPT_NAMES = word_set(
+HARMLESS_SHOPT_NAMES = word_set(
     "extglob nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges"
 )
-_SET = LazyRegex(r"[-+][abCefhmnuvxBEHT]*o?")
-SET_NAMES = word_set("""
+_SET_LETTERS = LazyRegex(r"[-+][abCefhmnuvxBEHT]*o?")
+HARMLESS_SET_NAMES = word_set("""
     allexport braceexpand errexit errtrace functrace hashall noclobber noexec noglob nounset pipefail verbose xtrace
     """)
-_SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
-_NUMBERS = word_set("RANDOM SRANDOM OPTIND SECONDS LINENO")
-_PLAIN_TEST = LazyRegex(r"-[abcdefghknoprstuwxzGLNOSt]")
-_PLAIN_RELATION = LazyRegex(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
-_NAMING = (_SETTERS - {"let"}) | {"printf", "wait"}
-_COMPARED = LazyRegex(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
-_ASKED_NAME = LazyRegex(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
-_ZERO = LazyRegex(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
-_NAME = LazyRegex(r"[A-Za-z_]\w*")
-_SUM = LazyRegex(r"\$?\(\([\w \t+*/%<>=!&|?:,;${}-]*\)\)")
-_COUNTS = LazyRegex(
+_VARIABLE_SETTERS = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
+"""Built-ins whose arguments name variables that they set."""
+_ARITHMETIC_VARIABLES = word_set("RANDOM SRANDOM OPTIND SECONDS LINENO")
+"""Variables that the shell itself sets to numbers; what is assigned to them is evaluated as arithmetic."""
+_UNARY_TEST = LazyRegex(r"-[abcdefghknoprstuwxzGLNOSt]")
+_BINARY_TEST = LazyRegex(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef)")
+_TAKES_VARIABLE_NAME = (_VARIABLE_SETTERS - {"let"}) | {"printf", "wait"}
+_NUMBER_COMPARISON = LazyRegex(r"(\S+)\s+-(?:eq|ne|lt|le|gt|ge)\s+(\S+)")
+_VARIABLE_TEST = LazyRegex(r"(?:^|\s)-[vR]\s+(?!\w+\s)")
+_ARITHMETIC_ASSIGNMENT = LazyRegex(r"\b([A-Za-z_]\w*)\s*=\s*\d+\b")
+_VARIABLE_NAME = LazyRegex(r"[A-Za-z_]\w*")
+_ARITHMETIC = LazyRegex(r"\$?\(\([\w \t+*/%<>=!&|?:,;${}-]*\)\)")
+_NUMBER_ASSIGNMENT = LazyRegex(
     r"(?:^|(?<=[\s;&|({]))([A-Za-z_]\w*)=(?:-?\d+|\$\(\([\w \t+*/%<>=!&|?:,${}-]*\)\))(?=[\s;&|)]|$)"
     r"|(?<=\bfor )([A-Za-z_]\w*) in(?: (?:\d+|\{\d+\.\.\d+\}))+ ?(?=[;\n])"
 )
-_IS_SUM = LazyRegex(r"-?\d+|\$\(\(.*\)\)", re.DOTALL)
-_READ = LazyRegex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-_HEX = LazyRegex(r"\b0[xX][0-9a-fA-F]+")
-_OUTSIDE = LazyRegex(r"\$(?![#?$!])|`")
-# In the order of the alternatives: `${!x}`, `${x@P}`, `$[ ]`, `${a[i]}`, `a[i]=`, `${x:i}`, `{fd}>`.
-_CALCULATED = LazyRegex(
+_NUMBER_VALUE = LazyRegex(r"-?\d+|\$\(\(.*\)\)", re.DOTALL)
+_VARIABLE_READ = LazyRegex(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+_HEX_NUMBER = LazyRegex(r"\b0[xX][0-9a-fA-F]+")
+_OTHER_EXPANSION = LazyRegex(r"\$(?![#?$!])|`")
+# Text whose value the shell evaluates as arithmetic, where `a[$(rm x)]` runs a command. In the order of the
+# alternatives: `${!x}`, `${x@P}`, `$[ ]`, `${a[i]}`, `a[i]=`, `${x:i}`, `{fd}>`.
+_HIDDEN_ARITHMETIC = LazyRegex(
     r"\$\{!(?!\w+(?:\[[@*]\]|[*@])\})|@P\}|\$\["
     r"|\$\{[!#]?\w+\[(?!(?:-?\d+|[@*])\])|(?:^|[\s;&|(])\w+\[(?!\d+\])[^\n=]{0,200}\]\+?="
     r"|\$\{\w+(?:\[[@*]\])?:(?![-=?+])[^}]{0,200}[A-Za-z_$`]|\{\w+(?:\[[^\n]{0,200}\])?\}[<>]"
 )
-_DEFAULTED = LazyRegex(r"\$\{(\w+):?=")
+_DEFAULT_ASSIGNMENT = LazyRegex(r"\$\{(\w+):?=")
 
-CALCULATES = "it calculates with a text that may hold a command"
+# Reason for asking. Arithmetic evaluates the values of variables again, so a value such as `a[$(rm x)]` runs a command.
+UNSAFE_ARITHMETIC = "evaluates text as arithmetic, which can run a command"
 
 
-def decides(name: str) -> bool:
+def is_influential_variable(name: str) -> bool:
     """Whether a variable or array element can change which code runs."""
     bare = name.split("[", 1)[0]
-    return bare in _LATER_MEANING or bare.startswith(_LATER_PREFIXES) or bare.lower() in _PROXIES
+    return bare in _INFLUENTIAL_VARIABLES or bare.startswith(_INFLUENTIAL_PREFIXES) or bare.lower() in _PROXY_VARIABLES
 
 
-def is_number(name: str) -> bool:
+def is_arithmetic_variable(name: str) -> bool:
     """Whether the shell evaluates what is assigned to a variable as arithmetic."""
-    return name in _NUMBERS
+    return name in _ARITHMETIC_VARIABLES
 
 
-def calculates(text: str, counted: frozenset[str] = frozenset()) -> bool:
+def is_arithmetic_unsafe(text: str, numeric: frozenset[str] = frozenset()) -> bool:
     """Whether arithmetic, as written, uses a name not known to contain a number, or one that decides what runs.
 
     Args:
-        counted: names known to contain a number; the text itself may assign numbers to others. `PATH=1` would make
-        the
+        numeric: names known to contain a number; the text itself may assign numbers to others. `PATH=1` would make the
             shell search programs in a folder `1`.
     """
-    plain = _HEX.sub("0", text)
-    plain = _READ.sub(lambda match: match[1] or match[2] if (match[1] or match[2]) in counted else match[0], plain)
-    used = set(_NAME.findall(plain))
-    return bool(_OUTSIDE.search(plain)) or any(map(decides, used)) or not used <= counted | set(_ZERO.findall(plain))
+    plain = _HEX_NUMBER.sub("0", text)
+    plain = _VARIABLE_READ.sub(
+        lambda match: match[1] or match[2] if (match[1] or match[2]) in numeric else match[0], plain
+    )
+    used = set(_VARIABLE_NAME.findall(plain))
+    return (
+        bool(_OTHER_EXPANSION.search(plain))
+        or any(map(is_influential_variable, used))
+        or not used <= numeric | set(_ARITHMETIC_ASSIGNMENT.findall(plain))
+    )
 
 
-def counted(text: str) -> frozenset[str]:
+def find_numeric_variables(text: str) -> frozenset[str]:
     """Return the variables of a whole line that never contain anything but a number.
 
     Each occurrence of the name, in quotes too, must read it or assign a number: `i=0`, `i=$((…))`, `for i in 1 2`,
     `((i++))`. A name with other occurrences (`read i`, `i=$x`, "i am") is not included.
     """
-    found = {match[1] or match[2] for match in _COUNTS.finditer(text)}
-    rest = _READ.sub(" ", _SUM.sub(" ", _COUNTS.sub(" ", text))) if found else ""
-    return frozenset(found - set(_NAME.findall(rest)))
+    found = {match[1] or match[2] for match in _NUMBER_ASSIGNMENT.finditer(text)}
+    rest = _VARIABLE_READ.sub(" ", _ARITHMETIC.sub(" ", _NUMBER_ASSIGNMENT.sub(" ", text))) if found else ""
+    return frozenset(found - set(_VARIABLE_NAME.findall(rest)))
 
 
-def may_set(command: SimpleCommand, counted: frozenset[str]) -> bool:
+def can_overwrite_number(command: SimpleCommand, numeric: frozenset[str]) -> bool:
     """Whether a command may assign something else to a variable known as a number, with its name hidden in quotes.
 
     The shell itself computes the values of some variables, such as `RANDOM`.
     """
-    if any(name in counted | _NUMBERS and _IS_SUM.fullmatch(value) is None for name, value in command.env if value):
+    if any(
+        name in numeric | _ARITHMETIC_VARIABLES and _NUMBER_VALUE.fullmatch(value) is None
+        for name, value in command.env
+        if value
+    ):
         return True
-    words = command.words[1:] if command.program in _NAMING | DECLARES else ()
+    words = command.words[1:] if command.program in _TAKES_VARIABLE_NAME | DECLARATION_BUILTINS else ()
     if command.program == "printf" and not any(word.text.startswith("-v") for word in words):
-        return bool(counted) and any(word.dynamic for word in words[:1])
-    return any((counted and word.dynamic) or any(name in word.text for name in counted | _NUMBERS) for word in words)
+        return bool(numeric) and any(word.dynamic for word in words[:1])
+    return any(
+        (numeric and word.dynamic) or any(name in word.text for name in numeric | _ARITHMETIC_VARIABLES)
+        for word in words
+    )
 
 
 def explain_hidden_effect(shown: str) -> str:
     """Why text outside single quotes may run or set something that is not visible; "" if it does not."""
-    if _CALCULATED.search(shown):
-        return CALCULATES
-    name = next((match[1] for match in _DEFAULTED.finditer(shown) if decides(match[1])), None)
-    return f"it sets the variable {name}, which can change which code runs" if name else ""
+    if _HIDDEN_ARITHMETIC.search(shown):
+        return UNSAFE_ARITHMETIC
+    name = next((match[1] for match in _DEFAULT_ASSIGNMENT.finditer(shown) if is_influential_variable(match[1])), None)
+    return f"sets the variable {name}, which can change which code runs" if name else ""
 
 
-def is_test_unsafe(text: str, literals: list[str], counted: frozenset[str], *, splits: bool) -> bool:
+def is_test_unsafe(text: str, literals: list[str], numeric: frozenset[str], *, splits: bool) -> bool:
     """Whether a `[ … ]` or `[[ … ]]` may run something.
 
     Args:
         literals: its quoted texts.
-        counted: variables that contain a number.
+        numeric: variables that contain a number.
         splits: it contains an unquoted expansion, which `[` may receive as several words.
     """
-    if any(_NESTED.search(literal) for literal in literals) or _ASKED_NAME.search(text):
+    if any(_NESTED_EXPANSION.search(literal) for literal in literals) or _VARIABLE_TEST.search(text):
         return True
     if not text.startswith("[["):
         return splits
-    sides = [side for match in _COMPARED.finditer(text) for side in match.groups()]
+    sides = [side for match in _NUMBER_COMPARISON.finditer(text) for side in match.groups()]
     bare = (side.strip("\"'") for side in sides)
-    return any(re.fullmatch(_NUMBER, side) is None and side.strip("${}") not in counted for side in bare)
+    return any(re.fullmatch(_NUMBER_TEXT, side) is None and side.strip("${}") not in numeric for side in bare)
 
 
-def declares_array(command: SimpleCommand) -> bool:
+def has_quoted_array(command: SimpleCommand) -> bool:
     """Whether a quoted word of `declare` or similar defines an array, whose subscripts are expanded a second time."""
     parts = (word.text.partition("=") for word in command.words[1:])
     return any("[" in name or value.startswith("(") for name, sign, value in parts if sign)
 
 
-def refills(commands: list[SimpleCommand]) -> bool:
+def has_array_set_from_text(commands: list[SimpleCommand]) -> bool:
     """Whether `declare a=$x` assigns text to an array of the line, which is parsed as `([subscript]=…)`."""
     arrays = {name for command in commands for name, value in command.env if value.startswith("(")}
     return any(
         name in arrays and not value.startswith("(") and "$" in value
         for command in commands
-        if command.program in DECLARES
+        if command.program in DECLARATION_BUILTINS
         for name, value in command.env
     )
 
@@ -391,30 +415,30 @@ def split_declaration(command: SimpleCommand) -> tuple[tuple[Word, ...], tuple[t
 def explain_state_risk(command: SimpleCommand) -> str:
     """Why a built-in may change what later words mean, or run text; "" if it does not."""
     program, words = command.program, command.words[1:]
-    if any(not word.dynamic and _NESTED.search(word.text) for word in words) and program in (
-        {"test", "[", "[[", "printf", "wait"} | _SETTERS | DECLARES
+    if any(not word.dynamic and _NESTED_EXPANSION.search(word.text) for word in words) and program in (
+        {"test", "[", "[[", "printf", "wait"} | _VARIABLE_SETTERS | DECLARATION_BUILTINS
     ):
         return f"{program!r} may evaluate its argument"
-    if program in DECLARES:
-        return _declaration(command)
-    if _changes_meanings(program, words):
-        return f"{program!r} may change what later words mean"
-    named = words if program in _SETTERS else ()
+    if program in DECLARATION_BUILTINS:
+        return _explain_declaration_risk(command)
+    if _can_change_meanings(program, words):
+        return f"{program!r} may change the meaning of later words"
+    named = words if program in _VARIABLE_SETTERS else ()
     if program in ("printf", "wait"):
         flag = "-v" if program == "printf" else "-p"
         at = next((place for place, word in enumerate(words) if word.text.startswith(flag)), None)
         named = () if at is None else (Word(words[at].text[2:], words[at].dynamic), *words[at + 1 : at + 2])
-    if program == "test" and not _plain_test(words):
-        return CALCULATES
+    if program == "test" and not _is_plain_test(words):
+        return UNSAFE_ARITHMETIC
     if any(word.dynamic or "[" in word.text for word in named):
-        return f"which variable {program!r} sets is only known when it runs"
-    name = next((word.text for word in named if decides(word.text)), None)
-    if program == "let" and any(calculates(word.text) for word in words):
-        return CALCULATES
-    return f"it sets the variable {name}, which can change which code runs" if name else ""
+        return f"the variable that {program!r} sets is computed at run time"
+    name = next((word.text for word in named if is_influential_variable(word.text)), None)
+    if program == "let" and any(is_arithmetic_unsafe(word.text) for word in words):
+        return UNSAFE_ARITHMETIC
+    return f"sets the variable {name}, which can change which code runs" if name else ""
 
 
-def _plain_test(words: tuple[Word, ...]) -> bool:
+def _is_plain_test(words: tuple[Word, ...]) -> bool:
     """Whether `test` only examines texts and files: a single condition, whose computed words cannot split."""
     while words and words[0] == Word("!"):
         words = words[1:]
@@ -426,55 +450,58 @@ def _plain_test(words: tuple[Word, ...]) -> bool:
         case 1:
             return True
         case 2:
-            return not words[0].dynamic and _PLAIN_TEST.fullmatch(words[0].text) is not None
+            return not words[0].dynamic and _UNARY_TEST.fullmatch(words[0].text) is not None
         case 3:
-            return not words[1].dynamic and _PLAIN_RELATION.fullmatch(words[1].text) is not None
+            return not words[1].dynamic and _BINARY_TEST.fullmatch(words[1].text) is not None
         case _:
             return False
 
 
-def _changes_meanings(program: str, words: tuple[Word, ...]) -> bool:
+def _can_change_meanings(program: str, words: tuple[Word, ...]) -> bool:
     """Whether a built-in gives names another meaning, or sets an option that changes how a line is read or run."""
     texts = [word.text for word in words]
-    if program in _RENAMES:
+    if program in _RENAMING_BUILTINS:
         return bool(words) and texts != ["-r"]
     if program == "shopt":
-        return any(word.dynamic for word in words) or not all(text in SHOPT_NAMES or text[:1] == "-" for text in texts)
+        return any(word.dynamic for word in words) or not all(
+            text in HARMLESS_SHOPT_NAMES or text[:1] == "-" for text in texts
+        )
     if program != "set":
         return False
     for place, word in enumerate(words):
-        option = place > 0 and _SET.fullmatch(texts[place - 1]) is not None and texts[place - 1].endswith("o")
+        option = place > 0 and _SET_LETTERS.fullmatch(texts[place - 1]) is not None and texts[place - 1].endswith("o")
         if not option and (word.text == "--" or not (word.dynamic or word.text.startswith(("-", "+")))):
             return False
-        if word.dynamic or not (word.text in SET_NAMES if option else _SET.fullmatch(word.text)):
+        if word.dynamic or not (word.text in HARMLESS_SET_NAMES if option else _SET_LETTERS.fullmatch(word.text)):
             return True
     return False
 
 
-def _declaration(command: SimpleCommand) -> str:
+def _explain_declaration_risk(command: SimpleCommand) -> str:
+    """Why `export` or a similar built-in may set an unknown variable or run text; "" if it does not."""
     flags = "".join(word.text[1:] for word in command.words[1:] if word.text.startswith("-"))
     if any(word.dynamic for word in command.words[1:]) or "n" in flags.replace("function", ""):
-        return f"which variable {command.program!r} sets is only known when it runs"
+        return f"the variable that {command.program!r} sets is computed at run time"
     array = "a" in flags and any("$" in value and not value.startswith("(") for _, value in command.env)
     # assignments to an integer are evaluated as arithmetic, and so are the subscripts in `([x]=1)`
     if "i" in flags or array:
-        return CALCULATES
+        return UNSAFE_ARITHMETIC
     return ""
 
 
 # In the order of the alternatives: `$'a\'; rm'`, `[[ a && rm ]]`, `((rm))`, `rm 10> x` (in plain shells the 10 is an
 # argument), `ls &> x rm` (runs `ls` in the background, then `rm`), `>! x` and `>&! x` (zsh called as `sh` reads them as
 # `>| x`).
-_PLAIN_DOUBT = LazyRegex(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
+_BASH_ONLY_SYNTAX = LazyRegex(r"\$['\"]|\[\[|(?<!\$)\(\(|\d\d[<>]|&>|>[>&|]*!")
 # In cmd.exe `/x` is an option, and almost every punctuation character has a meaning.
-_CMD_PLAIN = LazyRegex(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
-_CALCULATE = word_set("shift exit return break continue")
-_NUMBERED = LazyRegex(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
-_PLAIN_NAME = LazyRegex(r"[A-Za-z_]")
+_CMD_SAFE_LINE = LazyRegex(r"\w[\w.-]*(?: (?!/)[\w.:=,+@/-]+)*", re.ASCII)
+_ARITHMETIC_BUILTINS = word_set("shift exit return break continue")
+_NUMBER_FORMAT = LazyRegex(r"%[^a-zA-Z%]*(?:[diouxXeEfFgGaA]|\*)")
+_NAME_START = LazyRegex(r"[A-Za-z_]")
 # Before version 4, bash searched for the end of `$( )` without parsing its content.
-_OLD_HERE = LazyRegex(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
-_OLD_COMMENT = LazyRegex(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
-_MISLEADS = LazyRegex(r"['\"`()\\]")
+_HEREDOC_IN_SUBSTITUTION = LazyRegex(r"\$\((?s:.{0,2000}?)<<-?\s*(['\"\\]?)(\w+)\1[^\n]*\n((?s:.*?))\n\s*\2\b")
+_COMMENT_IN_SUBSTITUTION = LazyRegex(r"\$\((?s:.{0,2000}?)[\s;(]#[^\n]*['\"`()\\]")
+_QUOTE_OR_PAREN = LazyRegex(r"['\"`()\\]")
 
 
 def get_line_shell() -> tuple[str, ...]:
@@ -491,26 +518,31 @@ def is_bash(shell: tuple[str, ...]) -> bool:
 
 def explain_plain_shell_doubt(text: str) -> str:
     """Why a plain shell may interpret a script differently than bash; "" if it does not."""
-    return "a plain shell reads it otherwise than bash" if _PLAIN_DOUBT.search(text) else ""
+    return "a plain shell may parse it differently than bash" if _BASH_ONLY_SYNTAX.search(text) else ""
 
 
-def counts_on(command: SimpleCommand) -> bool:
-    """Whether a built-in gets a variable name as a number: zsh as `sh` evaluates it, and its value again."""
+def has_arithmetic_argument(command: SimpleCommand) -> bool:
+    """Whether a built-in receives a variable name where a number belongs.
+
+    A zsh that is called as `sh` evaluates the name as arithmetic, and its value once more.
+    """
     texts = [word.text for word in command.words[1:] if not word.dynamic]
     if command.program == "printf":
-        return len(texts) > 1 and _NUMBERED.search(texts[0]) is not None and any(map(_PLAIN_NAME.search, texts[1:]))
-    return command.program in _CALCULATE and any(map(_PLAIN_NAME.search, texts))
+        return (
+            len(texts) > 1 and _NUMBER_FORMAT.search(texts[0]) is not None and any(map(_NAME_START.search, texts[1:]))
+        )
+    return command.program in _ARITHMETIC_BUILTINS and any(map(_NAME_START.search, texts))
 
 
 def explain_shell_doubt(text: str, shell: tuple[str, ...]) -> str:
     """Why the shell that runs a line may interpret it differently than a current bash; "" if it does not."""
     if "/c" in shell:
-        return "" if _CMD_PLAIN.fullmatch(text) else "it is judged as bash reads it, and cmd.exe reads it otherwise"
+        return "" if _CMD_SAFE_LINE.fullmatch(text) else "cmd.exe may parse it differently than bash"
     if shell[0] == "/bin/bash" and sys.platform == "darwin":
-        here = any(_MISLEADS.search(match[3]) for match in _OLD_HERE.finditer(text))
+        here = any(_QUOTE_OR_PAREN.search(match[3]) for match in _HEREDOC_IN_SUBSTITUTION.finditer(text))
         return (
-            "the bash of a Mac is too old to read quotes inside $( ) reliably"
-            if here or _OLD_COMMENT.search(text)
+            "the old bash of macOS may misread quotes inside $( )"
+            if here or _COMMENT_IN_SUBSTITUTION.search(text)
             else ""
         )
     return "" if is_bash(shell) else explain_plain_shell_doubt(text)
