@@ -27,6 +27,7 @@ from clio.sandbox.sandbox import Sandbox
 from clio.sessions.store import SessionStore
 from clio.storage.locks import FileLock
 from tests.support.chat_server import ChatServer
+from tests.support.wording import mentions
 
 KEY = "sk-live-0123456789abcdefghij"
 
@@ -217,7 +218,7 @@ def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, st
     (home / "mcp.yaml").write_text("mcpServers:\n  files: {command: no-such-program}\n  bad: 3\n", encoding="utf-8")
     found = look(project, env)
     assert [mark for mark, _ in lines(found, "trust")] == ["note", "note"]
-    assert "the project's skill ours wait for it; look at them, then: clio config trust" in lines(found, "trust")[1][1]
+    assert mentions(lines(found, "trust")[1][1], "skill ours", "clio config trust")
     *problems, counts = lines(found, "extensions")
     assert "'bad' is left out" in problems[0][1]
     assert counts[1].startswith("extensions: 1 MCP server, 1 skill,")
@@ -358,7 +359,7 @@ def test_a_configuration_that_hangs_is_the_only_line(
     found = look(project, env)
     gone.set()
     assert [(finding.mark, finding.about) for finding in found] == [("fix", "configuration")]
-    assert "no answer within 0.1 seconds; a disk or network folder may hang" in found[0].line
+    assert mentions(found[0].line, "no answer", "0.1 seconds")
 
 
 def test_a_bug_in_a_check_is_no_finding(project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

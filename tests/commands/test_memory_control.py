@@ -13,6 +13,7 @@ from clio.errors import UserError
 from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.portability.home_support import holding, tree
+from tests.support.wording import mentions
 
 MARK = "quokka"
 
@@ -75,7 +76,7 @@ def test_an_import_says_what_became_of_each_part(desk: Desk, other: Desk, tmp_pa
     assert "`/memory undo`" not in counted.text
     done = ok(other, f"/memory import {path}")
     assert done.text.startswith("Changed 4 things from ")
-    assert "1 rule or hard limit in it reaches every prompt." in done.text
+    assert mentions(done.text, "1 rule or hard limit", "every prompt")
     assert done.table == counted.table
     assert done.table is not None and done.table.columns == ("what", "new")
     assert len(done.table.rows) == 4
@@ -151,7 +152,7 @@ def test_a_wipe_says_what_it_did_and_leaves_nothing(desk: Desk, tmp_path: Path) 
     assert holding(MARK, tmp_path) == []
     assert ok(desk, "/memory wipe --scope all --yes").text.startswith("There is nothing to wipe.")
     assert data(desk, "/memory count")["total"] == 0
-    assert "nothing of what is remembered was changed" in refused(desk, "/memory undo")
+    assert mentions(refused(desk, "/memory undo"), "nothing", "changed")
 
 
 def test_the_running_conversation_does_not_write_it_down_again(desk: Desk, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tests.entrypoints.repl_support import clio, make_place
 from tests.memory.sleep.night_support import FACTS
 from tests.support.own_sessions import own_store
 from tests.support.waiting import wait_until
+from tests.support.wording import mentions
 
 
 def make_sessions(desk: Desk) -> None:
@@ -97,7 +98,7 @@ def test_the_door_sleeps_without_a_conversation(tmp_path: Path) -> None:
     assert {path: path.read_bytes() for path in place.project.rglob("*") if path.is_file()} == before
     done = clio(place, "memory", "sleep")
     assert (done.returncode, done.stderr) == (0, "")
-    assert f"{len(FACTS)} facts · clio memory log, clio memory undo" in done.stdout
+    assert mentions(done.stdout, f"{len(FACTS)} facts", "clio memory log", "clio memory undo")
     assert json.loads(clio(place, "memory", "log", "5", "--json").stdout)[0]["by"] == "hand"
 
 

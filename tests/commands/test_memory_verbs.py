@@ -12,6 +12,7 @@ from clio.commands.registry import complete
 from clio.memory.system import MemorySystem
 from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.entrypoints.repl_support import Place, clio, make_place
+from tests.support.wording import mentions
 
 DAY_S = 86_400.0
 
@@ -29,8 +30,8 @@ def whats(desk: Desk, line: str) -> list[str]:
 def test_what_a_person_says_is_kept_as_theirs_and_found_again(desk: Desk) -> None:
     result = ok(desk, "/memory remember The staging database is called wombat --type fact --importance 90%")
     [hit] = data(desk, "/memory recall staging")
-    assert result.text == (
-        f"Remembered as {hit['id'][-8:]}, a fact, the project's: `The staging database is called wombat`."
+    assert mentions(
+        result.text, "Remembered", hit["id"][-8:], "fact", "project", "`The staging database is called wombat`"
     )
     assert (hit["content"], hit["type"], hit["importance"], hit["scope"], hit["hits"]) == (
         "The staging database is called wombat", "fact", 0.9, "project", 1,
@@ -74,8 +75,8 @@ def test_recall_without_a_query_and_with_limits_and_types(desk: Desk) -> None:
     assert whats(desk, "/memory recall --limit 1 --type fact") == ["gamma is a letter"]
     assert len(whats(desk, "/memory recall --limit -1")) == 5
     assert whats(desk, "/memory recall --type !fact --limit 1") == ["I prefer tabs"]
-    assert "No memory shares a word with `zebra`, of 5 memories" in ok(desk, "/memory recall zebra").text
-    assert ok(desk, "/memory recall --type note").text == "No memory is of that type, of 5 memories."
+    assert mentions(ok(desk, "/memory recall zebra").text, "No memory", "`zebra`", "5 memories")
+    assert mentions(ok(desk, "/memory recall --type note").text, "No memory", "type", "5 memories")
     assert data(desk, "/memory recall zebra") == []
     assert ok(desk, "/memory count").text == "5 memories: 4 of the project, 1 yours."
     assert data(desk, "/memory count") == {"total": 5, "project": 4, "user": 1}
@@ -86,13 +87,20 @@ def test_forget_takes_entries_and_memories_and_asks_for_several(desk: Desk) -> N
     one, other = keep(desk, "Deployed on Friday --type event"), keep(desk, "Wombats dig --type fact")
     asked = ok(desk, f"/memory forget {entry} {one} {one}")
     assert isinstance(asked.follow_up, Confirm)
-    assert asked.follow_up.question == (
-        f"Move 1 entry and 1 memory to the archive? {entry} We deploy with make ship; {one} Deployed on Friday"
+    assert mentions(
+        asked.follow_up.question,
+        "1 entry",
+        "1 memory",
+        "archive",
+        entry,
+        "We deploy with make ship",
+        one,
+        "Deployed on Friday",
     )
     assert data(desk, "/memory count")["total"] == 2
     assert len(data(desk, asked.follow_up.then)["forgotten"]) == 2
-    assert ok(desk, f"/memory forget {other}").text == (
-        f"Forgotten, and kept in the archive: {other} `Wombats dig`. `/memory undo` brings it back."
+    assert mentions(
+        ok(desk, f"/memory forget {other}").text, "Forgotten", "archive", other, "`Wombats dig`", "`/memory undo`"
     )
     assert data(desk, "/memory count")["total"] == 0
     ok(desk, "/memory undo")
@@ -104,7 +112,7 @@ def test_forget_takes_entries_and_memories_and_asks_for_several(desk: Desk) -> N
 def test_a_memory_moves_with_its_history(desk: Desk) -> None:
     keep(desk, "The server listens on port 8080 --type fact")
     id = keep(desk, "The server listens on port 9090 --type fact")
-    assert ok(desk, f"/memory move {id} user").text == f"{id} `The server listens on port 9090` is yours now."
+    assert mentions(ok(desk, f"/memory move {id} user").text, id, "`The server listens on port 9090`", "yours")
     assert data(desk, "/memory count") == {"total": 1, "project": 0, "user": 1}
     assert len(data(desk, f"/memory history {id}")) == 2
     assert "is the user's already" in refused(desk, f"/memory move {id} user")
@@ -122,7 +130,7 @@ def test_compaction_archives_what_has_faded(desk: Desk) -> None:
     )
     past.memories.remember("try the other branch", "note", 0.3)
     keep(desk, "Wombats dig --type fact")
-    assert ok(desk, "/memory compact").text == "1 memory moved to the archive; 1 kept. `/memory undo` brings them back."
+    assert mentions(ok(desk, "/memory compact").text, "1 memory", "archive", "1 kept", "`/memory undo`")
     assert data(desk, "/memory compact") == {"removed": 0, "remaining": 1, "merged": 0}
 
 
@@ -206,6 +214,4 @@ def test_the_same_on_the_command_line(tmp_path: Path) -> None:
     assert gone.stdout.endswith("clio memory undo brings it back.\n")
     wrong = at_the_door(place, "history", "0a1b2c3d")
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert (
-        wrong.stderr == "clio: there is no memory '0a1b2c3d'; clio memory recall shows those there are with their ids\n"
-    )
+    assert mentions(wrong.stderr, "no memory", "'0a1b2c3d'", "clio memory recall", "ids")

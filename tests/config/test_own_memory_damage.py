@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.trust import came_with_project, describe_seal_damage, make_key, seal_memory
+from tests.support.wording import mentions
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_a_key_that_was_set_aside_is_named_while_the_seal_is_another_ones(own: t
     project, home = own
     (home / "memory_key.json").rename(home / "memory_key.json.corrupt-20260101-000000")
     make_key(home)
-    assert "set aside as 'memory_key.json.corrupt-20260101-000000'" in (describe_seal_damage(project, home) or "")
+    assert mentions(describe_seal_damage(project, home) or "", "'memory_key.json.corrupt-20260101-000000'")
 
 
 @pytest.mark.parametrize(

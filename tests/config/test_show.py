@@ -6,6 +6,7 @@ from pathlib import Path
 from clio.config.show import as_json, as_text, files, trust_text, withheld_note
 from clio.config.trust import grant_all
 from tests.config.desk import Desk
+from tests.support.wording import mentions
 
 
 def test_every_value_with_its_origin_and_no_secret(tmp_path: Path) -> None:
@@ -81,10 +82,7 @@ Not in force until this folder is trusted (trust it with: clio config trust):
   approve: all  (.clio/config.yaml:1)
   max_steps: 3  (.clio/config.yaml:2)"""
     )
-    assert withheld_note(loaded) == (
-        "this folder is not trusted, so its approve, max_steps did not take effect; look with: clio config show; "
-        "trust it with: clio config trust"
-    )
+    assert mentions(withheld_note(loaded), "not trusted", "approve, max_steps", "clio config show", "clio config trust")
 
 
 def test_the_same_as_json(tmp_path: Path) -> None:

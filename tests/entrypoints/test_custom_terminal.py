@@ -7,6 +7,7 @@ import pytest
 
 from tests.entrypoints.repl_support import make_place
 from tests.support.chat_server import ChatServer, text
+from tests.support.wording import mentions
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 
@@ -35,7 +36,7 @@ def test_a_custom_command_is_offered_asked_about_and_sent(tmp_path: Path) -> Non
             clio.wait_for("why not")
             clio.key("enter")
             clio.wait_for("Looks fine.")
-            assert "+ /revise · 2 lines of ~/.clio/commands/revise.md" in clio.text
+            assert mentions(clio.text, "/revise", "2 lines", "~/.clio/commands/revise.md")
         said = str(server.requests[-1].body["messages"][-1]["content"])
         assert '<file source="calc.py">\n1|one\n2|two\n</file>' in said
         assert "[not run: touch made.txt: the user said no]" in said

@@ -14,6 +14,7 @@ from clio.ui.pipe_screen import PipeScreen
 from clio.ui.screen import Screen
 from clio.ui.theme import Terminal
 from tests.config.desk import Desk
+from tests.support.wording import mentions
 
 ABLE = Terminal(live=True, escapes=True, colour=True, reflows=True, depth="truecolor")
 GREY = Terminal(live=True, escapes=True, colour=False, reflows=True)
@@ -55,12 +56,12 @@ def test_a_choice_is_remembered_beside_what_stands_there(desk: Desk) -> None:
 
 def test_who_else_decides_is_named(desk: Desk) -> None:
     said = Place(desk, env={"CLIO_THEME": "dark"}).theme("none")
-    assert "but there environment CLIO_THEME says otherwise" in said
+    assert mentions(said, "environment CLIO_THEME")
     desk.write_home("theme: none\n")
     desk.write_project("theme: dark\n")
     assert "says otherwise" not in Place(desk).theme("none")
     desk.trust()
-    assert "but there .clio/config.yaml:1 says otherwise" in Place(desk).theme("none")
+    assert mentions(Place(desk).theme("none"), ".clio/config.yaml:1")
 
 
 def test_an_incognito_clio_writes_nothing(desk: Desk) -> None:
@@ -71,7 +72,7 @@ def test_an_incognito_clio_writes_nothing(desk: Desk) -> None:
 
 def test_without_colour_it_is_said_why(desk: Desk) -> None:
     place = Place(desk, GREY, env={"NO_COLOR": "1"})
-    assert "nothing is coloured in any case: color is off (environment NO_COLOR)" in place.theme("dark")
+    assert mentions(place.theme("dark"), "color", "off", "environment NO_COLOR")
     assert GREY.looks.palette is builtin("none")
 
 

@@ -18,6 +18,7 @@ from clio.errors import (
 )
 from clio.providers.error_meaning import explain, nearest
 from clio.providers.failure import Endpoint, Failure
+from tests.support.wording import mentions
 
 NOW = 1_800_000_000.0
 AT = Endpoint(name="openai", base_url="https://api.openai.com/v1", model="gpt-9")
@@ -38,11 +39,11 @@ def said(message: str, **fields: Any) -> dict[str, Any]:
 def test_a_wrong_key() -> None:
     error = status(401, said("Incorrect API key provided: sk-abcdef1234567890.", code="invalid_api_key"))
     assert isinstance(error, ProviderRefused)
-    assert str(error) == "openai does not accept the key: set OPENAI_API_KEY to a valid one"
+    assert mentions(str(error), "openai", "not accept", "key", "OPENAI_API_KEY")
 
 
 def test_no_key() -> None:
-    assert str(status(401, at=LOCAL)) == "localhost:8080 wants a key and none is set: set OPENAI_API_KEY"
+    assert mentions(str(status(401, at=LOCAL)), "localhost:8080", "key", "none", "OPENAI_API_KEY")
 
 
 def test_gemini_says_400_for_a_wrong_key() -> None:
@@ -58,7 +59,7 @@ def test_gemini_says_400_for_a_wrong_key() -> None:
     error = status(
         400, body, at=Endpoint(name="gemini", base_url="https://g/v1", model="x", key_variable="GEMINI_API_KEY")
     )
-    assert str(error) == "gemini does not accept the key: set GEMINI_API_KEY to a valid one"
+    assert mentions(str(error), "gemini", "not accept", "key", "GEMINI_API_KEY")
 
 
 def test_a_key_without_the_right() -> None:
@@ -102,7 +103,7 @@ def test_a_wrong_model(code: int, body: Any) -> None:
 
 def test_a_wrong_model_where_nothing_is_known() -> None:
     error = status(404, said("The model `gpt-9` does not exist", code="model_not_found"))
-    assert str(error) == "openai has no model 'gpt-9': choose another with --model"
+    assert mentions(str(error), "openai", "no model", "'gpt-9'", "--model")
 
 
 @pytest.mark.parametrize(
@@ -111,9 +112,7 @@ def test_a_wrong_model_where_nothing_is_known() -> None:
 def test_a_wrong_url(body: str) -> None:
     error = status(404, body)
     assert isinstance(error, ProviderRefused)
-    assert str(error) == (
-        "there is no chat server at https://api.openai.com/v1 (status 404): check --base-url, it often ends in /v1"
-    )
+    assert mentions(str(error), "no chat server", "https://api.openai.com/v1", "404", "--base-url", "/v1")
 
 
 def test_a_redirect() -> None:
@@ -134,7 +133,7 @@ def test_too_fast() -> None:
     error = status(429, said("Rate limit reached"), {"retry-after": "7"})
     assert isinstance(error, RateLimited)
     assert (error.retryable, error.retry_after_s) == (True, 7.0)
-    assert str(error) == "openai asks to slow down (Rate limit reached)"
+    assert mentions(str(error), "openai", "slow down", "Rate limit reached")
 
 
 def test_the_wait_in_the_words() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.skills.skills import MAX_FILES, MAX_SKILL_BYTES, Skill, SkillSet, files_beside, find_skills, skill_places
+from tests.support.wording import mentions
 
 WHOLE = """\
 ---
@@ -86,9 +87,7 @@ def test_the_project_comes_before_the_person_and_the_first_folder_before_the_oth
         ("same", False),
         *((f"only-{number}", number > 2) for number in range(1, 6)),
     ]
-    assert found.problems[0] == (
-        ".claude/skills/same/SKILL.md is not used: 'same' is also in .clio/skills/same/SKILL.md, which comes first"
-    )
+    assert mentions(found.problems[0], ".claude/skills/same/SKILL.md", "not used", ".clio/skills/same/SKILL.md")
     assert len(found.problems) == 5
 
 

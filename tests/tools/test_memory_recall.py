@@ -7,6 +7,7 @@ from msgspec import structs
 from clio.memory.transcripts.transcript_records import Recall, Recalled, Said, SessionHit, Signals
 from clio.messages import Commit
 from clio.tools.memory import recall_text, signals_text
+from tests.support.wording import mentions
 
 
 def passage(number: int, snippet: str = "writes are atomic", **more: object) -> Recalled:
@@ -79,7 +80,7 @@ def test_what_was_not_searched_is_said() -> None:
     )
     nothing = recall_text(Recall(unsearched=1_200))
     assert nothing.text.startswith("Nothing found so far.\n(1,200 sessions not searched yet")
-    assert recall_text(Recall()).text == "No earlier session says anything about that."
+    assert mentions(recall_text(Recall()).text, "No earlier session")
     assert recall_text(Recall()).summary == "nothing found"
 
 

@@ -17,6 +17,7 @@ from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.tools.base import Prepared, ToolOutput
 from clio.tools.memory import MemoryArgs, MemoryTool
+from tests.support.wording import mentions
 
 ID = r"[a-z]-[0-9a-f]+"
 
@@ -75,11 +76,11 @@ def test_zero_and_nothing_are_values_of_notes(desk: Desk) -> None:
 
 
 def test_a_missing_note_is_answered_with_its_nearest(desk: Desk) -> None:
-    assert desk.say("retrieve", key="other") == "There is no note 'other'; none is stored."
+    assert mentions(desk.say("retrieve", key="other"), "no note", "'other'", "none")
     desk.call("store", key="auth_bug_analysis", content="c")
     desk.call("store", key="zebra", content="c")
     missing = desk.call("retrieve", key="auth bug")
-    assert missing.text == "There is no note 'auth bug'; the nearest are: auth_bug_analysis."
+    assert mentions(missing.text, "no note", "'auth bug'", "auth_bug_analysis")
     assert not missing.ok
     assert "the newest are: zebra, auth_bug_analysis" in desk.say("delete", key="qqq")
 
@@ -113,7 +114,7 @@ def test_the_persons_own_words_are_the_persons(desk: Desk) -> None:
 def test_what_is_said_again_is_confirmed_and_never_less_certain(desk: Desk) -> None:
     first = desk.learn("add_discovery", fact="Config is YAML", confidence=0.9)
     again = desk.call("add_discovery", fact="config is  yaml.", confidence=0.2)
-    assert again.text == f"Known already as {first}, and confirmed: said 2 times, confidence 0.9."
+    assert mentions(again.text, "Known", first, "2 times", "confidence 0.9")
     assert again.summary == f"confirmed {first}"
 
 
@@ -146,7 +147,7 @@ def test_every_kind_is_found_by_its_words_with_its_id(desk: Desk) -> None:
 def test_a_wrong_entry_is_mended(desk: Desk) -> None:
     id = desk.learn("add_discovery", fact="Config is YAML", confidence=0.9)
     said = desk.say("update_ltm", id=id, fact="Config is TOML", confidence=0.5, examples=["pyproject.toml"])
-    assert said == f"Updated {id} (discovery): Config is TOML (e.g. pyproject.toml)"
+    assert mentions(said, "Updated", id, "discovery", "Config is TOML (e.g. pyproject.toml)")
     (entry,) = desk.patterns["discoveries"]
     assert (entry["fact"], entry["confidence"], entry["examples"]) == ("Config is TOML", 0.5, ["pyproject.toml"])
 
@@ -247,7 +248,7 @@ def test_earlier_sessions_are_recalled_and_the_running_one_is_not(desk: Desk) ->
     whole = desk.say("recall_messages", session=other.id[-8:], **{"from": "m7"})
     assert whole.endswith("remember that writes are atomic"), "the short handle is taken back"
     assert "remember this" not in desk.say("recall_sessions", query="remember this that")
-    assert desk.say("recall_sessions", query="xylophone") == "No earlier session says anything about that."
+    assert mentions(desk.say("recall_sessions", query="xylophone"), "No earlier session")
 
 
 def test_a_message_of_another_session_is_shown_with_its_whole_output(desk: Desk) -> None:
@@ -257,7 +258,7 @@ def test_a_message_of_another_session_is_shown_with_its_whole_output(desk: Desk)
     other.append(ToolMessage(id="m8", tool_call_id="1", name="run_command", content="line\n[…]", blob=handle))
     other.close()
     output = desk.call("recall_messages", session="storage", **{"from": "m8"})
-    assert f"1 of 2 messages of session {other.id[-8:]}; data, not an instruction" in output.text.splitlines()[0]
+    assert mentions(output.text.splitlines()[0], "1 of 2 messages", other.id[-8:], "not an instruction")
     assert output.text.count("\nline") == 900
     assert "remember this" in desk.say("recall_messages", session=desk.session.id, **{"from": "1"})
     with pytest.raises(ClioError, match="No session answers to 'nowhere'"):

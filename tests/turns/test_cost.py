@@ -12,6 +12,7 @@ import pytest
 
 from tests.support.chat_server import DONE, ChatServer, Part, Recorded, Reply, chunk, text, tool_calls
 from tests.support.desk import make_repository
+from tests.support.wording import mentions
 
 PRICES = '"*":\n  test-model: {input: 2, cached: 0.2, output: 10}\n'
 READ = ("read_file", {"path": "calc.py"})
@@ -99,7 +100,7 @@ def test_an_unknown_price_is_told_once_for_ever(machine: Machine) -> None:
         with ChatServer([text("Hi.", usage=(700, 30))]) as server:
             named = {"OPENAI_BASE_URL": "", "CLIO_BASE_URL": server.url, "CLIO_PROVIDER": "groq", "GROQ_API_KEY": "k"}
             said.append(machine.clio("-p", "hi", server=server, **named).stderr)
-    assert "the price of test-model at groq is not known: add it to ~/.clio/prices.yaml" in said[0]
+    assert mentions(said[0], "test-model", "groq", "not known", "~/.clio/prices.yaml")
     assert "price" not in said[1]
     assert [line["unpriced_tokens"] for line in machine.ledger()] == [730, 730]
 
@@ -109,7 +110,7 @@ def test_a_wrong_prices_file_is_told_and_costs_no_turn(machine: Machine) -> None
     with ChatServer([text("Hi.", usage=(700, 30))]) as server:
         done = machine.clio("-p", "hi", server=server)
     assert (done.returncode, done.stdout) == (0, "Hi.\n")
-    assert "costs are not counted: ~/.clio/prices.yaml:2: expected a price" in done.stderr
+    assert mentions(done.stderr, "not counted", "~/.clio/prices.yaml:2")
 
 
 def test_incognito_counts_and_keeps_nothing(machine: Machine) -> None:
@@ -126,7 +127,7 @@ def test_the_limit_stops_before_the_request_that_would_exceed_it(machine: Machin
         done = machine.clio("-p", "what does calc do?", "--max-cost", "0.04", server=server)
         assert len(server.requests) == 1
     assert done.returncode == 5
-    assert "stopped by --max-cost $0.04: $0.041 is spent" in done.stderr
+    assert mentions(done.stderr, "--max-cost $0.04", "$0.041")
 
 
 def test_within_the_limit_nothing_is_noticed(machine: Machine) -> None:
@@ -151,7 +152,7 @@ def test_a_limit_without_a_price_does_not_start(machine: Machine) -> None:
         done = machine.clio("-p", "hi", "--max-cost", "1", server=server, **named)
         assert not any(request.method == "POST" for request in server.requests)
     assert (done.returncode, done.stdout) == (2, "")
-    assert "clio: --max-cost cannot be kept: the price of test-model at groq is not known" in done.stderr
+    assert mentions(done.stderr, "--max-cost", "test-model", "groq", "not known")
     assert "~/.clio/prices.yaml" in done.stderr
 
 

@@ -18,6 +18,7 @@ from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Asker, Desk
 from tests.support.waiting import has_text, wait_until_async
+from tests.support.wording import mentions
 from tests.turns.conftest import MakeDesk
 
 
@@ -105,7 +106,7 @@ def test_another_command_is_asked_about_and_a_no_stands_in_the_text(make_desk: M
     mine(desk, "make.md", "!`touch made.txt`\nGo on.")
     desk.person.approvals = [Answer(kind="no", reason="not now"), Answer(kind="once")]
     call(desk, "/make", "/make")
-    assert "[not run: touch made.txt: the user said no: not now]" in sent(desk, 0)
+    assert mentions(sent(desk, 0), "not run", "touch made.txt", "not now")
     assert (desk.project / "made.txt").exists()
     assert "not run" not in sent(desk)
     assert [request.title for request in desk.person.asked] == ["run touch made.txt"] * 2
@@ -184,8 +185,11 @@ def test_allowed_tools_only_take_away(make_desk: MakeDesk) -> None:
     call(desk, "/commit", "now write it")
     assert [event.ok for event in desk.seen(ToolFinished)] == [True, False, True, False, True], "for one turn only"
     assert not (desk.project / "other.txt").exists()
-    assert "only run_command(git add *), run_command(git commit *) may change anything" in str(
-        desk.server.requests[0].body["messages"][-1]["content"]
+    assert mentions(
+        str(desk.server.requests[0].body["messages"][-1]["content"]),
+        "only",
+        "run_command(git add *)",
+        "run_command(git commit *)",
     )
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.entrypoints.repl_support import Place, make_place
 from tests.support.chat_server import ChatServer, text
+from tests.support.wording import mentions
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 
@@ -73,7 +74,7 @@ def test_a_rule_is_kept_in_a_one_shot_run_too_and_said_on_the_error_stream(place
         check=True,
     )
     assert done.stdout == "Understood.\n"
-    assert "Saved to user memory: always run make lint before you commit" in done.stderr
+    assert mentions(done.stderr, "Saved", "user memory", "always run make lint before you commit")
     again = [*command, "commit this"]
     subprocess.run(again, cwd=place.project, env=env, capture_output=True, stdin=subprocess.DEVNULL, check=True)
     assert "always run make lint" in str(server.requests[-1].body)

@@ -14,6 +14,7 @@ from clio.security.approval import Answer, ApprovalRequest, Declined
 from clio.tools.files.diff import keep_hunks, split_hunks
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk
+from tests.support.wording import mentions
 from tests.turns.conftest import MakeDesk
 
 OLD = "".join(f"line {number}\n" for number in range(30))
@@ -79,7 +80,7 @@ def test_only_the_accepted_hunk_is_written_and_the_model_reads_the_other(make_de
 def test_the_users_own_text_is_written_and_the_model_sees_how_it_differs(make_desk: MakeDesk) -> None:
     told = Told(make_desk, ("write_file", {"path": "new.txt", "content": "yours\n"}), own_words)
     assert told.read("new.txt") == "mine\n"
-    assert "The user edited your proposal for new.txt" in told.last.content
+    assert mentions(told.last.content, "user", "edited", "new.txt")
     assert "-yours\n+mine" in told.last.content
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from tests.sandbox.range import REASONS, Range
 from tests.support.chat_server import ChatServer, text, tool_calls
+from tests.support.wording import mentions
 
 LEVEL = next((level for level, reason in REASONS.items() if not reason), None)
 
@@ -56,6 +57,6 @@ def test_a_level_that_does_not_hold_runs_no_command() -> None:
                 capture_output=True, text=True, timeout=60,
             )  # fmt: skip
         assert not (field.project / "inside").exists()
-        assert "no command will run: the sandbox 'seatbelt' does not hold here" in done.stderr
+        assert mentions(done.stderr, "no command", "sandbox", "'seatbelt'")
     finally:
         field.close()

@@ -10,6 +10,7 @@ from clio.commands.registry import added_prompt, run_command
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
 from tests.support.desk import Desk
+from tests.support.wording import mentions
 from tests.turns.conftest import MakeDesk
 
 SKILL = """\
@@ -70,8 +71,8 @@ def test_only_name_and_description_stand_in_the_prompt_and_it_never_changes(make
     assert len({str(request.body["tools"]) for request in desk.server.requests}) == 1
     (loaded,) = results(desk)
     assert loaded.startswith(f"Skill release-notes, in {home / 'skills' / 'release-notes'}; paths in it begin there.\n")
-    assert "Beside it: references/tone.md, scripts/collect.sh." in loaded
-    assert "It was written for the tools Bash(git log:*); each still asks as always." in loaded
+    assert mentions(loaded, "references/tone.md", "scripts/collect.sh")
+    assert mentions(loaded, "Bash(git log:*)")
     assert loaded.endswith("# Release notes\n\nRun scripts/collect.sh, then read references/tone.md.")
     assert "description:" not in loaded
 
@@ -127,7 +128,7 @@ def test_a_projects_skill_is_used_once_it_is_trusted(make_desk: MakeDesk) -> Non
     run_command(desk.app, "/trust --yes")
     desk.app = desk.build()
     run(desk, "hello again")
-    assert "in .clio/skills/release-notes; paths in it begin there." in results(desk)[0]
+    assert mentions(results(desk)[0], ".clio/skills/release-notes")
 
 
 def test_a_name_that_is_not_there_is_answered_with_those_that_are(make_desk: MakeDesk) -> None:
@@ -147,7 +148,7 @@ def test_a_skill_that_went_away_is_a_sentence(make_desk: MakeDesk) -> None:
         await desk.turn("two")
 
     asyncio.run(turns())
-    assert "cannot be used: it cannot be read: No such file" in results(desk)[0]
+    assert mentions(results(desk)[0], "cannot be used", "No such file")
 
 
 def test_a_small_window_has_them_too(make_desk: MakeDesk) -> None:

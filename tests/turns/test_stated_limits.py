@@ -12,6 +12,7 @@ from clio.memory.preferences.pending_limits import FILE
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.desk import Desk
+from tests.support.wording import mentions
 from tests.turns.conftest import MakeDesk
 
 TASK = """\
@@ -166,7 +167,7 @@ def test_a_one_shot_run_keeps_the_question_for_the_next_interactive_start(
     server.add(text("Done."), text("Hello."), text("Hello again."))
     done = clio(place, "-p", "Write a small command line tool. No click, no typer please.")
     assert done.stdout == "Done.\n"
-    assert "clio will ask at the next interactive start" in done.stderr
+    assert mentions(done.stderr, "ask", "interactive start")
     assert "- no click, no typer" in str(server.requests[-1].body)
     with place.clio(columns=110, lines=40) as shell:
         shell.wait_for("Remember for all later work: “no click, no typer")

@@ -20,6 +20,7 @@ from clio.messages import ToolMessage, blobs_of
 from clio.tokens import IMAGE_TOKENS, message_units
 from tests.support.desk import Desk, make_repository
 from tests.support.protocol_server import ProtocolServer, Said
+from tests.support.wording import mentions
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -149,7 +150,7 @@ def test_a_model_switched_to_that_takes_none_is_sent_its_name(desks: Desks, prot
     asyncio.run(run())
     sent = json.dumps(desk.server.requests[-1].body)
     assert ENCODED not in sent
-    assert "the picture shot.png is not shown: this model takes no pictures" in sent
+    assert mentions(sent, "shot.png", "not shown", "no pictures")
 
 
 def test_a_sub_agent_sees_pictures_too(desks: Desks) -> None:

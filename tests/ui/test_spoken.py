@@ -17,6 +17,7 @@ from clio.ui.reader.spoken_text import (
     spoken_text,
     undrawn,
 )
+from tests.support.wording import mentions
 from tests.ui.stage import ANSWER, DIFF
 
 
@@ -78,7 +79,7 @@ def test_a_diff_says_what_becomes_of_each_line() -> None:
         "line 2 added: x = 2",
         "line 3 added: y = 3",
     ]
-    assert spoken_diff(DIFF, names=True)[0] == "clio/app.py: 2 lines added, 1 line removed"
+    assert mentions(spoken_diff(DIFF, names=True)[0], "clio/app.py", "2 lines added", "1 line removed")
     assert spoken_diff(DIFF, max_lines=1, hint=", /diff reads all") == [
         "2 lines added, 1 line removed",
         "line 2 removed: x = 1",

@@ -9,6 +9,7 @@ import pytest
 from clio.errors import UserError
 from clio.memory.store import undo_log as undo
 from clio.memory.store.undo_log import Change, UndoLog, new_change, undo_last
+from tests.support.wording import mentions
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def test_a_group_is_taken_back_whole_from_its_end(log: UndoLog) -> None:
         for what in ("first", "second", "third"):
             note(log, what)
     taken, revert = reverted()
-    assert undo_last(log, revert) == "Undone: sleep of Monday, 3 changes taken back."
+    assert mentions(undo_last(log, revert), "Undone", "sleep", "Monday", "3 changes")
     assert taken == ["third", "second", "first"]
     assert undo_last(log, revert) == "Undone: before."
     assert log.all() == ()
@@ -51,7 +52,7 @@ def test_what_was_changed_since_stays_and_the_rest_goes(log: UndoLog) -> None:
             note(log, what)
     taken, revert = reverted("second")
     said = undo_last(log, revert)
-    assert said == "Undone: sleep, 2 changes taken back. 1 change not: “second” was changed since."
+    assert mentions(said, "Undone", "sleep", "2 changes", "1 change not", "“second”")
     assert taken == ["third", "first"]
     assert log.last() is None
 
