@@ -146,12 +146,6 @@ def differences(one: str, other: str) -> frozenset[Difference]:
     return frozenset(found)
 
 
-def before_assignment(text: str) -> str:
-    """What stands before the first word that assigns ("is", "uses", "listens on", ":"); all of it where none does."""
-    found = _ASSIGNS.search(text.casefold())
-    return text[: found.start()] if found else text
-
-
 def _plain(text: str) -> str:
     text = unicodedata.normalize("NFC", text).replace("’", "'").casefold()
     return " ".join(text.split()).rstrip(".!;, ")

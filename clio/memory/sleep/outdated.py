@@ -12,7 +12,7 @@ from clio.memory.store.deduplication import judge
 from clio.memory.store.ltm_merge import TRUST
 from clio.memory.store.ltm_objects import scope
 from clio.memory.store.record import Entry, Kind, MemoryRecord
-from clio.text.similarity import LshIndex, jaccard, signature, tokens_of
+from clio.text.similarity import LshIndex, signature, tokens_of
 
 KINDS: tuple[Kind, ...] = ("discovery", "pattern", "rule")
 """Those that say what is so. Of an error there may be several solutions, and of a task several ways."""
@@ -59,7 +59,7 @@ def _takes_its_place(old: Entry, new: Entry) -> bool:
         return False
     if old.examples and new.examples and not set(old.examples) & set(new.examples):
         return False
-    return judge(old.text, new.text, jaccard(tokens_of(old.text), tokens_of(new.text))) == "successor"
+    return judge(old.text, new.text) == "successor"
 
 
 def _trust(entry: Entry) -> int:

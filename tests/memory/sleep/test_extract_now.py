@@ -41,5 +41,5 @@ def test_how_things_stand_at_the_moment_is_not(words: str) -> None:
 
 def test_now_alone_makes_no_other_memory_of_the_same_words() -> None:
     plain = "we deploy the import service to zone-4"
-    assert judge(plain, "We now deploy the import service to zone-4.", 0.8) == "same"
-    assert judge(plain, "We no longer deploy the import service to zone-4.", 0.8) == "successor"
+    assert judge(plain, "We now deploy the import service to zone-4.") == "same"
+    assert judge(plain, "We no longer deploy the import service to zone-4.") == "successor"

@@ -28,6 +28,12 @@ CASES = [
     ("用户喜欢深色模式", "用户喜欢深色模式", "merged"),
     ("🎉", "🎉", "merged"),
     ("🎉", "🚀", "new"),
+    ("HTTP 404 means the job is gone", "HTTP 409 means the job is running", "new"),
+    ("Python 3.11 is supported", "Python 3.12 is supported", "new"),
+    ("test shard 1 takes 4 minutes", "test shard 2 takes 9 minutes", "new"),
+    ("line 40 of parser.py holds the tokenizer", "line 80 of parser.py holds the printer", "new"),
+    ("src/a.py holds the parser", "src/b.py holds the parser", "new"),
+    ("the API listens on port 8080", "the API moved to port 9090", "superseded"),
 ]
 
 
