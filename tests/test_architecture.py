@@ -122,7 +122,7 @@ def room(module: str) -> str:
     return module.split(".")[1] if "." in module else ""
 
 
-def test_every_room_has_a_floor() -> None:
+def test_every_module_has_a_layer() -> None:
     assert {room(name) for name in modules()} - {""} <= set(FLOOR_OF)
 
 

@@ -332,7 +332,7 @@ def test_a_folder_without_trust_is_mentioned(
     assert mentions(captured.err, "not trusted", "approve, base_url")
 
 
-def test_what_waits_for_trust_is_said_once_a_day_and_whenever_something_else_waits(
+def test_what_waits_for_trust_is_reported_once_a_day_and_whenever_something_else_waits(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entrypoint(monkeypatch, lambda *_: 0)
@@ -356,7 +356,7 @@ def test_what_waits_for_trust_is_said_once_a_day_and_whenever_something_else_wai
     assert [said(), said()] == [True, True]
 
 
-def test_a_settings_file_that_cannot_be_noted_is_said_every_time(
+def test_a_settings_file_that_cannot_be_noted_is_reported_every_time(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     entrypoint(monkeypatch, lambda *_: 0)
@@ -369,7 +369,7 @@ def test_a_settings_file_that_cannot_be_noted_is_said_every_time(
         assert "not trusted" in capsys.readouterr().err
 
 
-def test_damage_found_by_a_subcommand_is_told_at_its_end(tmp_path: Path) -> None:
+def test_damage_found_by_a_subcommand_is_reported_at_its_end(tmp_path: Path) -> None:
     env = os.environ | {"CLIO_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)}
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -414,7 +414,7 @@ def test_the_current_folder_may_be_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "words", [["--version"], ["--help"], ["memory", "list"], ["-p", "hello", "--provider", "offline"]]
 )
-def test_a_full_disk_behind_the_output_is_said(words: list[str], tmp_path: Path) -> None:
+def test_a_full_disk_behind_the_output_is_reported(words: list[str], tmp_path: Path) -> None:
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "CLIO_HOME": str(tmp_path / ".clio")}
     command = [sys.executable, "-m", "clio", *words]
     with Path("/dev/full").open("wb") as full:

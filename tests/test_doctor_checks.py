@@ -225,7 +225,7 @@ def test_what_waits_for_trust_and_what_is_added(project: Path, env: dict[str, st
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="Seatbelt is there")
-def test_damaged_trust_is_said(project: Path, env: dict[str, str], home: Path) -> None:
+def test_damaged_trust_is_reported(project: Path, env: dict[str, str], home: Path) -> None:
     (home / "trusted.json").write_bytes(b'{"version": 1, "proj')
     [(mark, line), *_] = lines(look(project, env), "trust")
     assert mark == "fix"
@@ -260,7 +260,7 @@ def test_what_holds_commands(project: Path, env: dict[str, str], monkeypatch: py
     assert mark == "ok" and ", approve is ask; " in line
 
 
-def test_what_holds_commands_in_part_is_said(
+def test_what_holds_commands_in_part_is_reported(
     project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(

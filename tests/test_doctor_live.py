@@ -83,7 +83,7 @@ def test_what_is_wrong_is_one_sentence_and_exit_1(tmp_path: Path, answer: Any, s
     assert live.startswith("fix live: ") and said in live and "\n" not in live
 
 
-def test_a_refused_effort_is_told_with_what_is_used_instead(tmp_path: Path) -> None:
+def test_a_refused_effort_is_reported_with_what_is_used_instead(tmp_path: Path) -> None:
     refusal = error(
         400,
         "Unsupported value: 'reasoning_effort' does not support 'max' with this model. "

@@ -125,7 +125,7 @@ def test_clios_own_folder_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems allow no such names")
-def test_a_name_that_is_no_text_stands_in_nobodys_way(tmp_path: Path) -> None:
+def test_a_file_name_that_is_not_text_does_no_harm(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", r"""touch "$(printf 'bad\377name')"; echo two > a.txt""")
     assert place.verdicts("t1") == {"a.txt": "put"}
@@ -143,7 +143,7 @@ def test_a_link_put_in_the_way_leads_nothing_astray(tmp_path: Path) -> None:
     assert (elsewhere / "f.txt").read_text(encoding="utf-8") == "theirs"
 
 
-def test_between_turns_a_background_command_and_the_person_cannot_be_told_apart(tmp_path: Path) -> None:
+def test_between_turns_a_background_command_and_the_user_cannot_be_told_apart(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.jobs = True
     place.run("t1", "echo first > job.txt")
@@ -162,7 +162,7 @@ def test_an_edit_by_a_tool_while_a_job_runs_is_no_conflict(tmp_path: Path) -> No
     assert place.verdicts("t1") == {"a.txt": "put", "build/out": "put"}
 
 
-def test_what_is_written_after_a_command_has_ended_may_be_the_persons(tmp_path: Path) -> None:
+def test_what_is_written_after_a_command_has_ended_may_be_the_users(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES, git=False)
     looking = threading.Event()
     looking.set()
@@ -183,7 +183,7 @@ def test_what_is_written_after_a_command_has_ended_may_be_the_persons(tmp_path: 
     assert place.verdicts("t1") == {"a.txt": "put", "b.txt": "unsure"}
 
 
-def test_what_the_person_edits_while_the_model_thinks_is_not_the_turns(tmp_path: Path) -> None:
+def test_what_the_user_edits_while_the_model_thinks_is_not_the_turns(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     place.run("t1", "echo x > x.txt")
     place.checkpoints = place.open()  # no look that is still fresh

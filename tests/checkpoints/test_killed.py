@@ -38,7 +38,7 @@ def die():
     assert done.returncode == -signal.SIGKILL
 
 
-def test_a_command_cut_off_is_told_and_can_be_undone_by_force(tmp_path: Path) -> None:
+def test_a_command_cut_off_is_reported_and_can_be_undone_by_force(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     killed(place, "checkpoints.before_command(turn).result(); (root / 'a.txt').write_text('half'); die()")
     place.checkpoints.recover()
@@ -48,7 +48,7 @@ def test_a_command_cut_off_is_told_and_can_be_undone_by_force(tmp_path: Path) ->
     assert place.read("a.txt") == "one\n"
 
 
-def test_an_edit_cut_off_is_told(tmp_path: Path) -> None:
+def test_an_edit_cut_off_is_reported(tmp_path: Path) -> None:
     place = Place(tmp_path, FILES)
     killed(place, "checkpoints.before_files(turn, [root / 'a.txt']).result(); (root / 'a.txt').unlink(); die()")
     place.checkpoints.recover()

@@ -33,7 +33,7 @@ def test_what_another_clio_adds_is_read_and_nothing_is_read_twice(
     assert sum(lines) == 20 + 1  # each once, and the line the file begins with
 
 
-def test_a_log_made_smaller_is_read_anew(tmp_path: Path) -> None:
+def test_a_log_made_smaller_is_read_again(tmp_path: Path) -> None:
     log = DiskLog(tmp_path, tmp_path)
     for number in range(5):
         log.append(record(str(number)))

@@ -33,7 +33,7 @@ def test_a_turn_that_changed_nothing_in_the_end_is_none() -> None:
     assert list_turns([record("1", "turn", change("f", A, B), change("f", B, A), message="t")]) == []
 
 
-def test_a_change_by_somebody_else_in_between_is_noticed() -> None:
+def test_a_change_by_another_process_in_between_is_noticed() -> None:
     first, second = record("1", "turn", change("f", None, A)), record("2", "turn", change("f", B, C))
     (wanted,) = plan_undo([first, second])
     assert wanted.between

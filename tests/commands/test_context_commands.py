@@ -67,7 +67,7 @@ def test_the_bar_adds_up_to_the_window(desk: Desk) -> None:
     }
 
 
-def test_the_next_trim_is_told_before_it_comes(desk: Desk) -> None:
+def test_the_next_trim_is_reported_before_it_comes(desk: Desk) -> None:
     desk.talk("rewrite the parser")
     work(desk, 12)
     assert desk.context is not None
@@ -209,7 +209,7 @@ def test_lines_longer_than_a_page_are_cut_across_pages(desk: Desk) -> None:
         ("/session trim 50", "/session trim takes nothing"),
     ],
 )
-def test_what_cannot_be_done_is_said(desk: Desk, line: str, said: str) -> None:
+def test_what_cannot_be_done_is_reported(desk: Desk, line: str, said: str) -> None:
     trimmed(desk)
     before = list(desk.session.stm)
     result = run_command(desk, line)

@@ -42,7 +42,7 @@ def test_the_last_ten_turns_are_shown_and_all_are_summed(desk: Desk) -> None:
     assert shown["session (14 turns)"][-1] == "$0.014"
 
 
-def test_what_nobody_knows_is_unknown_and_a_sum_with_it_is_open(desk: Desk) -> None:
+def test_an_unknown_price_makes_the_sum_open(desk: Desk) -> None:
     say(desk, "one", 100.0, None)
     say(desk, "two", 200.0, 30_000)
     shown = rows(run_command(desk, "/cost"))
@@ -80,7 +80,7 @@ def test_prices_of_one_server_the_users_first(desk: Desk) -> None:
     assert not any(name.startswith("gpt") for name in shown)
 
 
-def test_looking_at_costs_may_happen_beside_a_turn_counting_anew_may_not() -> None:
+def test_looking_at_costs_may_happen_beside_a_turn_counting_again_may_not() -> None:
     assert [only_looks(line) for line in ("/cost", "/cost days --all", "/cost prices", "/cost rebuild")] == [
         True, True, True, False,
     ]  # fmt: skip
@@ -96,7 +96,7 @@ def test_the_forms_are_offered(desk: Desk) -> None:
     assert [suggestion.text for suggestion, _ in complete(desk, "/cost days --")] == ["--all"]
 
 
-def test_writes_to_a_cache_and_thinking_are_told_where_there_are_any(desk: Desk) -> None:
+def test_writes_to_a_cache_and_thinking_are_reported_where_there_are_any(desk: Desk) -> None:
     desk.session.append(UserMessage(content="think", created=100.0))
     counts = {"prompt_tokens": 1_000, "cached_tokens": 600, "completion_tokens": 50}
     bill = Bill(model="m", **counts, cache_write_tokens=300, reasoning_tokens=40, timestamp=101.0, cost=1_000)

@@ -100,7 +100,7 @@ def test_files_that_are_no_commands_are_named(places: dict[str, Path], folders: 
     assert f"larger than {MAX_BYTES:,} bytes" in told
 
 
-def test_the_persons_own_may_be_links(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
+def test_the_users_own_may_be_links(places: dict[str, Path], folders: CustomFolders, tmp_path: Path) -> None:
     (tmp_path / "dotfiles.md").write_text("from elsewhere")
     (places["own"] / "mine.md").symlink_to(tmp_path / "dotfiles.md")
     assert only(folders).template == "from elsewhere"
@@ -114,7 +114,7 @@ def test_properties_that_are_no_yaml_are_read_line_by_line(places: dict[str, Pat
     assert "odd.md:2:" in found.problem
 
 
-def test_no_more_files_than_a_person_could_have_meant(places: dict[str, Path], folders: CustomFolders) -> None:
+def test_no_more_files_than_a_user_could_have_meant(places: dict[str, Path], folders: CustomFolders) -> None:
     for number in range(MAX_FILES + 20):
         (places["own"] / f"c{number}.md").touch()
     assert len(folders.read()[0]) == MAX_FILES

@@ -147,7 +147,7 @@ def test_paths_are_completed(desk: Desk) -> None:
     assert list(complete(make_desk(desk.loaded.project, incognito=True), "/docs remove n")) == []
 
 
-def test_a_window_that_answers_stands_in_the_turn_with_its_place(desk: Desk) -> None:
+def test_a_window_that_answers_is_in_the_turn_with_its_place(desk: Desk) -> None:
     ok(desk, "/docs add notes")
     desk.memory.begin(window_tokens=32_000, session=desk.session)
     [fragment] = desk.memory.turn_fragments("which port does staging listen on")

@@ -113,7 +113,7 @@ def test_secrets_in_the_words_are_not_kept(tmp_path: Path, styled: Desk) -> None
     assert b"ghp_0123456789" not in (tmp_path / ".clio" / "trajectories.jsonl").read_bytes()
 
 
-def test_nothing_to_rate_and_nothing_rated_are_said(desk: Desk) -> None:
+def test_nothing_to_rate_and_nothing_rated_are_reported(desk: Desk) -> None:
     assert "no answer yet" in refused(desk, "/feedback +")
     assert "No answer was rated yet" in ok(desk, "/feedback").text
 
@@ -197,7 +197,7 @@ def place(tmp_path: Path) -> Place:
     return make_place(tmp_path)
 
 
-def test_the_door_rates_the_newest_answer_of_the_project(place: Place) -> None:
+def test_the_subcommand_rates_the_newest_answer_of_the_project(place: Place) -> None:
     said(place, "first question", "first answer")
     said(place, "second question", "second answer")
     text = printed(place, "feedback", "-", "too_verbose", "it went on")
@@ -209,7 +209,7 @@ def test_the_door_rates_the_newest_answer_of_the_project(place: Place) -> None:
     assert as_json(place, "feedback", "+")["replaced"]["reward"] == -1
 
 
-def test_the_door_says_where_there_is_nothing_to_rate(place: Place) -> None:
+def test_the_subcommand_says_where_there_is_nothing_to_rate(place: Place) -> None:
     done = clio(place, "feedback", "+")
     assert (done.returncode, done.stdout) == (2, "")
     assert "no answer was given in this project yet" in done.stderr

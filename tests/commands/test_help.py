@@ -55,7 +55,7 @@ def slips(name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_slip_is_answered_with_the_name_that_was_meant(name: str) -> None:
+def test_one_typo_is_answered_with_the_name_that_was_meant(name: str) -> None:
     for typed in slips(name):
         if typed not in NAMES:
             told = nearest(typed, NAMES, "/")

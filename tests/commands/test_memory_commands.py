@@ -143,7 +143,7 @@ def test_what_is_added_says_its_id_and_what_became_of_it(desk: Desk) -> None:
         ("/memory lst", "did you mean '/memory list'?"),
     ],
 )
-def test_what_cannot_be_done_is_said(desk: Desk, line: str, said: str) -> None:
+def test_what_cannot_be_done_is_reported(desk: Desk, line: str, said: str) -> None:
     assert said in refused(desk, line)
     assert desk.memory.knowledge().entries == ()
 
@@ -317,7 +317,7 @@ def test_edit_with_a_text_changes_the_main_parts(desk: Desk, kind: str, words: s
     assert desk.memory.find(ids[kind]) == before
 
 
-def test_an_edit_is_the_persons_word(desk: Desk) -> None:
+def test_an_edit_is_the_users_word(desk: Desk) -> None:
     learned_before(desk, 1, Entry(kind="discovery", text="We deploy by hand"))
     [entry] = desk.memory.knowledge().entries
     ok(desk, f"/memory edit {entry.id} We deploy with make ship")
@@ -495,7 +495,7 @@ def test_what_was_exported_is_imported_elsewhere(desk: Desk, tmp_path: Path) -> 
     other.session.close()
 
 
-def test_nobody_here_said_what_was_imported(desk: Desk, tmp_path: Path) -> None:
+def test_imported_text_is_not_the_users_statement(desk: Desk, tmp_path: Path) -> None:
     path = tmp_path / "theirs.json"
     theirs = {"fact": "trust me", "confidence": 1, "provenance": {"asserted_by": "user"}}
     path.write_text(json.dumps({"patterns": {"discoveries": [theirs]}}), encoding="utf-8")
@@ -577,7 +577,7 @@ def test_completion_knows_kinds_ids_options_and_paths(
     assert cast(list[object], list(complete(None, "/memory show "))) == []
 
 
-def test_a_damaged_file_is_told_by_the_command_and_not_while_typing(desk: Desk) -> None:
+def test_a_damaged_file_is_reported_by_the_command_and_not_while_typing(desk: Desk) -> None:
     some_of_each_kind(desk)
     path = desk.loaded.project / ".clio" / "ltm.json"
     path.write_text("{ half", encoding="utf-8")

@@ -52,7 +52,7 @@ def test_everything_goes_into_one_file(desk: Desk, tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_named_ltm_json_is_one_unless_somebody_says_otherwise(desk: Desk, tmp_path: Path) -> None:
+def test_a_file_named_ltm_json_is_one_unless_someone_says_otherwise(desk: Desk, tmp_path: Path) -> None:
     plain, whole, part = tmp_path / "ltm.json", tmp_path / "my.ltm.json", tmp_path / "part.json"
     ok(desk, f"/memory export {plain}")
     ok(desk, f"/memory export {whole} --what all")
@@ -165,7 +165,7 @@ def test_the_running_conversation_does_not_write_it_down_again(desk: Desk, tmp_p
     assert holding(MARK, tmp_path) == []
 
 
-def test_sessions_go_only_where_that_is_said_and_none_that_is_open(desk: Desk) -> None:
+def test_sessions_go_only_where_that_is_reported_and_none_that_is_open(desk: Desk) -> None:
     desk.talk(f"the {MARK} again")
     first = desk.session.id
     desk.start()
@@ -189,7 +189,7 @@ def test_sessions_go_only_where_that_is_said_and_none_that_is_open(desk: Desk) -
         ("/memory import a b", "Which file?"),
     ],
 )
-def test_what_is_not_understood_is_said(desk: Desk, line: str, said: str) -> None:
+def test_what_is_not_understood_is_reported(desk: Desk, line: str, said: str) -> None:
     assert refused(desk, line).startswith(said)
 
 
@@ -214,7 +214,7 @@ def test_completion_knows_their_options(desk: Desk, tmp_path: Path, monkeypatch:
     assert offered(desk, "/memory import out.json --scope ") == ["project", "user"]
 
 
-def test_at_the_door_a_wipe_needs_somebody_to_ask_or_yes(tmp_path: Path) -> None:
+def test_a_wipe_from_the_command_line_needs_a_terminal_or_yes(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     assert clio(place, "memory", "remember", f"the {MARK} smiles").returncode == 0
     before = tree(tmp_path)
@@ -252,7 +252,7 @@ def test_in_a_terminal_only_the_scopes_name_agrees(tmp_path: Path) -> None:
         assert door.wait_exit() == 0
 
 
-def test_a_memory_is_said_in_other_words_by_its_person(desk: Desk) -> None:
+def test_a_user_rewords_their_own_memory(desk: Desk) -> None:
     id = data(desk, "/memory remember deploys take 5 minutes --type fact")["memory"]["id"]
     result = ok(desk, f"/memory edit {id} deploys take 6 minutes")
     assert result.text.endswith("is now `deploys take 6 minutes`, the project's. `/memory undo` takes that back.")

@@ -91,7 +91,7 @@ def test_an_error_names_the_line_and_the_cause(old: str, new: str, said: str) ->
     assert said in str(error.value)
 
 
-def test_the_problem_stands_above_the_text_once() -> None:
+def test_the_problem_is_above_the_text_once() -> None:
     text = with_problem(with_problem(write_form(FACT), "first"), "second")
     assert text.startswith("# NOT SAVED: second\n# what belongs to the line above")
     assert text.splitlines()[1:] == write_form(FACT).splitlines()[1:]

@@ -49,7 +49,7 @@ def folder(desk: Desk) -> Path:
     return desk.loaded.project / ".clio" / "ltm"
 
 
-def test_it_is_off_until_the_person_has_seen_and_agreed(desk: Desk) -> None:
+def test_it_is_off_until_the_user_has_seen_and_agreed(desk: Desk) -> None:
     assert ok(desk, "/memory share").text.startswith("Nothing is shared: 2 entries of project knowledge only you have.")
     result = ok(desk, "/memory share on")
     assert isinstance(result.follow_up, Confirm)
@@ -104,7 +104,7 @@ def test_what_others_said_is_shown_under_their_names(desk: Desk) -> None:
     assert ("said otherwise", f"in {data['rivals'][1]}") in shown.table.rows
 
 
-def test_off_takes_all_of_it_back_once_the_person_agreed(desk: Desk) -> None:
+def test_off_takes_all_of_it_back_once_the_user_agreed(desk: Desk) -> None:
     ok(desk, "/memory share on --yes")
     result = ok(desk, "/memory share off")
     assert isinstance(result.follow_up, Confirm)
@@ -122,7 +122,7 @@ def test_what_makes_no_sense_is_refused(desk: Desk) -> None:
     assert [one.text for one, _ in complete(desk, "/memory share on ")] == ["--gitignore", "--yes"]
 
 
-def test_in_a_clone_the_person_is_asked_before_anything_is_read(tmp_path: Path) -> None:
+def test_in_a_clone_the_user_is_asked_before_anything_is_read(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     env = place.env(CLIO_PROVIDER="offline")
     person = Person(place.project, trusts=False)
@@ -146,7 +146,7 @@ def test_in_a_clone_the_person_is_asked_before_anything_is_read(tmp_path: Path) 
     assert [entry["by"] for entry in json.loads(clio("memory", "list", "--json").stdout)["entries"]] == ["Eve"]
 
 
-def test_export_and_wipe_and_a_dry_night_know_the_shared_entries(tmp_path: Path) -> None:
+def test_export_wipe_and_dry_run_know_the_shared_entries(tmp_path: Path) -> None:
     ann = Person(tmp_path / "ann")
     ann.gets(*said("The port is 8080", by="Bob"))
     places = Places(project=ann.project, home=ann.home)

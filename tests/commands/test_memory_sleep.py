@@ -30,14 +30,14 @@ def make_sessions(desk: Desk) -> None:
         session.close()
 
 
-def test_a_night_is_asked_for_and_left_to_the_entrypoint(desk: Desk) -> None:
+def test_a_requested_consolidation_is_left_to_the_entry_point(desk: Desk) -> None:
     assert run_command(desk, "/memory sleep").follow_up == SleepNow()
     assert run_command(desk, "/memory sleep --dry-run").follow_up == SleepNow(dry_run=True)
     assert "takes --dry-run" in run_command(desk, "/memory sleep now").text
     assert not run_command(desk, "/memory sleep --quick").ok
 
 
-def test_a_night_tells_how_far_it_is(desk: Desk) -> None:
+def test_a_consolidation_reports_its_progress(desk: Desk) -> None:
     make_sessions(desk)
     told: list[tuple[int, int]] = []
     track = Track(tell=lambda done, total: told.append((done, total)), stop=lambda: len(told) == 2)
@@ -45,7 +45,7 @@ def test_a_night_tells_how_far_it_is(desk: Desk) -> None:
     assert told == [(1, len(FACTS)), (2, max(len(FACTS), 3))]
 
 
-def test_a_night_by_hand_is_told_and_logged(desk: Desk) -> None:
+def test_a_requested_consolidation_is_reported_and_logged(desk: Desk) -> None:
     assert "has not slept here yet" in run_command(desk, "/memory log").text
     make_sessions(desk)
     dry = sleep_now(desk, SleepNow(dry_run=True), Track())
@@ -75,7 +75,7 @@ def test_what_was_learned_is_shown_as_data(desk: Desk) -> None:
     assert "warning: odd" in night_result(Report(at=1.0, trouble=("odd",))).text
 
 
-def test_incognito_has_no_nights(tmp_path: Path) -> None:
+def test_incognito_never_consolidates(tmp_path: Path) -> None:
     hidden = make_desk(tmp_path, incognito=True)
     for line in ("/memory sleep", "/memory log"):
         assert "incognito" in run_command(hidden, line).text
@@ -85,7 +85,7 @@ def test_the_option_completes(desk: Desk) -> None:
     assert [one.text for one, _ in complete(desk, "/memory sleep --")] == ["--dry-run"]
 
 
-def test_the_door_sleeps_without_a_conversation(tmp_path: Path) -> None:
+def test_the_subcommand_consolidates_without_a_conversation(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     desk = make_desk(place.project)
     make_sessions(desk)
@@ -103,7 +103,7 @@ def test_the_door_sleeps_without_a_conversation(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX")
-def test_ctrl_c_ends_the_night_and_tells_how_far_it_came(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_consolidation_and_reports_its_progress(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     desk = make_desk(place.project)
     for _ in range(150):

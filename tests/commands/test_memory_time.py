@@ -109,7 +109,7 @@ def test_many_changes_are_cut_and_all_can_be_asked_for(desk: Desk) -> None:
     assert len(rows(desk, "/memory changes --all")) == len(data(desk, "/memory changes")) == 65
 
 
-def test_what_is_kept_as_a_variant_is_said_and_labelled(desk: Desk) -> None:
+def test_what_is_kept_as_a_variant_is_reported_and_labelled(desk: Desk) -> None:
     keep(desk, "The server listens on port 8080 --type fact")
     tool = Provenance(asserted_by="tool")
     desk.memory.memories.remember("The server listens on port 9090", "fact", provenance=tool)
@@ -131,7 +131,7 @@ def test_what_is_kept_as_a_variant_is_said_and_labelled(desk: Desk) -> None:
         ("/memory changes --kind learnd", "did you mean 'learned'?"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_would_be_right(desk: Desk, line: str, said: str) -> None:
+def test_what_is_wrong_is_reported_with_what_would_be_right(desk: Desk, line: str, said: str) -> None:
     result = run_command(desk, line)
     assert not result.ok
     assert said in result.text

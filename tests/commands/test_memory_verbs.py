@@ -27,7 +27,7 @@ def whats(desk: Desk, line: str) -> list[str]:
     return [row[3] for row in table.rows] if table else []
 
 
-def test_what_a_person_says_is_kept_as_theirs_and_found_again(desk: Desk) -> None:
+def test_what_a_user_says_is_kept_as_theirs_and_found_again(desk: Desk) -> None:
     result = ok(desk, "/memory remember The staging database is called wombat --type fact --importance 90%")
     [hit] = data(desk, "/memory recall staging")
     assert mentions(
@@ -164,7 +164,7 @@ def test_a_memory_whose_file_has_changed_is_marked(desk: Desk) -> None:
         ("/memory compact x", "/memory compact takes nothing"),
     ],
 )
-def test_what_is_wrong_is_said_with_what_would_be_right(desk: Desk, line: str, said: str) -> None:
+def test_what_is_wrong_is_reported_with_what_would_be_right(desk: Desk, line: str, said: str) -> None:
     text = refused(desk, line)
     assert any(part in text for part in said.split("|")), text
 

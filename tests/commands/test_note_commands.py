@@ -70,7 +70,7 @@ def test_setting_again_replaces_and_can_be_taken_back(desk: Desk) -> None:
         ("/note shw", "did you mean '/note show'?"),
     ],
 )
-def test_what_cannot_be_done_is_said(desk: Desk, line: str, said: str) -> None:
+def test_what_cannot_be_done_is_reported(desk: Desk, line: str, said: str) -> None:
     ok(desk, "/note set deploy with make ship")
     result = run_command(desk, line)
     assert not result.ok
@@ -103,7 +103,7 @@ def test_the_list_is_newest_first_and_fits(desk: Desk) -> None:
     assert {note["key"] for note in data(desk, "/note list")} == {"empty", "k" * 300, "plan"}
 
 
-def test_how_the_work_stands_is_a_note_too(desk: Desk) -> None:
+def test_the_progress_of_the_work_is_a_note_too(desk: Desk) -> None:
     desk.memory.write_progress("# Progress\n\nhalf way")
     assert "half way" in ok(desk, "/note show session_progress").verbatim
     assert [row["key"] for row in data(desk, "/note list")] == ["session_progress"]

@@ -43,7 +43,7 @@ def test_a_clio_that_began_in_plan_mode_asks_afterwards(tmp_path: Path) -> None:
     assert desk.policy.mode == "ask"
 
 
-def test_plan_alone_enters_and_then_puts_the_list_before_the_person(tmp_path: Path) -> None:
+def test_plan_alone_enters_and_then_puts_the_list_before_the_user(tmp_path: Path) -> None:
     desk = make_desk(tmp_path)
     assert run_command(desk, "/plan").follow_up is None
     assert "no plan yet" in run_command(desk, "/plan").text
@@ -62,7 +62,7 @@ def test_go_carries_out_what_is_open(tmp_path: Path) -> None:
     assert not run_command(desk, "/plan go").ok
 
 
-def test_an_edited_plan_is_put_before_the_person_again(tmp_path: Path) -> None:
+def test_an_edited_plan_is_put_before_the_user_again(tmp_path: Path) -> None:
     desk = desk_with(tmp_path, *LIST)
     run_command(desk, "/plan")
     step = run_command(desk, "/plan edit").follow_up

@@ -152,7 +152,7 @@ def test_filters(desk: Desk) -> None:
         ("/scenario codin", "There is no scenario 'codin'; did you mean 'coding'?"),
     ],
 )
-def test_what_cannot_be_done_is_said_and_nothing_changes(desk: Desk, line: str, said: str) -> None:
+def test_what_cannot_be_done_is_reported_and_nothing_changes(desk: Desk, line: str, said: str) -> None:
     ok(desk, "/prefs add tabs")
     result = run_command(desk, line)
     assert not result.ok
@@ -174,7 +174,7 @@ def test_clearing_asks_and_comes_back_whole(desk: Desk) -> None:
     assert len(data(desk, "/prefs")) == 2
 
 
-def test_the_fading_is_written_to_the_persons_own_file(desk: Desk) -> None:
+def test_the_fading_is_written_to_the_users_own_file(desk: Desk) -> None:
     said = ok(desk, "/prefs config set-half-life 14")
     path = desk.loaded.home / "config.yaml"
     assert said.text == f"Written to {path}."
@@ -251,7 +251,7 @@ def test_incognito_refuses_and_offers_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "home").exists()
 
 
-def test_a_damaged_scenario_file_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_scenario_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     home = tmp_path / "home"
     home.mkdir()
     (home / "scenarios.yaml").write_text("coding: 3\n")
@@ -260,7 +260,9 @@ def test_a_damaged_scenario_file_is_told(tmp_path: Path, capsys: pytest.CaptureF
     assert "scenarios.yaml:1: coding must be a list" in capsys.readouterr().out
 
 
-def test_the_door_reads_the_same_file_with_the_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_subcommand_reads_the_same_file_with_the_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     config = Config(preference_half_life_days=7.0, preference_floor=0.5)
     loaded = Loaded(config=config, origins={}, project=tmp_path, home=tmp_path / "home")
 

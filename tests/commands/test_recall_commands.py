@@ -33,7 +33,7 @@ def data(desk: Desk, argument: str) -> Any:
     return json.loads(json.dumps(recall(desk, argument).data))
 
 
-def test_everything_stands_in_one_table_with_where_it_is_from(desk: Desk) -> None:
+def test_everything_is_in_one_table_with_where_it_is_from(desk: Desk) -> None:
     result = recall(desk, "gateway")
     assert result.ok and result.table is not None
     assert {row[0] for row in result.table.rows} == {"you said", "fact", "note", "hard limit"}

@@ -103,7 +103,7 @@ def test_a_phrase_in_double_quotes_is_searched_as_one(desk: Desk, line: str) -> 
     assert data(found)["query"] == line.removesuffix(" --all")
 
 
-def test_what_nobody_said_is_said_to_be_so(desk: Desk) -> None:
+def test_a_default_is_reported_as_a_default(desk: Desk) -> None:
     earlier(desk, "hello")
     nothing = run_command(desk, "/session search wombat")
     assert nothing.ok

@@ -151,7 +151,7 @@ def test_reset_forgets_one_or_after_a_question_all(desk: Desk) -> None:
     assert ok(desk, "/style reset").text == "Nothing was learned about styles yet."
 
 
-def test_only_styles_somebody_wrote_can_be_deleted(desk: Desk, own: Path) -> None:
+def test_only_styles_someone_wrote_can_be_deleted(desk: Desk, own: Path) -> None:
     assert "is built in" in refused(desk, "/style delete concise")
     asked = ok(desk, "/style delete haiku").follow_up
     assert isinstance(asked, Confirm)
@@ -161,7 +161,7 @@ def test_only_styles_somebody_wrote_can_be_deleted(desk: Desk, own: Path) -> Non
     assert "haiku" not in ids(desk)
 
 
-def test_a_style_of_ones_own_in_place_of_a_built_in_one_gives_way_to_it_again(desk: Desk) -> None:
+def test_a_style_of_the_user_in_place_of_a_built_in_one_gives_way_to_it_again(desk: Desk) -> None:
     own = desk.loaded.home / "styles" / "concise.md"
     own.parent.mkdir(parents=True)
     own.write_text(OWN.replace("haiku", "concise"), encoding="utf-8")
@@ -208,7 +208,7 @@ def place(tmp_path: Path) -> Place:
     return make_place(tmp_path)
 
 
-def test_the_door_turns_styles_on_for_every_later_clio(place: Place) -> None:
+def test_the_subcommand_turns_styles_on_for_every_later_clio(place: Place) -> None:
     assert "from the next answer on" in printed(place, "style", "on")
     assert as_json(place, "style")["on"] is True
     assert printed(place, "styles", "use", "concise").startswith("Every answer is concise from now on")
@@ -218,7 +218,7 @@ def test_the_door_turns_styles_on_for_every_later_clio(place: Place) -> None:
     assert (place.home / ".clio" / "styles.json").stat().st_mode & 0o777 == 0o600
 
 
-def test_the_door_forgets_nothing_unasked(place: Place) -> None:
+def test_the_subcommand_forgets_nothing_unasked(place: Place) -> None:
     as_json(place, "style", "on")
     done = clio(place, "style", "reset")
     assert (done.returncode, done.stdout) == (0, "Nothing was learned about styles yet.\n")

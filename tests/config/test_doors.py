@@ -59,7 +59,7 @@ def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
     assert str(caught.value) == says
 
 
-def test_the_help_of_each_door_names_every_form_within_a_hundred_columns() -> None:
+def test_the_help_of_each_subcommand_names_every_form_within_a_hundred_columns() -> None:
     for door in SUBCOMMANDS:
         lines = help_text(door.name, 100).splitlines()
         assert max(map(len, lines)) <= 100, door.name

@@ -76,7 +76,7 @@ def test_every_event_can_have_one(tmp_path: Path) -> None:
     assert [hook.event for hook in read_hooks(write(tmp_path, text), "hooks.yaml")] == list(EVENTS)
 
 
-def test_a_projects_wait_for_trust_and_the_persons_do_not(desk: Desk) -> None:
+def test_a_projects_wait_for_trust_and_the_users_do_not(desk: Desk) -> None:
     write(desk.home, "stop:\n  - run: mine\n")
     write(desk.project / ".clio", "stop:\n  - run: theirs\n    timeout_s: 3\n")
     loaded = desk.load()

@@ -73,7 +73,7 @@ mcpServers:
         ("mcpServers: {a: {command: [}", "mcp.yaml"),
     ],
 )
-def test_what_is_wrong_is_said_and_the_rest_counts(tmp_path: Path, text: str, said: str) -> None:
+def test_what_is_wrong_is_reported_and_the_rest_counts(tmp_path: Path, text: str, said: str) -> None:
     found = read(tmp_path, user=text, shared={"mcpServers": {"good": {"command": "y"}}})
     [problem] = found.problems
     assert said in problem
@@ -152,7 +152,7 @@ def test_a_file_that_cannot_be_changed_without_more_stays(tmp_path: Path) -> Non
     assert path.read_text(encoding="utf-8") == "mcpServers: {old: {command: x}}\n"
 
 
-def test_what_somebody_adds_themselves_is_trusted(tmp_path: Path) -> None:
+def test_what_the_user_adds_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "p").mkdir()
     for name in ("mine", "other"):

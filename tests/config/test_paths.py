@@ -70,7 +70,7 @@ def test_where_clios_own_files_are(tmp_path: Path) -> None:
     assert user_home({}) == Path.home()
 
 
-def test_names_a_person_would_use() -> None:
+def test_names_a_user_would_use() -> None:
     home, project = Path("/home/x"), Path("/home/x/work")
     assert display(project / ".clio" / "config.yaml", project=project, user_home=home) == ".clio/config.yaml"
     assert display(home / ".clio" / "config.yaml", project=None, user_home=home) == "~/.clio/config.yaml"

@@ -157,7 +157,7 @@ def test_an_always_rule_does_not_bless_what_came_with_the_folder(desk: Desk) -> 
     assert desk.load().config.allow == ("curl *", "git log *")
 
 
-def test_a_rule_that_came_with_the_folder_is_trusted_when_the_person_chooses_it(desk: Desk) -> None:
+def test_a_rule_that_came_with_the_folder_is_trusted_when_the_user_chooses_it(desk: Desk) -> None:
     desk.write_project("allow:\n  - make *\n")
     remember_rule(desk.load(), "make *")
     assert desk.load().config.allow == ("make *",)

@@ -48,7 +48,7 @@ def rules(data: bytes) -> list[object]:
 
 
 @pytest.mark.parametrize("before", list(EDITS), ids=repr)
-def test_the_rule_goes_where_a_person_would_write_it(before: str) -> None:
+def test_the_rule_goes_where_a_user_would_write_it(before: str) -> None:
     after = with_rule(before.encode(), "git log *", "config.yaml")
     assert after.decode() == EDITS[before]
 

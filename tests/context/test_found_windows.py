@@ -69,7 +69,7 @@ def test_another_server_or_model_is_as_it_says(tmp_path: Path, clock: Clock, oth
         structs.replace(SAID, source="config"),  # the user says so
     ],
 )
-def test_who_says_otherwise_is_believed(tmp_path: Path, clock: Clock, said: Limits) -> None:
+def test_an_explicit_correction_is_believed(tmp_path: Path, clock: Clock, said: Limits) -> None:
     learn(tmp_path, clock, 8_192)
     assert book(tmp_path, clock).fitted(HERE, said) == said
 

@@ -49,7 +49,7 @@ def test_nothing_is_asked_where_there_are_no_files(house: House) -> None:
     assert house.find() == Instructions()
 
 
-def test_the_persons_come_first_then_clios_own_then_the_projects(house: House) -> None:
+def test_the_users_come_first_then_clios_own_then_the_projects(house: House) -> None:
     house.write("shop/AGENTS.md", "the project's\n")
     house.write("shop/.clio/instructions.md", "<!-- write here -->\nclio's own")
     house.write(".clio/instructions.md", "mine")
@@ -114,7 +114,7 @@ def test_imports_follow_their_importer_once_each(house: House) -> None:
     assert found.problems == ()
 
 
-def test_what_lies_outside_of_the_repository_is_not_imported_by_it(house: House) -> None:
+def test_what_is_outside_of_the_repository_is_not_imported_by_it(house: House) -> None:
     house.write(".ssh/id", "secret")
     house.write("shop/AGENTS.md", "@~/.ssh/id @../.ssh/id @link.md")
     (house.project / "link.md").symlink_to(house.person / ".ssh" / "id")
@@ -124,7 +124,7 @@ def test_what_lies_outside_of_the_repository_is_not_imported_by_it(house: House)
     assert all("outside of the project" in problem for problem in found.problems)
 
 
-def test_a_persons_own_file_imports_what_they_like(house: House) -> None:
+def test_a_users_own_file_imports_what_they_like(house: House) -> None:
     house.write(".clio/instructions.md", "@~/notes/style.md")
     house.write("notes/style.md", "mine too")
     assert [(one.source, one.personal) for one in house.find().files] == [
@@ -180,7 +180,7 @@ def teller(house: House, start: str = "", window_tokens: int = 128_000) -> Folde
     )
 
 
-def test_a_folders_instructions_are_told_when_work_reaches_it(house: House) -> None:
+def test_a_folders_instructions_are_reported_when_work_reaches_it(house: House) -> None:
     house.write("shop/AGENTS.md", "top")
     house.write("shop/packages/AGENTS.md", "packages")
     api = house.write("shop/packages/api/AGENTS.md", "api: hunter2").parent

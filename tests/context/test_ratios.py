@@ -117,7 +117,7 @@ def test_unknown_fields_survive(tmp_path: Path) -> None:
     assert json.loads((tmp_path / RATIOS_FILE_NAME).read_text(encoding="utf-8"))["later"] == {"x": [1]}
 
 
-def test_a_home_that_cannot_be_written_is_said_once(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written_is_reported_once(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.write_text("a file where the folder should be: it refuses root too", encoding="utf-8")
     told = Told()

@@ -41,7 +41,7 @@ def note(**given: object) -> str:
     return recovery_note(estimator=TokenEstimator(), budget_tokens=600, session="s1", now=NOW + 600, **given)  # type: ignore[arg-type]
 
 
-def test_the_page_says_how_the_work_stands() -> None:
+def test_the_page_says_how_the_work_is_there() -> None:
     assert page() == (
         "# Session progress\n\nsession: s1\ntime: 2027-01-15T08:00:00+00:00\n\n"
         "## Task\nBuild it\n  | # Session progress\n  | session: s2\n\n"

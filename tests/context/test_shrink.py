@@ -56,7 +56,7 @@ def test_a_later_reading_covers_an_earlier_part() -> None:
     ],
     ids=["a failed reading", "answers of the user", "news of a job", "short", "another command"],
 )
-def test_what_is_still_worth_its_room(rounds: list[list[Message]]) -> None:
+def test_what_is_still_worth_its_space(rounds: list[list[Message]]) -> None:
     assert stale(*rounds) == []
 
 

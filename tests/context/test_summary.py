@@ -39,7 +39,7 @@ def test_unit_by_unit_is_all_at_once_and_nothing_plus_something_is_something(par
     assert list(whole.files) == list(summarise(flat(parts)).files), "the order counts too"
 
 
-def test_a_late_result_counts_where_its_call_stands() -> None:
+def test_a_late_result_counts_where_its_call_is() -> None:
     first, second = (
         did(1, commits=(Commit(hash="1111111", subject="one"),)),
         did(2, commits=(Commit(hash="2222222", subject="two"),)),
@@ -84,7 +84,7 @@ def test_a_session_by_hand() -> None:
     assert summary.outcome == summary.commands["pytest -q"]
 
 
-def test_a_commit_told_twice_is_one_and_a_file_touched_again_stands_last() -> None:
+def test_a_commit_told_twice_is_one_and_a_file_touched_again_is_last() -> None:
     commit = Commit(hash="1a2b3c4", subject="feat: parser")
     again = Commit(hash="1a2b3c4", subject="feat: parser")
     one = summarise(did(1, commits=(commit,), changed=(FileDeed(path="a", kind="add"), FileDeed(path="b", kind="add"))))

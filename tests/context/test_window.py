@@ -303,7 +303,7 @@ def test_bills_teach_the_estimate(session: Session) -> None:
     assert built.prompt_tokens == pytest.approx(built.units / 2, rel=0.1)
 
 
-def test_the_recovery_note_stands_below_the_summary_until_the_next_trim(session: Session) -> None:
+def test_the_recovery_note_is_below_the_summary_until_the_next_trim(session: Session) -> None:
     asked: list[int] = []
 
     async def note(budget_tokens: int) -> str:

@@ -66,7 +66,7 @@ def test_outside_of_git_there_is_only_the_date(tmp_path: Path) -> None:
     assert told(WorkingTree(tmp_path)) == []
 
 
-def test_a_look_begun_ahead_is_what_the_turn_is_told(git: Git) -> None:
+def test_a_look_begun_ahead_is_what_the_turn_is_reported(git: Git) -> None:
     clock = Clock(100.0)
     tree = WorkingTree(Path(), clock)
     tree.look_ahead()

@@ -325,7 +325,7 @@ def test_a_buffer_that_is_merely_old_is_not_believed(ed: Editor, place: Place, p
     assert "x = 1" in words_sent(place) and ed.saved == []
 
 
-def test_a_plan_is_a_plan_and_is_put_before_the_person(ed: Editor, place: Place, project: Path) -> None:
+def test_a_plan_is_a_plan_and_is_put_before_the_user(ed: Editor, place: Place, project: Path) -> None:
     session = ed.new(project)
     todos = [{"title": "look", "status": "in_progress"}, {"title": "leap"}]
     write = tool_calls([("todo_operations", {"operation": "write", "todos": todos})])
@@ -401,7 +401,7 @@ def test_wrong_folders_and_settings_are_one_sentence(ed: Editor, project: Path, 
     assert gone.code == -32002
 
 
-def test_settings_that_need_trust_are_told(ed: Editor, place: Place, project: Path) -> None:
+def test_settings_that_need_trust_are_reported(ed: Editor, place: Place, project: Path) -> None:
     (project / ".clio" / "config.yaml").write_text("approve: all\n", encoding="utf-8")
     session = ed.new(project)
     script(place, text("Hm."))
@@ -487,7 +487,7 @@ async def both_or_gone(one: Editor, session: str, kill: Callable[[], Any]) -> No
     await both(prompt(), kill())
 
 
-def test_a_session_nobody_prompted_is_loaded_empty(ed: Editor, place: Place, project: Path) -> None:
+def test_a_session_no_one_prompted_is_loaded_empty(ed: Editor, place: Place, project: Path) -> None:
     with editor(place.env(), project.parent) as first:
         session = first.new(project)
     assert not list((project / ".clio" / "sessions").glob(f"{session}*"))

@@ -301,7 +301,7 @@ def test_the_first_commit_and_a_detached_head_are_named(tmp_path: Path, repo: Pa
     assert person.seen[0].where == "on no branch: HEAD is detached"
 
 
-def test_a_project_in_a_subfolder_commits_what_lies_in_it(tmp_path: Path) -> None:
+def test_a_project_in_a_subfolder_commits_what_is_in_it(tmp_path: Path) -> None:
     repo = make(tmp_path / "all", {"one/a.py": "1\n", "two/b.py": "1\n", "one/.clio/x": "", ".gitignore": ".clio/\n"})
     (repo / "one/.clio").mkdir(exist_ok=True)
     write(repo, {"one/a.py": "2\n", "two/b.py": "2\n"})
@@ -477,7 +477,7 @@ def test_a_base_that_is_none_is_a_sentence(branched: Path, base: str, sentence: 
         pr(clio(branched), base)
 
 
-def test_a_base_nobody_can_guess_is_asked_for(branched: Path) -> None:
+def test_an_unclear_base_branch_must_be_named(branched: Path) -> None:
     git(branched, "branch", "--move", "main", "elsewhere")
     with pytest.raises(UserError, match="which branch this one goes into is not clear; name it: /pr BRANCH"):
         pr(clio(branched))
@@ -490,7 +490,7 @@ def test_what_the_lines_ask_for(repo: Path) -> None:
     assert steps == [GitWork(kind="commit", words="a b"), GitWork(kind="pr", words="main", file="x.md"), None]
 
 
-def test_a_command_of_ones_own_goes_before_and_a_projects_does_not(repo: Path) -> None:
+def test_a_command_of_the_user_goes_before_and_a_projects_does_not(repo: Path) -> None:
     theirs, mine = repo / ".clio/commands/pr.md", repo.parent / "home/.clio/commands/review.md"
     write(repo, {"a.py": "two\n", ".clio/commands/pr.md": "Theirs.", "../home/.clio/commands/review.md": "Mine."})
     assert theirs.exists()

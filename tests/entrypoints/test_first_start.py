@@ -50,7 +50,7 @@ def test_the_key_itself_is_never_shown(project: Path) -> None:
     assert "sk-very-secret" not in "".join(lines(project, {"OPENAI_API_KEY": "sk-very-secret"}))
 
 
-def test_what_lacks_comes_with_the_command_that_mends_it(project: Path) -> None:
+def test_a_missing_part_is_reported_with_the_command_that_repairs_it(project: Path) -> None:
     assert lines(project.resolve(), {})[1].endswith("shop · no git: git init · no AGENTS.md: clio init")
 
 

@@ -22,7 +22,7 @@ print(frozen >= 5_000, gc.get_freeze_count() == frozen, sum(isinstance(one, Knot
 """
 
 
-def test_what_stands_is_left_alone_and_what_comes_is_looked_at_soon() -> None:
+def test_old_files_are_left_alone_and_new_ones_are_read_soon() -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "True"]
 

@@ -67,7 +67,7 @@ def everything(*folders: Path) -> set[Path]:
     return {path for folder in folders for path in folder.rglob("*") if path.is_file()}
 
 
-def test_what_nobody_needs_goes_and_the_rest_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unneeded_files_are_removed_and_the_rest_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clio, home = project / ".clio", Path(os.environ["CLIO_HOME"])
     files = make_session(project, "named " * 5000)
     waste = {
@@ -104,7 +104,7 @@ def test_what_nobody_needs_goes_and_the_rest_stays(project: Path, capsys: pytest
     assert gc(capsys, "--yes", "--caches")["freed_bytes"] == 1000 and not cache.exists() and imports.exists()
 
 
-def test_sessions_go_only_when_it_is_said_and_never_an_open_one(
+def test_sessions_go_only_when_it_is_reported_and_never_an_open_one(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gone, open_one = make_session(project, "a" * 9000), make_session(project, "b" * 9000)

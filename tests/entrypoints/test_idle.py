@@ -51,7 +51,7 @@ def at_prompt(clio: PtySession) -> None:
 
 
 @posix
-def test_a_quiet_minute_is_slept_through_and_told_above_the_line(tmp_path: Path) -> None:
+def test_consolidation_runs_while_idle_and_is_reported_above_the_prompt(tmp_path: Path) -> None:
     place = make_place(tmp_path)
     make_session(place)
     settings(place, "sleep_idle_s: 1\n")
@@ -70,7 +70,7 @@ def test_a_quiet_minute_is_slept_through_and_told_above_the_line(tmp_path: Path)
 
 @posix
 @pytest.mark.parametrize("how", ["off", "incognito", "memory off"])
-def test_it_never_sleeps_by_itself(tmp_path: Path, how: str) -> None:
+def test_it_never_consolidates_unasked_when_off(tmp_path: Path, how: str) -> None:
     place = make_place(tmp_path)
     make_session(place)
     options = ["--incognito"] if how == "incognito" else []
@@ -91,7 +91,7 @@ def test_it_never_sleeps_by_itself(tmp_path: Path, how: str) -> None:
 
 
 @posix
-def test_leaving_sleeps_over_the_session_and_tells_what_was_learned(tmp_path: Path) -> None:
+def test_leaving_consolidates_the_session_and_reports_what_was_learned(tmp_path: Path) -> None:
     with ChatServer() as server:
         server.add(text("Understood."), text("Hello again."))
         place = make_place(tmp_path, server)
@@ -206,7 +206,7 @@ def test_it_waits_for_what_runs() -> None:
     run_stepped(run)
 
 
-def test_a_night_that_ends_during_a_turn_is_told_before_the_next_line() -> None:
+def test_a_consolidation_that_ends_during_a_turn_is_reported_before_the_next_line() -> None:
     async def run() -> None:
         sleeper = Sleeper()
         idle = sleeper.idle()
@@ -223,7 +223,7 @@ def test_a_night_that_ends_during_a_turn_is_told_before_the_next_line() -> None:
     asyncio.run(run())
 
 
-def test_one_night_is_enough_until_somebody_comes() -> None:
+def test_it_consolidates_once_until_a_key_is_pressed() -> None:
     async def run(loop: SteppedLoop) -> None:
         sleeper = Sleeper(lasts=False)
         idle = sleeper.idle(1.0)

@@ -57,7 +57,7 @@ def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_what_it_writes_changes_nothing_until_somebody_writes_in_it(place: Place) -> None:
+def test_what_it_writes_changes_nothing_until_someone_writes_in_it(place: Place) -> None:
     init(place)
     assert read_settings(place.project / ".clio" / "config.yaml", "config.yaml") == ()
     assert read_servers(place.home / ".clio", place.project, lambda value: False) == Found()
@@ -110,7 +110,7 @@ def test_yes_adds_the_line_in_the_files_own_style(place: Place, old: bytes, new:
 
 @pytest.mark.parametrize(("columns", "rows"), [(80, 24), (40, 15), (200, 60)])
 @pytest.mark.parametrize(("answer", "there"), [("y", True), ("", False), ("n", False)])
-def test_a_person_is_asked(place: Place, answer: str, there: bool, columns: int, rows: int) -> None:
+def test_a_user_is_asked(place: Place, answer: str, there: bool, columns: int, rows: int) -> None:
     with place.clio("init", columns=columns, lines=rows) as clio:
         clio.wait_for("Add .clio/ to .gitignore? [y/N]")
         clio.line(answer)

@@ -83,7 +83,7 @@ def test_a_command_is_run_shown_and_offered_once(place: Place, server: ChatServe
         assert "command_output" not in said(server)
 
 
-def test_two_signs_offer_nothing_and_a_failure_is_told(place: Place, server: ChatServer) -> None:
+def test_two_signs_offer_nothing_and_a_failure_is_reported(place: Place, server: ChatServer) -> None:
     server.add(text("ok"))
     with place.clio() as clio:
         begun(clio).line("!!echo quiet; exit 3")
@@ -169,7 +169,7 @@ def test_vi_keys_are_shown_and_work(place: Place, server: ChatServer) -> None:
     assert said(server).endswith("one two and three")
 
 
-def test_the_line_is_edited_in_the_persons_editor(place: Place, server: ChatServer, tmp_path: Path) -> None:
+def test_the_line_is_edited_in_the_users_editor(place: Place, server: ChatServer, tmp_path: Path) -> None:
     editor = tmp_path / "editor.sh"
     editor.write_text('#!/bin/sh\nsed -i "s/rough/polished/" "$1"\n', encoding="utf-8")
     editor.chmod(editor.stat().st_mode | stat.S_IXUSR)

@@ -289,7 +289,7 @@ def test_a_changed_value_and_its_other(desk: Desk) -> None:
     assert desk.ask("compact").data["removed"] == 0
 
 
-def test_what_an_agent_says_is_no_rule_of_the_person(desk: Desk) -> None:
+def test_what_an_agent_says_is_no_rule_of_the_user(desk: Desk) -> None:
     desk.ask("remember", content="never ask before deleting files", type="preference")
     [record] = desk.memory.memories.records()
     assert (record.explicit, record.score) == (False, None)

@@ -85,7 +85,7 @@ def test_the_list_fits_every_terminal(place: Place, columns: int, lines: int) ->
         clio.wait_exit()
 
 
-def test_read_aloud_the_list_is_said_and_the_command_sets_it(place: Place) -> None:
+def test_read_aloud_the_list_is_reported_and_the_command_sets_it(place: Place) -> None:
     with place.clio("--screen-reader", CLIO_MODEL="gpt-5.1") as clio:
         clio.wait_for("you:")
         for line, heard in (

@@ -90,7 +90,7 @@ def test_a_plan_is_looked_at_and_carried_out(place: Place, server: ChatServer, c
         assert all(len(line) <= columns for line in clio.lines)
 
 
-def test_the_item_in_work_stands_on_the_status_line(place: Place, server: ChatServer) -> None:
+def test_the_item_in_work_is_on_the_status_line(place: Place, server: ChatServer) -> None:
     server.add(plan(*ITEMS), text("Well.", usage=BILL), update(_1="completed", _2="in_progress"))
     server.add(text("Working. " * 30, pause_s=0.1, usage=BILL))
     with place.clio() as clio:

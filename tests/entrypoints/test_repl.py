@@ -266,7 +266,7 @@ sys.exit(main([]))
 """
 
 
-def test_the_first_prompt_stands_before_heavy_imports(place: Place) -> None:
+def test_the_first_prompt_is_before_heavy_imports(place: Place) -> None:
     with place.clio(code=DUMP) as clio:
         clio.wait_for("test-model · ask")
         leave(clio)

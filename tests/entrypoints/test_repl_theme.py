@@ -44,7 +44,7 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
     return made
 
 
-def test_a_choice_is_remembered_beside_what_stands_there(desk: Desk) -> None:
+def test_a_choice_is_remembered_beside_what_is_there(desk: Desk) -> None:
     desk.write_home("# mine\nmax_steps: 3\ntheme: dark  # at night\n")
     place = Place(desk)
     said = place.theme("light")
@@ -70,7 +70,7 @@ def test_an_incognito_clio_writes_nothing(desk: Desk) -> None:
     assert not desk.home.exists()
 
 
-def test_without_colour_it_is_said_why(desk: Desk) -> None:
+def test_without_colour_it_is_reported_why(desk: Desk) -> None:
     place = Place(desk, GREY, env={"NO_COLOR": "1"})
     assert mentions(place.theme("dark"), "color", "off", "environment NO_COLOR")
     assert GREY.looks.palette is builtin("none")

@@ -139,7 +139,7 @@ def test_ctrl_o_and_long_outputs_open_no_pager(place: Place, server: ChatServer)
         settled(clio, "row 59")
 
 
-def test_the_page_shows_a_question_as_it_is_said() -> None:
+def test_the_page_shows_a_question_as_it_is_asked() -> None:
     root = Path(__file__).parent.parent.parent
     page = (root / "docs" / "accessibility.md").read_text(encoding="utf-8")
     said = (root / "tests" / "golden" / "ui" / "reader_conversation.txt").read_text(encoding="utf-8")

@@ -62,9 +62,7 @@ def test_texts_are_queued_edited_and_sent_in_their_order(
 
 
 @SIZES
-def test_after_escape_the_queue_waits_for_the_person(
-    place: Place, server: ChatServer, columns: int, lines: int
-) -> None:
+def test_after_escape_the_queue_waits_for_the_user(place: Place, server: ChatServer, columns: int, lines: int) -> None:
     server.add(stall("I begin and wait"), text("Second."), text("Third."))
     with place.clio(columns=columns, lines=lines) as clio:
         clio.wait_for(READY)
@@ -194,7 +192,7 @@ def test_a_paste_of_many_lines_is_one_text(place: Place, server: ChatServer) -> 
     assert "line 249\nline 250" in server.requests[1].body["messages"][-1]["content"]
 
 
-def test_the_cursor_stands_where_the_next_letter_goes(place: Place, server: ChatServer) -> None:
+def test_the_cursor_is_where_the_next_letter_goes(place: Place, server: ChatServer) -> None:
     server.add(stall("I begin and wait"))
     with place.clio() as clio:
         clio.wait_for(READY)

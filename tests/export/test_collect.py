@@ -30,7 +30,7 @@ def answers(id: str, content: str = "", **fields: Any) -> ToolMessage:
     return ToolMessage(tool_call_id=id, name="read_file", content=content, **fields)
 
 
-def test_each_result_stands_with_its_call() -> None:
+def test_each_result_is_with_its_call() -> None:
     entries = said(state_of(*shop_talk()))
     assert [entry.role for entry in entries] == ["system", "user", *["assistant"] * 3, "user", "assistant"]
     outputs = [call.result.output[:12] if call.result else None for entry in entries for call in entry.calls]
@@ -42,7 +42,7 @@ def test_a_call_id_used_twice_means_the_newest_call() -> None:
     assert [entry.calls[0].result and entry.calls[0].result.output for entry in (first, second)] == ["one", "two"]
 
 
-def test_a_result_nobody_asked_for_is_shown_by_itself() -> None:
+def test_a_result_no_one_asked_for_is_shown_by_itself() -> None:
     (entry,) = said(state_of(answers("lost", "still here")))
     assert entry.role == "tool"
     assert entry.calls[0].result is not None
@@ -123,7 +123,7 @@ def test_once_there_is_much_the_later_outputs_are_short() -> None:
     assert [entry.calls[0].result.left_out if entry.calls[0].result else -1 for entry in entries] == [0, 0, 800, 800]
 
 
-def test_a_trim_stands_where_it_happened_with_a_summary_of_what_left() -> None:
+def test_a_trim_is_where_it_happened_with_a_summary_of_what_left() -> None:
     messages = shop_talk()
     trim = Trim(
         handle="t1", dropped=tuple(m.id for m in messages[1:4]), freed_tokens=321, created=messages[8].created + 1
@@ -138,7 +138,7 @@ def test_a_trim_stands_where_it_happened_with_a_summary_of_what_left() -> None:
     assert "thread_summary" not in cut.summary
 
 
-def test_a_trim_without_a_time_stands_behind_what_it_dropped_and_one_without_messages_first() -> None:
+def test_a_trim_without_a_time_is_behind_what_it_dropped_and_one_without_messages_first() -> None:
     messages = shop_talk()
     trims = [Trim(handle="t1", dropped=(messages[1].id,)), Trim(handle="t2", shrunk={"nobody": 3})]
     entries = collected(state_of(*messages, trims=trims)).entries

@@ -197,7 +197,7 @@ def test_no_field_can_hold_a_tag(tag: str) -> None:
 @given(
     st.lists(st.text(st.characters() | st.sampled_from("<>&\"'`*_[]()!#|\n\x00\u202e\ud800"), max_size=40), min_size=4)
 )
-def test_whatever_is_said_the_page_holds_it_as_text(texts: list[str]) -> None:
+def test_whatever_is_reported_the_page_holds_it_as_text(texts: list[str]) -> None:
     first, second, third, fourth, *_ = texts
     messages = [
         UserMessage(id=fourth, content=first, context=second, created=START),

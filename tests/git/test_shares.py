@@ -96,7 +96,7 @@ def test_a_key_over_several_lines_is_named_once_and_many_secrets_are_bounded() -
         ([], False),
     ],
 )
-def test_conventional_commits_are_told_by_most_of_the_subjects(subjects: list[str], follows: bool) -> None:
+def test_conventional_commits_are_recognized_from_most_subjects(subjects: list[str], follows: bool) -> None:
     assert is_conventional(subjects) is follows
 
 

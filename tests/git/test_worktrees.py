@@ -60,7 +60,7 @@ def test_a_name_is_one_of_a_folder_and_a_branch(name: str) -> None:
         check_name(name)
 
 
-def test_what_stands_in_its_place_is_left_alone(repo: Path) -> None:
+def test_an_existing_file_at_its_path_is_left_alone(repo: Path) -> None:
     (repo.parent / "shop-fix").mkdir()
     with pytest.raises(UserError, match="shop-fix is there already and is no worktree"):
         open_worktree(repo, "fix")
@@ -103,7 +103,7 @@ def test_removing_refuses_what_would_be_lost_and_leaves_the_branch(repo: Path) -
         remove_worktree(repo, "fix")
 
 
-def test_a_folder_that_is_gone_is_told_of_and_forgotten(repo: Path) -> None:
+def test_a_folder_that_is_gone_is_reported_of_and_forgotten(repo: Path) -> None:
     path, _ = open_worktree(repo, "fix")
     path.rename(repo.parent / "moved")
     with pytest.raises(UserError, match="is gone; clio worktree remove fix forgets it"):

@@ -140,7 +140,7 @@ def test_what_an_end_means(ended: Ended, expected: tuple[str, str, str]) -> None
 
 
 @pytest.mark.parametrize("text", ['{"decision": "no"}', '{"context": 1}', "{" * 5_000, '{"a":' * 5_000])
-def test_json_nobody_understands_is_a_fault_of_the_hook(text: str) -> None:
+def test_json_no_one_understands_is_a_fault_of_the_hook(text: str) -> None:
     answer = read_answer(Ended(exit_code=0, output=text, errors=""), 1.0)
     assert answer.problem.startswith("printed JSON that is not understood") and not answer.blocks
 

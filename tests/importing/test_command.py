@@ -156,7 +156,7 @@ def test_ctrl_c_stops_cleanly_and_says_how_to_go_on(
     assert "2 new, 1 file unchanged" in capsys.readouterr().out
 
 
-def test_it_stands_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert "|import|" in help_text()
     assert main(["import", "--help"]) == 0
     assert "clio import claude [PATH]" in capsys.readouterr().out

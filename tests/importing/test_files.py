@@ -44,7 +44,7 @@ def test_the_elements_of_a_document_are_those_json_has(
     assert tally == Tally()
 
 
-def test_a_document_that_is_cut_off_gives_what_stands_before(tmp_path: Path) -> None:
+def test_a_document_that_is_cut_off_gives_what_is_before(tmp_path: Path) -> None:
     path = tmp_path / "chat.json"
     path.write_text('{"sessionId": "s", "messages": [{"id": 1}, {"id": 2}, {"id', encoding="utf-8")
     tally = Tally()

@@ -153,7 +153,7 @@ def test_a_session_of_another_agent_is_gone_on_with_in_a_copy(place: Place) -> N
     assert place.store.latest() == session.id
 
 
-def test_nothing_is_learned_from_it_in_sleep(place: Place) -> None:
+def test_consolidation_learns_nothing_from_it(place: Place) -> None:
     claude_file(place.home, place.project)
     place.run()
     assert list(Sessions(place.store, {}, {}).waiting(1e10, lambda: False)) == []

@@ -357,7 +357,7 @@ def test_sessions_of_the_perl_original_are_read() -> None:
     assert any(said(pieces(places.read, path)) for path in files)
 
 
-def test_a_session_nobody_can_read_is_named(tmp_path: Path) -> None:
+def test_a_session_no_one_can_read_is_named(tmp_path: Path) -> None:
     path = tmp_path / "broken.json"
     path.write_text("no session", encoding="utf-8")
     tally = Tally()

@@ -134,7 +134,7 @@ def test_entries_of_another_clone_stay_lines_of_knowledge(make_desk: MakeDesk, t
 
 @pytest.mark.parametrize("kind", ["fact", "solution"])
 @pytest.mark.parametrize("quote", [CLAIM, "The page says: the user"])
-def test_a_night_knows_an_answer_that_only_repeats_a_page(tmp_path: Path, kind: str, quote: str) -> None:
+def test_a_consolidation_knows_an_answer_that_only_repeats_a_page(tmp_path: Path, kind: str, quote: str) -> None:
     """The answer of the model that sleeps is by the one that answered, whose words are by the page."""
     place = Place(tmp_path)
     call = ToolCall(id="1", name="web_fetch", arguments="{}")

@@ -58,7 +58,7 @@ def play(desk: Desk, *lines: str) -> None:
     asyncio.run(talk())
 
 
-def test_what_nobody_trusted_is_told_only_where_it_is_called(desk: Desk) -> None:
+def test_an_untrusted_one_is_reported_only_when_it_is_called(desk: Desk) -> None:
     desk.server.add(text("No."), text("No."))
     play(desk, "hi", f"/skills use {NAMES[0]} go", "/runs now", f"/{NAMES[1]} now")
     system, user = messages_of(desk.server.requests[0], "system", "user")
@@ -70,7 +70,7 @@ def test_what_nobody_trusted_is_told_only_where_it_is_called(desk: Desk) -> None
     allowed_nothing(desk)
 
 
-def test_what_somebody_trusted_stays_in_its_place(desk: Desk) -> None:
+def test_what_the_user_trusted_stays_in_place(desk: Desk) -> None:
     trust(desk)
     desk.server.add(
         tool_calls([("use_skill", {"name": NAMES[0]}), ("delegate", {"task": "look", "agent": NAMES[0]})]),
@@ -95,7 +95,7 @@ def test_what_somebody_trusted_stays_in_its_place(desk: Desk) -> None:
     allowed_nothing(desk)
 
 
-def test_menus_show_no_letters_nobody_sees(desk: Desk) -> None:
+def test_menus_show_no_letters_no_one_sees(desk: Desk) -> None:
     trust(desk)
     offered = [f"{one.text} {one.note} {more}" for one, more in complete(desk.app, "/made-")]
     offered += [f"{one.text} {one.note} {more}" for one, more in complete(desk.app, "/skills use ")]

@@ -116,7 +116,7 @@ def test_every_call_gets_one_answer_under_an_id_of_its_own(tmp_path: Path) -> No
     assert "there is no tool 'no_such_tool'" in results[2].content
 
 
-def test_whoever_is_told_to_delegate_for_ever_does_not(tmp_path: Path) -> None:
+def test_delegation_without_end_is_stopped(tmp_path: Path) -> None:
     finished, desk, server = turn(tmp_path, mad.delegates_for_ever(), max_steps="10")
     assert finished.status in ("failed", "max_steps")
     assert len(server.requests) <= 110

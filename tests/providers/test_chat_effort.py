@@ -100,7 +100,7 @@ def test_effort(url: str, model: str, wanted: str, sent: dict[str, Any]) -> None
         ("lmstudio", "qwen/qwen3-8b", "max", {"reasoning_effort": "high"}),
     ],
 )
-def test_effort_at_servers_of_ones_own(preset: str, model: str, wanted: str, sent: dict[str, Any]) -> None:
+def test_effort_at_servers_of_the_user(preset: str, model: str, wanted: str, sent: dict[str, Any]) -> None:
     named = preset_named(preset)
     assert named is not None
     assert fields(named.base_url, model, wanted, preset) == sent

@@ -72,7 +72,7 @@ def test_other_servers_are_none(answer: Reply) -> None:
         assert find_local_server({server.port: "llamacpp"}) is None
 
 
-def test_nobody_and_silence_are_none() -> None:
+def test_no_user_and_no_answer_are_none() -> None:
     with silent_port() as silent, closed_port() as closed:
         assert find_local_server({silent: "a", closed: "b"}) is None
 

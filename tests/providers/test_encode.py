@@ -327,7 +327,7 @@ def test_pictures_of_results_come_behind_all_results_of_their_step() -> None:
     assert gone[-1]["role"] == "user"
 
 
-def test_a_model_without_eyes_is_told() -> None:
+def test_a_model_without_eyes_is_reported() -> None:
     messages = (
         UserMessage(content="look", images=(PICTURE,)),
         CALL,

@@ -44,7 +44,7 @@ def test_where_it_is_cut_makes_no_difference(lines: list[tuple[bytes, bytes]], c
     assert found == by_the_standard([line for line, _ in lines])
 
 
-def test_the_end_gives_what_lacks_its_empty_line() -> None:
+def test_the_end_adds_a_missing_empty_line() -> None:
     stream = EventStream()
     assert stream.feed(b"data: a\n\ndata: b\ndata: c") == [b"a"]
     assert stream.end() == b"b\nc"

@@ -181,7 +181,7 @@ def test_an_overflow_beside_the_words() -> None:
     assert (error.limit_tokens, error.sent_tokens) == (4096, 5011)
 
 
-def test_a_wrong_key_is_no_overflow_whatever_else_is_said() -> None:
+def test_a_wrong_key_is_no_overflow_whatever_else_is_reported() -> None:
     assert isinstance(status(401, said("invalid key; also, the prompt is too long")), ProviderRefused)
 
 

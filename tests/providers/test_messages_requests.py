@@ -391,7 +391,7 @@ def test_where_reasoning_is_missed_the_loop_goes_on_without(text: str, model: st
     assert kind(sent(speaks, request(ended))) != "disabled"
 
 
-def test_refused_reasoning_is_dropped_once_and_then_the_refusal_stands() -> None:
+def test_refused_reasoning_is_dropped_once_and_then_the_refusal_remains() -> None:
     speaks = protocol("claude-opus-4-1")
     text = "messages.1.content.0: Invalid `signature` in `thinking` block"
     tries = 0

@@ -52,7 +52,7 @@ def test_only_one_entry_that_holds_every_word_is_forgotten() -> None:
     assert "nothing was forgotten" in answer(todo, note)
 
 
-def test_what_became_of_it_is_said() -> None:
+def test_what_became_of_it_is_reported() -> None:
     todo = plan("forget d-3f9a12")
     assert answer(todo, found("forget_ltm", "Forgotten: d-3f9a12", summary="forgot d-3f9a12")) == "Forgotten: d-3f9a12"
     refused = answer(todo, found("forget_ltm", "there is no entry d-3f9a12", summary="none", ok=False))

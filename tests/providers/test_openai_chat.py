@@ -343,7 +343,7 @@ def test_redirects_are_not_followed() -> None:
         assert other.requests == []
 
 
-def test_nobody_listens() -> None:
+def test_a_port_without_a_server_refuses() -> None:
     with pytest.raises(ServerFailed, match=r"nothing listens at http://127\.0\.0\.1") as caught:
         use(provider_for(f"http://127.0.0.1:{free_port()}"), collect)
     assert not caught.value.retryable

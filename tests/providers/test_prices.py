@@ -124,7 +124,7 @@ def test_a_server_here_costs_what_the_user_says(tmp_path: Path) -> None:
     assert not price.is_free
 
 
-def test_a_hosted_model_nobody_has_looked_up_is_unknown() -> None:
+def test_a_hosted_model_no_one_has_looked_up_is_unknown() -> None:
     book = PriceBook(None, lambda: NOON)
     assert book.price_of("openai", "gpt-99") is None
     assert book.price_of("api.example.com", "gpt-6-sol") is None

@@ -30,7 +30,7 @@ def test_nothing_configured_and_nothing_found() -> None:
     assert isinstance(choose({"OPENAI_API_KEY": "", "OPENAI_BASE_URL": " "}), OfflineProvider)
 
 
-def test_offline_by_name_asks_nobody() -> None:
+def test_offline_by_name_asks_no_one() -> None:
     def nobody() -> Found:
         raise AssertionError
 

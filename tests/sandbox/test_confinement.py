@@ -277,7 +277,7 @@ def test_what_the_user_may_not_read_is_no_refusal(confinement: Confinement, fiel
         (f"{sys.executable} -c \"open('new', 'w')\"", "needs to write 'new'"),
     ],
 )
-def test_a_refused_write_is_told(confinement: Confinement, field: Range, command: str, need: str) -> None:
+def test_a_refused_write_is_reported(confinement: Confinement, field: Range, command: str, need: str) -> None:
     assert need in run(confinement, field.project, command)[2]
 
 

@@ -190,7 +190,7 @@ def test_the_network_is_not_reached(held: Sandbox, field: Range, port: Listener)
     assert "sandbox" in note
 
 
-def test_doors_of_other_programs_are_shut(held: Sandbox, field: Range, tmp_path: Path) -> None:
+def test_options_that_start_other_programs_are_off(held: Sandbox, field: Range, tmp_path: Path) -> None:
     path, abstract = f"/tmp/clio-door-{new_id()}", f"\0clio-{new_id()}"
     listeners = [Listener(socket.AF_UNIX, path), Listener(socket.AF_UNIX, abstract)]
     try:

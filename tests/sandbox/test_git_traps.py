@@ -74,7 +74,7 @@ def test_the_traps_are_set(trap: HostileRepository, tmp_path: Path) -> None:
         trap.forget()
 
 
-def test_the_models_looks_start_nothing(trap: HostileRepository, root: Path) -> None:
+def test_the_models_queries_start_no_program(trap: HostileRepository, root: Path) -> None:
     tool = GitTool(Workspace(root), 20)
 
     async def look() -> list[str]:
@@ -86,7 +86,7 @@ def test_the_models_looks_start_nothing(trap: HostileRepository, root: Path) -> 
     assert trap.sprung() == set()
 
 
-def test_clios_own_looks_start_nothing(trap: HostileRepository, root: Path) -> None:
+def test_clios_own_queries_start_no_program(trap: HostileRepository, root: Path) -> None:
     assert asyncio.run(WorkingTree(root).read()) is not None
     assert git_activity(root) is not None
     rule_in_the_way(root)
@@ -105,7 +105,7 @@ def test_clios_own_looks_start_nothing(trap: HostileRepository, root: Path) -> N
     assert trap.sprung() == set()
 
 
-def test_looks_before_a_commit_start_nothing(trap: HostileRepository, root: Path) -> None:
+def test_queries_before_a_commit_start_no_program(trap: HostileRepository, root: Path) -> None:
     state = read_state(root)
     diff_staged(state)
     assert "six" in diff_unstaged(state, state.open).text

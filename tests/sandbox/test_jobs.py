@@ -101,7 +101,7 @@ def test_what_a_job_planted_is_gone(held: Sandbox, field: Range, step: Step) -> 
     assert held.known != "landlock" or "hooks/pre-commit" in note
 
 
-def test_the_model_is_told_with_the_jobs_output(held: Sandbox, field: Range) -> None:
+def test_the_model_learns_it_with_the_jobs_output(held: Sandbox, field: Range) -> None:
     async def go() -> str:
         jobs = JobTable(held)
         tool = RunCommandTool(Workspace(field.project), jobs, 20)
@@ -116,7 +116,7 @@ def test_the_model_is_told_with_the_jobs_output(held: Sandbox, field: Range) -> 
     assert not (field.project / ".git" / "commondir").exists()
 
 
-def test_the_persons_answers_stay_while_a_job_runs(held: Sandbox, field: Range) -> None:
+def test_the_users_answers_stay_while_a_job_runs(held: Sandbox, field: Range) -> None:
     settings = field.project / ".clio" / "config.yaml"
     old = settings.read_bytes()
 

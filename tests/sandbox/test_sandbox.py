@@ -68,7 +68,7 @@ def test_bwrap_gives_a_tmp_of_its_own_that_lasts_as_long_as_clio(field: Range) -
 
 
 @NEEDS_BWRAP
-def test_programs_of_the_person_in_tmp_are_found_there_and_nothing_else(field: Range) -> None:
+def test_programs_of_the_user_in_tmp_are_found_there_and_nothing_else(field: Range) -> None:
     with tempfile.TemporaryDirectory(prefix="clio-venv-", dir="/tmp") as name:
         venv = Path(name) / "venv"
         (venv / "bin").mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_programs_of_the_person_in_tmp_are_found_there_and_nothing_else(field: R
         assert not (venv / "written").exists()
 
 
-def test_which_folders_hold_the_persons_programs(tmp_path: Path) -> None:
+def test_which_folders_hold_the_users_programs(tmp_path: Path) -> None:
     for folder in ("venv/bin", "base/bin", "base/lib", "node/bin", "node/lib", "alone/bin", "bin", "lib", "tools/x"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "venv" / "pyvenv.cfg").touch()
@@ -128,7 +128,7 @@ def test_whether_a_command_names_the_tmp_it_has_for_itself(field: Range, command
 
 
 @NEEDS_BWRAP
-def test_a_tmp_of_its_own_is_told_to_the_person_each_time_and_to_the_model_once(field: Range) -> None:
+def test_a_tmp_of_its_own_is_told_to_the_user_each_time_and_to_the_model_once(field: Range) -> None:
     sandbox = field.sandbox("bwrap")
     tool = RunCommandTool(Workspace(field.project), JobTable(sandbox), 20)
     line = "echo x > /tmp/told && cat /tmp/told"
@@ -193,7 +193,7 @@ def alive(mark: str) -> list[str]:
     return found
 
 
-def test_what_left_its_session_ends_too_and_is_told(held: Sandbox, field: Range) -> None:
+def test_what_left_its_session_ends_too_and_is_reported(held: Sandbox, field: Range) -> None:
     mark = f"18.{os.getpid()}"
     assert "left running were stopped" in text(held, field, f"setsid sleep {mark} & sleep 0.1; echo done")
     assert alive(mark) == []
@@ -231,7 +231,7 @@ def test_what_is_another_process_every_moment_ends_too(held: Sandbox, field: Ran
     assert (field.project / "tail").stat().st_size == size
 
 
-def test_a_signal_that_ends_a_command_is_told_and_does_not_end_its_keeper(field: Range) -> None:
+def test_a_signal_that_ends_a_command_is_reported_and_does_not_end_its_keeper(field: Range) -> None:
     if REASONS["landlock"]:
         pytest.skip(REASONS["landlock"])
     sandbox, mark = field.sandbox("landlock"), f"15.{os.getpid()}"
@@ -515,7 +515,7 @@ def test_the_whole_tree_is_never_given(field: Range) -> None:
     assert made.write == (field.outside, field.home / ".cache")
 
 
-def test_it_stands_behind_the_mode_in_the_status_line() -> None:
+def test_it_is_behind_the_mode_in_the_status_line() -> None:
     facts = Facts(model="m", mode="all", sandbox="sandbox bwrap", branch="main")
     assert facts.parts[:3] == ("m", "all", "sandbox bwrap")
     assert facts.spoken == ("model m", "approval mode all", "sandbox bwrap", "branch main")

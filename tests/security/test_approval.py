@@ -79,7 +79,7 @@ def written(root: Path, name: str) -> dict[str, str]:
     return found
 
 
-def test_writes_outside_and_to_the_persons_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_writes_outside_and_to_the_users_own(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = {"ask": "ask", "edits": "ask", "plan": "deny"}
     assert judged(root, write(root.parent / "outside.txt")) == {**asked, "all": "allow"}
     assert judged(root, write(root / "home" / "styles.json"), clio_home=root / "home") == {**asked, "all": "ask"}

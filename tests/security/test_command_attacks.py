@@ -61,7 +61,7 @@ def test_the_corpus_is_large_and_says_why() -> None:
     assert all(attack.why for attack in ATTACKS)
 
 
-def test_every_mode_decides_as_a_careful_person_would(workspace: Workspace) -> None:
+def test_every_mode_decides_as_a_careful_user_would(workspace: Workspace) -> None:
     """One test for all of them: eight hundred take longer to set up than to judge."""
     wrong: list[tuple[Attack, tuple[str, ...]]] = []
     for attack in ATTACKS:

@@ -71,7 +71,7 @@ def test_sessions_of_a_repository_teach_nothing(ground: Ground, *, tracked: bool
     assert "MARMOT" not in ground.sent
 
 
-def test_sessions_of_ones_own_teach_and_are_recalled(ground: Ground) -> None:
+def test_sessions_of_the_user_teach_and_are_recalled(ground: Ground) -> None:
     assert ground.run("-p", FACT).returncode == 0
     assert ground.run("memory", "sleep").returncode == 0
     assert "MARMOT" in remembered(ground)
@@ -89,7 +89,7 @@ def test_continuing_passes_over_sessions_of_the_repository(ground: Ground) -> No
     assert "a talk of my own" in json.dumps(ground.server.requests[-1].body) and "MARMOT" not in ground.sent
 
 
-def test_an_opened_session_of_the_repository_is_told_as_such(ground: Ground) -> None:
+def test_an_opened_session_of_the_repository_is_reported_as_such(ground: Ground) -> None:
     bring_session(ground)
     done = ground.run("-r", ID, "-p", "hello")
     assert done.returncode == 0 and "came with the repository" in done.stderr
@@ -102,7 +102,7 @@ def test_an_opened_session_of_the_repository_is_told_as_such(ground: Ground) -> 
     assert "MARMOT" not in remembered(ground)
 
 
-def test_sessions_of_a_project_sealed_before_ids_were_recorded_are_ones_own(ground: Ground) -> None:
+def test_sessions_of_a_project_sealed_before_ids_were_recorded_are_the_users_own(ground: Ground) -> None:
     import hashlib
     import hmac
 

@@ -77,7 +77,7 @@ def test_nothing_is_gained_without_trust(ground: Ground, name: str) -> None:
     assert {path: path.read_bytes() for path in ground.outside.rglob("*") if path.is_file()} == outside
 
 
-def test_what_lies_behind_a_link_is_read_once_it_is_trusted(ground: Ground) -> None:
+def test_what_is_behind_a_link_is_read_once_it_is_trusted(ground: Ground) -> None:
     (ground.project / "AGENTS.md").symlink_to(ground.outside / "history")
     assert "link AGENTS.md" in ground.run("-p", "hello").stderr
     assert "link AGENTS.md" in ground.run("config", "trust").stdout

@@ -33,7 +33,7 @@ def test_keys_go_whole(kind: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "text", "secret"), in_context(), ids=lambda value: value[:24])
-def test_secrets_go_by_what_stands_around_them(kind: str, text: str, secret: str) -> None:
+def test_secrets_go_by_what_is_around_them(kind: str, text: str, secret: str) -> None:
     redacted = Redactor().redact(text)
     assert redacted.counts == {kind: 1}
     assert MARKER.search(redacted.text)

@@ -72,7 +72,7 @@ def test_every_split_of_every_secret(redactor: Redactor) -> None:
 
 
 @pytest.mark.parametrize("redactor", [PLAIN, FULL], ids=["plain", "full"])
-def test_a_secret_lies_where_a_large_piece_is_sliced(redactor: Redactor) -> None:
+def test_a_secret_is_where_a_large_piece_is_sliced(redactor: Redactor) -> None:
     for number, secret in enumerate(secrets):
         for before in range(number % 5, len(secret) + 12, 5):
             text = f"{'a word ' * 200}"[: SLICE_CHARS - before - 1] + f" {secret} and {'more words ' * 20}"

@@ -133,7 +133,7 @@ def test_redirects() -> None:
     ],
     ids=lambda line: line[:30],
 )
-def test_what_is_not_understood_is_said(line: str) -> None:
+def test_what_is_not_understood_is_reported(line: str) -> None:
     assert parse_command_line(line).unknown
 
 

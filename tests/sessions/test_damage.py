@@ -215,7 +215,7 @@ def test_messages_without_ids_get_the_same_ones_at_every_opening(tmp_path: Path)
     assert ids_after_reopening(store, session_id) == [message.id for message in first]
 
 
-def test_a_tail_of_zeros_is_said(tmp_path: Path) -> None:
+def test_a_tail_of_zeros_is_reported(tmp_path: Path) -> None:
     """What a file system leaves that lost its power before the data was written."""
     store = store_in(tmp_path)
     session = store.new(tmp_path)

@@ -114,7 +114,7 @@ def test_full_disk_to_the_end(tmp_path: Path) -> None:
     session.close()
 
 
-def test_a_project_nobody_may_write(public: Path) -> None:
+def test_a_project_no_one_may_write(public: Path) -> None:
     public.chmod(0o555)
     begun, unsaved, closed = run(READ_ONLY, str(public / ".clio" / "sessions"), str(NOBODY))
     assert begun == "None"
@@ -154,7 +154,7 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("opened_before", [True, False])
-def test_files_deleted_under_a_running_session_are_written_anew(tmp_path: Path, opened_before: bool) -> None:
+def test_files_deleted_under_a_running_session_are_written_again(tmp_path: Path, opened_before: bool) -> None:
     """`git clean -xfd` deletes what git ignores."""
     store = store_in(tmp_path)
     session = store.new(tmp_path, name="demo")
@@ -173,7 +173,7 @@ def test_files_deleted_under_a_running_session_are_written_anew(tmp_path: Path, 
     again.close()
 
 
-def test_a_journal_deleted_beside_its_snapshot_is_written_anew(tmp_path: Path) -> None:
+def test_a_journal_deleted_beside_its_snapshot_is_written_again(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     say(session, a_turn(1))
@@ -190,7 +190,7 @@ def test_a_journal_deleted_beside_its_snapshot_is_written_anew(tmp_path: Path) -
     again.close()
 
 
-def test_a_file_system_without_locks_is_said_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_reported_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_locks(fd: int, *, shared: bool) -> bool:
         raise OSError(37, os.strerror(37))
 

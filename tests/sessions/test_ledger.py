@@ -58,7 +58,7 @@ def test_two_clios_at_once_lose_nothing_while_the_file_is_made_smaller(ledger: L
     assert ledger.path.stat().st_size < 2 * COMPACT_BYTES
 
 
-def test_a_long_session_takes_little_of_it_and_a_long_file_is_seldom_written_anew(
+def test_a_long_session_takes_little_of_it_and_a_long_file_is_seldom_written_again(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert ledger.path is not None

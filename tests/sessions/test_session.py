@@ -115,7 +115,7 @@ def test_later_messages_join_the_window(tmp_path: Path) -> None:
     again.close()
 
 
-def test_calls_nobody_answered_are_answered_on_opening(tmp_path: Path) -> None:
+def test_calls_no_one_answered_are_answered_on_opening(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     calls = tuple(ToolCall(id=f"c{number}", name=f"tool{number}") for number in range(3))
@@ -271,7 +271,7 @@ def test_trims_come_back_and_the_last_can_be_reversed(tmp_path: Path, end: str) 
     last.close()
 
 
-def test_a_lost_journal_is_written_anew_with_its_trims(tmp_path: Path) -> None:
+def test_a_lost_journal_is_written_again_with_its_trims(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     said = a_turn(1)

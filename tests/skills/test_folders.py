@@ -68,7 +68,7 @@ def test_all_properties_of_the_format(project: Path) -> None:
     )
 
 
-def test_the_project_comes_before_the_person_and_the_first_folder_before_the_others(project: Path) -> None:
+def test_the_project_comes_before_the_user_and_the_first_folder_before_the_others(project: Path) -> None:
     home = project.parent
     places = [
         project / ".clio" / "skills",
@@ -158,7 +158,7 @@ def test_links_out_of_the_project_are_not_followed(project: Path) -> None:
     assert len(found.problems) == 3
 
 
-def test_the_persons_own_may_be_links(project: Path) -> None:
+def test_the_users_own_may_be_links(project: Path) -> None:
     elsewhere = write(project.parent / "dotfiles" / "mine", named("mine"))
     skills = project.parent / "clio" / "skills"
     skills.mkdir(parents=True)
@@ -166,7 +166,7 @@ def test_the_persons_own_may_be_links(project: Path) -> None:
     assert [skill.folder for skill in find(project).skills] == [elsewhere.resolve()]
 
 
-def test_in_the_home_folder_skills_are_the_persons(tmp_path: Path) -> None:
+def test_in_the_home_folder_skills_are_the_users(tmp_path: Path) -> None:
     write(tmp_path / ".clio" / "skills" / "mine", named("mine"))
     found = find_skills(skill_places(tmp_path, tmp_path / ".clio", tmp_path), project=tmp_path, person=tmp_path)
     assert [skill.own for skill in found.skills] == [True]

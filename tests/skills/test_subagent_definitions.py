@@ -33,7 +33,7 @@ def house(tmp_path: Path) -> House:
     return House(tmp_path.resolve())
 
 
-def test_the_first_of_a_name_counts_the_projects_before_the_persons(house: House) -> None:
+def test_the_first_of_a_name_counts_the_projects_before_the_users(house: House) -> None:
     for name in ("shop/.clio/agents/b.md", "shop/.claude/agents/b.md", ".clio/agents/b.md", ".claude/agents/a.md"):
         house.write(name)
     found, problems = house.folders.find()
@@ -74,7 +74,7 @@ def test_the_properties_of_other_agents_are_understood() -> None:
         ("---\ndescription: d\nmax_steps: 9999\n---\nx", "max_steps must be"),
     ],
 )
-def test_what_is_wrong_is_said(house: House, text: str, said: str) -> None:
+def test_what_is_wrong_is_reported(house: House, text: str, said: str) -> None:
     with pytest.raises(Unreadable):
         read_definition(text, stem="x", shown="x.md", own=True)
     house.write(".clio/agents/x.md", text)

@@ -82,7 +82,9 @@ def test_of_two_that_make_it_one_does(tmp_path: Path, monkeypatch: pytest.Monkey
     assert (root / ".gitignore").read_bytes() == b"theirs\n"
 
 
-def test_on_a_full_disk_its_own_name_is_said_and_nothing_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_a_full_disk_its_own_name_is_reported_and_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(path: Path, data: bytes, mode: int, *, durable: bool) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 

@@ -21,7 +21,7 @@ from clio.text.vocabulary import (
 LETTERS = st.text("abcde", min_size=1, max_size=8)
 
 
-def test_words_are_said_once_each_without_fillers_in_their_order() -> None:
+def test_words_are_listed_once_each_without_fillers_in_their_order() -> None:
     assert [word.said for word in asked("Don't the servers of the server listen on port 80, or do the servers?")] == [
         "servers",
         "listen",
@@ -107,7 +107,7 @@ def test_a_question_after_something_begins_so(text: str, expected: bool) -> None
         ("", "", True),
     ],
 )
-def test_one_slip_of_a_finger(one: str, other: str, expected: bool) -> None:
+def test_one_typo_of_a_finger(one: str, other: str, expected: bool) -> None:
     assert is_misspelling(one, other) is expected
     assert is_misspelling(other, one) is expected
 

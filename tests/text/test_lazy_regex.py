@@ -49,7 +49,7 @@ def spelled(parts: object) -> set[str]:
     return found
 
 
-def test_what_a_pattern_needs_stands_in_all_it_can_find() -> None:
+def test_what_a_pattern_needs_is_in_all_it_can_find() -> None:
     patterns = dict(with_needs())
     assert len(patterns) > 30
     for name, one in patterns.items():

@@ -43,13 +43,13 @@ def test_importance_halves_in_its_half_life_and_nothing_outlives_the_cap_unused(
 
 
 @given(SCORES, SCORES)
-def test_what_is_said_as_a_rule_is_set_and_what_is_inferred_lies_between(old: float, new: float) -> None:
+def test_what_is_said_as_a_rule_is_set_and_what_is_inferred_is_between(old: float, new: float) -> None:
     assert scoring.smoothed(old, new, explicit=True) == new
     assert min(old, new) - 1e-9 <= scoring.smoothed(old, new) <= max(old, new) + 1e-9
 
 
 @given(SCORES)
-def test_every_score_lies_in_a_band_and_in_the_bands_ranges(score: float) -> None:
+def test_every_score_is_in_a_band_and_in_the_bands_ranges(score: float) -> None:
     names = scoring.bands_of(score)
     assert names
     assert all(scoring.in_ranges(score, scoring.ranges_of([name])) for name in names)

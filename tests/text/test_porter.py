@@ -39,7 +39,7 @@ def test_every_word_has_the_stem_that_the_index_gives_it() -> None:
 
 @example(["ies", "sses", "eed"])
 @given(st.lists(st.text("abcdeilmnorstu", min_size=1, max_size=12), min_size=1, max_size=20))
-def test_words_nobody_ever_wrote_have_it_too(words: list[str]) -> None:
+def test_unknown_words_have_it_too(words: list[str]) -> None:
     assert [porter(word) for word in words] == by_sqlite(words)
 
 

@@ -22,7 +22,7 @@ def test_a_number_that_is_no_time_is_said_to_be_unknown(seconds: float) -> None:
     assert not same_day(seconds, time.time())
 
 
-def test_a_time_is_told_by_this_machines_clock() -> None:
+def test_a_time_is_reported_by_this_machines_clock() -> None:
     assert format_stored_time("%Y-%m-%d", 1_700_000_000.0) == time.strftime("%Y-%m-%d", time.localtime(1_700_000_000))
     assert same_day(1_700_000_000.0, 1_700_000_001.0) and not same_day(1_700_000_000.0, 1_700_200_000.0)
 

@@ -158,7 +158,7 @@ def test_nothing_staged_lists_what_could_be(repo: Path) -> None:
         call(repo, operation="commit", message="m")
 
 
-def test_an_unknown_committer_is_said_before_anything_is_staged(repo: Path) -> None:
+def test_an_unknown_committer_is_reported_before_anything_is_staged(repo: Path) -> None:
     git(repo, "config", "--unset", "user.name")
     git(repo, "config", "--unset", "user.email")
     git(repo, "config", "user.useConfigOnly", "true")
@@ -251,7 +251,7 @@ def test_paths_count_from_the_workspace_not_from_the_repository(repo: Path) -> N
     assert git(repo, "status", "--short") == "?? y.py"
 
 
-def test_no_repository_is_said(tmp_path: Path) -> None:
+def test_no_repository_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="lies in no git repository"):
         call(tmp_path, operation="status")
 
@@ -280,7 +280,7 @@ def test_actions_that_do_not_belong(repo: Path) -> None:
         call(repo, operation="stash", action="switch", name="x")
 
 
-def test_without_git_it_is_said(tmp_path: Path) -> None:
+def test_without_git_it_is_reported(tmp_path: Path) -> None:
     script = f"""
 import sys
 from pathlib import Path

@@ -58,7 +58,7 @@ def test_another_text_keeps_encoding_mark_line_ends_and_permissions(tmp_path: Pa
     assert path.stat().st_mode & 0o777 == 0o755
 
 
-def test_bytes_that_are_no_text_survive_in_lines_nobody_touched(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_survive_in_lines_no_one_touched(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     good = "".join(f"größe {number}\n" for number in range(30)).encode()
     path = bench.write("a.txt", good + b"bad \xff byte\nlast\n")

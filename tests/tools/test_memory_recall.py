@@ -47,13 +47,13 @@ def test_a_passage_older_than_its_session_has_a_date_of_its_own() -> None:
     assert re.search(r"^- 1970-01-1\d \d\d:\d\d user, m-1: ", text, re.MULTILINE)
 
 
-def test_scores_are_told_only_when_they_are_asked_for() -> None:
+def test_scores_are_reported_only_when_they_are_asked_for() -> None:
     found = Recall(sessions=(session(passage(1)),))
     assert "exact" not in recall_text(found).text
     assert "m-1 [exact +3, keywords +2.1]: writes" in recall_text(found, scores=True).text
 
 
-def test_a_passage_stands_between_what_was_asked_and_what_came_of_it() -> None:
+def test_a_passage_is_between_what_was_asked_and_what_came_of_it() -> None:
     asked = Said(message_id="m-0", role="user", created=60.0, text="is a write atomic?")
     done = Said(message_id="m-9", role="assistant", created=600.0, text="now it is")
     one = passage(1, created=120.0, asked=asked, concluded=done, is_older=True)
@@ -73,7 +73,7 @@ def test_many_long_passages_stay_within_bounds() -> None:
     assert len(text) < 7_000 and "more left out for length" in text
 
 
-def test_what_was_not_searched_is_said() -> None:
+def test_what_was_not_searched_is_reported() -> None:
     text = recall_text(Recall(sessions=(session(passage(1)),), unreadable=("a", "b", "c", "d"), unsearched=1)).text
     assert text.endswith(
         "(1 session not searched yet; ask again in a moment.)\n(4 sessions could not be read: a, b, c and 1 more.)"

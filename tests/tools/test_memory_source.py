@@ -36,13 +36,13 @@ def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said
     assert (found.asserted_by, found.message) == (said_by, message)
 
 
-def test_an_answer_to_a_question_is_the_persons_word() -> None:
+def test_an_answer_to_a_question_is_the_users_word() -> None:
     deeds = Deeds(question="How do you deploy?", answer=FACT)
     asked = ToolMessage(id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", deeds=deeds)
     assert source_of((FACT,), (asked,)).asserted_by == "user"
 
 
-def test_few_letters_are_nobodys_quotation_of_the_person_but_a_tools_at_any_length() -> None:
+def test_short_text_is_never_the_users_quotation_but_can_be_a_tools() -> None:
     assert source_of(("use uv",), (user("please use uv here"),)).asserted_by == "model"
     assert source_of(("use uv",), (tool("use uv"),)).asserted_by == "tool"
     assert source_of(("use uv",), (user("use uv"), tool("use uv"))).asserted_by == "model"

@@ -103,7 +103,7 @@ def test_knowledge_says_where_it_came_from(desk: Desk) -> None:
         assert [entry["provenance"] for entry in desk.patterns[section]] == [source]
 
 
-def test_the_persons_own_words_are_the_persons(desk: Desk) -> None:
+def test_the_users_own_words_are_the_users(desk: Desk) -> None:
     desk.session.append(UserMessage(id="m2", content="Remember: we deploy with make ship."))
     desk.session.append(UserMessage(id="m3", content="and now go on"))
     desk.learn("add_discovery", fact="We deploy with make ship")
@@ -194,7 +194,7 @@ def test_another_prevention_of_a_failure_is_kept_with_it(desk: Desk) -> None:
     assert said.endswith("It keeps 1 other prevention too (spawn).")
 
 
-def test_a_key_nobody_can_read_keeps_to_its_line(desk: Desk) -> None:
+def test_a_key_no_one_can_read_keeps_to_its_line(desk: Desk) -> None:
     desk.call("store", key="a\nb", content="zebra")
     assert desk.say("list").startswith("- 'a\\nb' (")
     assert desk.say("search", query="zebra") == "- note 'a\\nb': zebra"

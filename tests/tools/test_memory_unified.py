@@ -49,6 +49,6 @@ def test_layer_date_and_limit_are_obeyed(home: Home) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("layer", "L9"), ("at", "soon"), ("query", "")])
-def test_what_cannot_be_is_said_so_that_the_model_can_mend_it(home: Home, name: str, value: str) -> None:
+def test_what_cannot_be_is_reported_so_that_the_model_can_mend_it(home: Home, name: str, value: str) -> None:
     with pytest.raises(ToolRetry, match=r"L0, L1, L2|2026-05-01|query"):
         asked(home, **({"query": "gateway", "layer": "all"} | {name: value}))

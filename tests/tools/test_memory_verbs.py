@@ -98,7 +98,7 @@ def test_a_changed_value_takes_the_place_of_the_old_one_which_stays_in_the_histo
         assert second.startswith(f"- {old} (fact, ") and ", no longer so): " in second
 
 
-def test_preferences_are_the_persons_and_all_else_the_projects(desk: Desk) -> None:
+def test_preferences_are_the_users_and_all_else_the_projects(desk: Desk) -> None:
     text = desk.say("remember", content="Prefers tabs", type="preference")
     assert mentions(text, "preference", "every project")
     desk.keep("Deployed to staging today", type="event")
@@ -240,7 +240,7 @@ def test_incognito_refuses_and_memory_off_refuses(tmp_path: Path, desk: Desk) ->
     assert not list(private.project.rglob("memories*"))
 
 
-def test_a_person_is_shown_what_will_be_done(desk: Desk) -> None:
+def test_a_user_is_shown_what_will_be_done(desk: Desk) -> None:
     prepared = desk.prepare("remember", content="The staging database is called wombat", type="fact")
     assert prepared.title == "memory remember: The staging database is called wombat"
     assert prepared.action == Internal(writes_memory=True)

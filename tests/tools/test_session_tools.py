@@ -69,7 +69,7 @@ def test_the_life_of_a_todo_list(session: Session) -> None:
     )
 
 
-def test_writing_anew_keeps_the_ids_of_the_same_items() -> None:
+def test_writing_again_keeps_the_ids_of_the_same_items() -> None:
     before = (Todo(id=1, title="one"), Todo(id=2, title="two", status="completed"))
     after = changed(
         before, "write", items({"title": "new"}, {"title": "two", "status": "completed"}, {"id": 1, "title": "uno"})
@@ -114,7 +114,7 @@ def test_a_question_and_its_answer() -> None:
     assert (output.text, output.summary) == ("The user answered: blue", "blue")
 
 
-def test_no_answer_is_said_and_no_question_refused() -> None:
+def test_no_answer_is_reported_and_no_question_refused() -> None:
     assert "no answer" in call(AskUserTool(Person("")), AskUserArgs(question="Which?")).text
     with pytest.raises(ToolRetry):
         AskUserTool(Person("")).prepare(AskUserArgs(question="  "))

@@ -115,7 +115,7 @@ def test_one_that_ignores_the_polite_request_is_killed(
     assert find_survivors(noted_pids(pids)) == []
 
 
-def test_output_before_the_timeout_is_kept_and_silence_is_said(tmp_path: Path) -> None:
+def test_output_before_the_timeout_is_kept_and_silence_is_reported(tmp_path: Path) -> None:
     output = run(tmp_path, "echo started; sleep 60", timeout_s=1)
     assert output.text.endswith("\nstarted")
     assert "it had printed nothing for 1 s" in output.text
@@ -196,14 +196,14 @@ def test_fifty_megabytes_stay_bounded(tmp_path: Path) -> None:
     assert re.search(r"\[… 48,\d{3},\d{3} characters are not kept …\]", output.text)
 
 
-def test_progress_is_told_while_it_runs(tmp_path: Path) -> None:
+def test_progress_is_reported_while_it_runs(tmp_path: Path) -> None:
     news: list[str] = []
     tool = shell(tmp_path)
     asyncio.run(tool.prepare(RunCommandArgs(command="echo step 7; printf 'part'; sleep 1.3")).run(news.append))
     assert news == ["part"]
 
 
-def test_a_missing_folder_is_said(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ToolFailed, match="could not be started"):
         run(tmp_path / "gone", "true")
 
@@ -273,7 +273,7 @@ def test_a_job_lives_as_long_as_what_it_started(tmp_path: Path, pids: Path) -> N
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere it is asked for twice a second")
-def test_the_end_of_what_a_job_left_behind_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_what_a_job_left_behind_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "_LOOK_S", 1_000.0)  # who asks again and again would wait until then
     os.mkfifo(tmp_path / "go")
 

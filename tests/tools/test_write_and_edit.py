@@ -96,7 +96,7 @@ def test_where_no_file_can_be(bench: Bench, path: str, words: str) -> None:
         bench.prepare("write_file", path=path, content="x")
 
 
-def test_somebody_else_makes_the_file_meanwhile(bench: Bench) -> None:
+def test_another_process_creates_the_file_meanwhile(bench: Bench) -> None:
     prepared = bench.prepare("write_file", path="a.py", content="mine")
     path = bench.write("a.py", "theirs")
     with pytest.raises(ToolRetry, match="exists already"):

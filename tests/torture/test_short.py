@@ -41,7 +41,7 @@ def test_many_at_once_lose_nothing(told: str) -> None:
     assert found and int(found[1]) >= 2, told
 
 
-def test_trouble_is_said(told: str) -> None:
+def test_trouble_is_reported(told: str) -> None:
     scenes = re.findall(r"^(full|writers|read-only|clock|locks): .* problems: 0$", told, re.MULTILINE)
     assert scenes == ["full", "writers", "read-only", "clock", "locks"], told
 

@@ -111,7 +111,7 @@ def test_questions_come_one_at_a_time(make_desk: MakeDesk) -> None:
     assert len(results(desk)) == 3
 
 
-def test_nobody_there_is_its_own_ending(make_desk: MakeDesk) -> None:
+def test_no_server_is_its_own_failure(make_desk: MakeDesk) -> None:
     desk = make_desk([tool_calls([TOUCH]), text("I could not run it.")])
 
     async def nobody(request: object) -> Answer:

@@ -35,7 +35,7 @@ def run(
     )
 
 
-def test_a_full_disk_is_said_and_the_turn_goes_on(project: Path) -> None:
+def test_a_full_disk_is_reported_and_the_turn_goes_on(project: Path) -> None:
     with ChatServer([tool_calls([("read_file", {"path": "a.txt"})]), text("It says hello.")]) as server:
         done = run(project, server, full_disk=True)
     assert (done.returncode, done.stdout) == (0, b"It says hello.\n"), done.stderr

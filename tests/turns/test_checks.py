@@ -65,7 +65,7 @@ def run(desk: Desk) -> TurnFinished:
 
 
 @needs_ruff
-def test_an_undefined_name_is_told_and_what_was_wrong_before_is_not(make_desk: MakeDesk) -> None:
+def test_an_undefined_name_is_reported_and_what_was_wrong_before_is_not(make_desk: MakeDesk) -> None:
     desk = make_desk([edit("calc.py", "return a - b", "return total(a, b)"), text("done")], approve="all")
     (desk.project / "calc.py").write_text(OLD, encoding="utf-8")
     assert run(desk).status == "done"
@@ -199,7 +199,7 @@ def test_a_command_of_the_user_s_is_compared_with_before(make_desk: MakeDesk, tm
 
 
 @needs_shell
-def test_a_command_that_begins_to_fail_is_told_with_its_last_line(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_command_that_begins_to_fail_is_reported_with_its_last_line(make_desk: MakeDesk, tmp_path: Path) -> None:
     configure(tmp_path, "checks:\n  - grep -q 'a - b' {files} || { echo 'the rule is broken'; exit 3; }\n")
     desk = make_desk([edit("calc.py", "a - b", "a + b"), text("done")], approve="all")
     run(desk)
@@ -226,7 +226,7 @@ def test_a_slow_command_holds_the_turn_up_for_five_seconds_at_most(make_desk: Ma
 
 
 @needs_shell
-def test_what_is_not_ready_is_told_after_the_next_step(
+def test_what_is_not_ready_is_reported_after_the_next_step(
     make_desk: MakeDesk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clio.checks.turn_checks.LIMIT_S", 1.0)

@@ -81,7 +81,7 @@ def test_what_the_server_says_it_cost_beats_any_price(machine: Machine) -> None:
         assert machine.report("hi", server=server)["cost"] == {"micro_dollars": 42_100, "unpriced_tokens": 0}
 
 
-def test_with_a_key_of_ones_own_the_makers_share_counts_too(machine: Machine) -> None:
+def test_with_a_key_of_the_user_the_makers_share_counts_too(machine: Machine) -> None:
     with ChatServer([stating("Hi.", cost=0.001, is_byok=True, cost_details={"upstream_inference_cost": 0.02})]) as own:
         assert machine.report("hi", server=own)["cost"]["micro_dollars"] == 21_000
 
@@ -93,7 +93,7 @@ def test_a_server_on_this_machine_costs_nothing(machine: Machine) -> None:
     assert "price" not in done.stderr
 
 
-def test_an_unknown_price_is_told_once_for_ever(machine: Machine) -> None:
+def test_an_unknown_price_is_reported_once_for_ever(machine: Machine) -> None:
     machine.prices('"*":\n  test-model: {input: 1, output: 1, until: 2020-01-01}\n')
     said: list[str] = []
     for _ in range(2):
@@ -105,7 +105,7 @@ def test_an_unknown_price_is_told_once_for_ever(machine: Machine) -> None:
     assert [line["unpriced_tokens"] for line in machine.ledger()] == [730, 730]
 
 
-def test_a_wrong_prices_file_is_told_and_costs_no_turn(machine: Machine) -> None:
+def test_a_wrong_prices_file_is_reported_and_costs_no_turn(machine: Machine) -> None:
     machine.prices('"*":\n  test-model: cheap\n')
     with ChatServer([text("Hi.", usage=(700, 30))]) as server:
         done = machine.clio("-p", "hi", server=server)
@@ -164,7 +164,7 @@ def test_a_request_without_a_bill_counts_towards_the_limit_by_estimate(machine: 
     assert done.returncode == 5
 
 
-def test_days_are_summed_without_a_session_and_can_be_counted_anew(machine: Machine) -> None:
+def test_days_are_summed_without_a_session_and_can_be_counted_again(machine: Machine) -> None:
     machine.prices()
     for tokens in (1_000, 3_000):
         with ChatServer([text("Hi.", usage=(tokens, 100))]) as server:

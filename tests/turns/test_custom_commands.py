@@ -59,7 +59,7 @@ def told(desk: Desk) -> list[str]:
     return [event.text for event in desk.seen(Notice)]
 
 
-def test_the_text_stands_before_the_words_that_were_typed(make_desk: MakeDesk) -> None:
+def test_the_text_is_before_the_words_that_were_typed(make_desk: MakeDesk) -> None:
     desk = make_desk([text("ok")])
     mine(desk, "review.md", "---\ndescription: look at a file\n---\nReview $1 for $2.\nAll: $ARGUMENTS\n")
     assert call(desk, "/review calc.py 'dead code'")[0].ok
@@ -88,7 +88,7 @@ def test_files_it_names_are_put_in(make_desk: MakeDesk) -> None:
     assert "+ calc.py · 3 lines" in told(desk)
 
 
-def test_a_command_that_only_reads_runs_and_its_output_stands_in_the_text(make_desk: MakeDesk) -> None:
+def test_a_command_that_only_reads_runs_and_its_output_is_in_the_text(make_desk: MakeDesk) -> None:
     desk = make_desk([text("ok")])
     mine(desk, "state.md", "Branch: !`git branch --show-current`\nLog:\n!`git log --oneline -- $1`\nSum up.")
     call(desk, "/state calc.py")
@@ -101,7 +101,7 @@ def test_a_command_that_only_reads_runs_and_its_output_stands_in_the_text(make_d
     assert desk.person.asked == []
 
 
-def test_another_command_is_asked_about_and_a_no_stands_in_the_text(make_desk: MakeDesk) -> None:
+def test_another_command_is_asked_about_and_a_no_is_in_the_text(make_desk: MakeDesk) -> None:
     desk = make_desk([text("ok"), text("ok")])
     mine(desk, "make.md", "!`touch made.txt`\nGo on.")
     desk.person.approvals = [Answer(kind="no", reason="not now"), Answer(kind="once")]
@@ -113,7 +113,7 @@ def test_another_command_is_asked_about_and_a_no_stands_in_the_text(make_desk: M
 
 
 @pytest.mark.parametrize("mode", ["plan", "ask"])
-def test_nobody_to_ask_means_it_is_not_run(make_desk: MakeDesk, mode: str) -> None:
+def test_without_a_user_to_ask_it_is_not_run(make_desk: MakeDesk, mode: str) -> None:
     desk = make_desk([text("ok")], approve=mode)
     mine(desk, "make.md", "!`touch made.txt`\nGo on.")
     desk.app.conversation.ui = ComposedInterface(NobodyThere(), Asker(desk.person), desk.events.append)
@@ -216,7 +216,7 @@ def test_nothing_is_learned_from_a_file(make_desk: MakeDesk) -> None:
     assert not [note for note in told(desk) if not note.startswith("+ /rules")]
 
 
-def test_a_built_in_name_wins_and_a_slip_is_answered(make_desk: MakeDesk) -> None:
+def test_a_built_in_name_wins_and_a_typo_is_answered(make_desk: MakeDesk) -> None:
     desk = make_desk([])
     mine(desk, "help.md", "not this")
     mine(desk, "git/tidy.md", "tidy up")

@@ -62,7 +62,7 @@ def test_a_task_is_worked_on_in_a_window_of_its_own(make_desk: MakeDesk) -> None
     assert (done.name, done.ok) == ("delegate", True) and done.summary.startswith("2 steps")
 
 
-def test_several_work_side_by_side_and_the_person_is_asked_one_at_a_time(make_desk: MakeDesk) -> None:
+def test_several_work_side_by_side_and_the_user_is_asked_one_at_a_time(make_desk: MakeDesk) -> None:
     def of(request: dict[str, Any], answers: dict[str, list[Script]]) -> Script:
         words = str(request["messages"])
         key = next(key for key in answers if key in words)
@@ -125,7 +125,7 @@ def test_tools_may_be_named_and_unknown_ones_are_refused(make_desk: MakeDesk) ->
     assert "there is no agent 'nobody'" in said[3]
 
 
-def test_a_definition_says_what_one_is_told_with_which_tools_and_for_how_long(
+def test_a_definition_says_what_one_is_reported_with_which_tools_and_for_how_long(
     make_desk: MakeDesk, tmp_path: Path
 ) -> None:
     folder = tmp_path / "home" / "agents"

@@ -156,7 +156,7 @@ def test_an_answer_that_breaks_off_is_replaced(make: Make) -> None:
     assert kept == ["It is two."]
 
 
-def test_where_all_fail_the_last_failure_is_said(make: Make) -> None:
+def test_where_all_fail_the_last_failure_is_reported(make: Make) -> None:
     desk, first, second = make([error(500)] * 5, [error(529)] * 5)
     finished = asyncio.run(desk.turn("?"))
     assert finished.status == "failed"
@@ -202,7 +202,7 @@ def test_its_own_smaller_window_trims_what_it_is_sent(make: Make, tmp_path: Path
     assert context.limits.context_window == 60_000
 
 
-def test_an_alias_that_is_wrong_is_said_and_passed_over(make: Make) -> None:
+def test_an_alias_that_is_wrong_is_reported_and_passed_over(make: Make) -> None:
     desk, _, _ = make([*BUSY], [Said(text="here")])
     text = (desk.loaded.home / "config.yaml").read_text()
     (desk.loaded.home / "config.yaml").write_text(

@@ -113,7 +113,7 @@ def test_a_running_turn_is_steered_and_stopped(project: Path) -> None:
     assert (code, result["text"]) == (0, "Next.")
 
 
-def test_a_question_nobody_answers_any_more_ends_as_one_that_needs_approval(project: Path) -> None:
+def test_a_question_no_one_answers_any_more_ends_as_one_that_needs_approval(project: Path) -> None:
     with ChatServer([tool_calls([TOUCH]), text("no")]) as server, talk(project, server, "-p", "touch it") as one:
         one.until("approval_requested")
         result, code = one.end()
@@ -154,7 +154,7 @@ def test_an_answer_that_fits_is_all_that_is_printed(project: Path) -> None:
     assert '"additionalProperties": false' in str(server.requests[0].body["messages"][-1]["content"])
 
 
-def test_one_that_does_not_is_told_why_and_asked_again(project: Path) -> None:
+def test_one_that_does_not_is_reported_why_and_asked_again(project: Path) -> None:
     replies = [text("The file is calc.py."), text('{"files": [1], "sure": true}'), text(GOOD)]
     with ChatServer(replies) as server:
         done = clio(project, "-p", "which?", "--json-schema", schema_file(project), "--output", "json", server=server)
@@ -198,7 +198,7 @@ def test_rules_of_one_run(project: Path, words: tuple[str, ...], code: int) -> N
     assert not (project / ".clio" / "config.yaml").exists()
 
 
-def test_what_cannot_be_together_is_said_at_once(project: Path) -> None:
+def test_what_cannot_be_together_is_reported_at_once(project: Path) -> None:
     for words, said in (
         (("--input", "stream-json"), "needs --output stream-json"),
         (("--input", "yaml", "-p", "x"), "--input must be one of text, stream-json, not 'yaml'"),

@@ -72,7 +72,7 @@ def test_successful_calls_with_the_same_result_get_a_hint_and_may_go_on(make_des
     assert "the same each time" not in results(desk)[0]
 
 
-def test_the_model_is_told_that_it_was_interrupted_while_it_thought(make_desk: MakeDesk) -> None:
+def test_the_model_is_reported_that_it_was_interrupted_while_it_thought(make_desk: MakeDesk) -> None:
     desk = make_desk([stall(""), text("Then this.")])
 
     async def story() -> None:

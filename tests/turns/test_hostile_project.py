@@ -55,7 +55,7 @@ def owned(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("prompt", ["look around", "/deploy now", "/skills use theirs now"])
-def test_nothing_of_it_counts_before_a_person_trusts_the_folder(project: Path, owned: Path, prompt: str) -> None:
+def test_nothing_of_it_counts_before_a_user_trusts_the_folder(project: Path, owned: Path, prompt: str) -> None:
     poison(project)
     touch = ("run_command", {"command": OWNED.format(name="tool")})
     with ChatServer(
@@ -101,7 +101,7 @@ def test_what_a_script_writes_where_all_is_approved_still_waits_for_trust(projec
     assert list(owned.iterdir()) == [] and "trust" in done.stderr
 
 
-def test_what_a_person_trusts_is_this_and_nothing_else(project: Path, owned: Path) -> None:
+def test_what_a_user_trusts_is_this_and_nothing_else(project: Path, owned: Path) -> None:
     poison(project)
     home = project.parent / "home"
     given = {"CLIO_HOME": str(home), "CLIO_TEST_OWNED": str(owned)}

@@ -60,7 +60,7 @@ def test_without_one_the_main_model_answers(tmp_path: Path, servers: Any) -> Non
     assert asyncio.run(side(make(tmp_path, main, ""))) == "yes"
 
 
-def test_a_light_model_that_cannot_be_opened_is_said_once(tmp_path: Path, servers: Any) -> None:
+def test_a_light_model_that_cannot_be_opened_is_reported_once(tmp_path: Path, servers: Any) -> None:
     (main,) = servers([Said(text="yes"), Said(text="yes")])
     desk = make(tmp_path, main, "models: {small: {provider: nosuch}}\nlight_model: small\n")
     assert [asyncio.run(side(desk)), asyncio.run(side(desk))] == ["yes", "yes"]

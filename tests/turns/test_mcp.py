@@ -96,7 +96,7 @@ def calls(*names: str) -> Any:
 
 
 @played
-async def test_a_person_is_asked_once_for_the_session(peers: Peers) -> None:
+async def test_a_user_is_asked_once_for_the_session(peers: Peers) -> None:
     desk = peers([calls("add"), calls("add"), text("42")])
     desk.person.approvals = [Answer(kind="session")]
     assert (await desk.turn("add")).status == "done"
@@ -161,7 +161,7 @@ async def test_the_tools_of_a_session_never_change(peers: Peers) -> None:
 
 
 @played
-async def test_a_server_that_is_not_there_is_said_once_and_stops_nothing(peers: Peers) -> None:
+async def test_a_server_that_is_not_there_is_reported_once_and_stops_nothing(peers: Peers) -> None:
     peers.write("mcpServers: {gone: {command: no-such-program}}")
     desk = peers.bare([text("one"), text("two")])
     assert (await desk.turn("first")).status == (await desk.turn("second")).status == "done"

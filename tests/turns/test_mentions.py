@@ -111,7 +111,7 @@ def test_an_ignored_file_is_read_when_it_is_named(make_desk: MakeDesk) -> None:
     assert "1|cached" in say(desk, "see @__pycache__/note.txt")
 
 
-def test_a_long_file_keeps_head_and_tail_and_says_what_lacks(make_desk: MakeDesk) -> None:
+def test_a_long_file_keeps_head_and_tail_and_names_what_is_left_out(make_desk: MakeDesk) -> None:
     desk = make_desk([text("ok")], context_window=32_000)
     rows = "".join(f"row {number} of a long file\n" for number in range(1, 5_001))
     (desk.project / "long.txt").write_text(rows, encoding="utf-8")

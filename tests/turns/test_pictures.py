@@ -103,7 +103,7 @@ def test_a_model_without_eyes_is_sent_the_words_of_an_earlier_picture(make_desk:
         ("fake.png", b"just words", "it is no png, jpg, gif or webp picture"),
     ],
 )
-def test_what_cannot_be_sent_is_said(make_desk: MakeDesk, name: str, data: bytes, why: str) -> None:
+def test_what_cannot_be_sent_is_reported(make_desk: MakeDesk, name: str, data: bytes, why: str) -> None:
     desk = make_desk([text("ok")], model="gpt-4o")
     draw(desk, name, data)
     assert isinstance(say(desk, f"see @{name}")[-1]["content"], str)

@@ -114,7 +114,7 @@ def test_a_job_is_looked_at_and_not_ended(make_desk: MakeDesk) -> None:
     assert "plan mode" in results(desk)[-1].content
 
 
-def test_the_model_is_told_of_the_mode_and_the_prefix_stays_the_same(make_desk: MakeDesk) -> None:
+def test_the_model_learns_the_mode_and_the_prefix_stays_the_same(make_desk: MakeDesk) -> None:
     desk = make_desk([text("One."), tool_calls([PLAN]), text("Two."), text("Three."), text("Four.")])
 
     async def story() -> None:
@@ -164,7 +164,7 @@ def test_a_plan_is_proposed_approved_and_carried_out(make_desk: MakeDesk) -> Non
     assert [todo.status for todo in desk.app.session.todos] == ["completed", "pending", "pending"]
 
 
-def test_a_plan_the_person_edited_is_what_the_model_reads_next(make_desk: MakeDesk) -> None:
+def test_a_plan_the_user_edited_is_what_the_model_reads_next(make_desk: MakeDesk) -> None:
     desk = make_desk([tool_calls([PLAN]), text("Two steps."), text("I see.")], approve="plan")
 
     async def story() -> None:
@@ -279,7 +279,7 @@ def test_a_plan_survives_a_restart(make_desk: MakeDesk) -> None:
 
 
 @pytest.mark.parametrize("window", [16_384, 32_768])
-def test_the_plan_is_told_after_trims_in_small_and_large_windows(make_desk: MakeDesk, window: int) -> None:
+def test_the_plan_is_reported_after_trims_in_small_and_large_windows(make_desk: MakeDesk, window: int) -> None:
     large = text("word " * (window // 6), chunk_size=4_000)
     models = [{"id": "test-model", "max_model_len": window}]
     desk = make_desk([tool_calls([PLAN]), *[large] * 6, text("Carried out.")], models=models, approve="plan")

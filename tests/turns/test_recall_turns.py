@@ -49,7 +49,7 @@ def test_the_newest_state_comes_first_with_its_time_and_a_handle_that_is_taken_b
     assert "we moved the dev server to port 9000" in sent(desk)
 
 
-def test_automatic_recall_is_plain_lines_that_are_told_once(make_desk: MakeDesk) -> None:
+def test_automatic_recall_is_plain_lines_that_are_sent_once(make_desk: MakeDesk) -> None:
     first = make_desk([tool_calls([call("remember", content="staging listens on port 8443", type="fact")]), text("ok")])
     asyncio.run(session_of(first, "note where staging listens"))
     second = make_desk([text("8443"), text("still 8443")])

@@ -69,7 +69,7 @@ def test_reasoning_survives_the_tool_loop_and_a_restart(make_desk: MakeDesk, tra
     assert "reasoning" not in kinds(desk.server.requests[-1].body)
 
 
-def test_a_refused_effort_is_told_once_and_not_sent_again(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_a_refused_effort_is_reported_once_and_not_sent_again(make_desk: MakeDesk, tmp_path: Path) -> None:
     words = "Unsupported value: 'max' is not supported with this model. Supported values are: 'low' and 'high'."
     notices = _turns_after(make_desk, error(400, {"error": {"message": words, "param": "reasoning.effort"}}))
     assert [notice for notice in notices if "effort" in notice] == [

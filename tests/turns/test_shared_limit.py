@@ -117,7 +117,7 @@ def test_one_waits_for_the_bills_of_others_and_goes_on_or_is_refused(tmp_path: A
     assert mentions(asyncio.run(story(200)), "$0.70", "$0.356")
 
 
-def test_where_it_cannot_fit_nobody_waits(tmp_path: Any) -> None:
+def test_nothing_waits_where_it_cannot_fit(tmp_path: Any) -> None:
     desk = Desks(tmp_path, 0.4)
 
     async def story() -> None:

@@ -83,7 +83,7 @@ def test_without_skills_nothing_is_sent_for_them(make_desk: MakeDesk) -> None:
     assert "use_skill" not in str(body(desk))
 
 
-def test_files_of_the_persons_skills_may_be_read_and_nothing_round_them(make_desk: MakeDesk, tmp_path: Path) -> None:
+def test_files_of_the_users_skills_may_be_read_and_nothing_round_them(make_desk: MakeDesk, tmp_path: Path) -> None:
     home = tmp_path / "home"
     skill = write(home)
     (skill / "link.md").symlink_to(home / "secret.txt")
@@ -159,7 +159,7 @@ def test_a_small_window_has_them_too(make_desk: MakeDesk) -> None:
     assert "use_skill" in [tool["function"]["name"] for tool in body(desk)["tools"]]
 
 
-def test_used_by_hand_it_stands_before_the_words(make_desk: MakeDesk) -> None:
+def test_used_by_hand_it_is_before_the_words(make_desk: MakeDesk) -> None:
     desk = make_desk([text("ok")])
     write(desk.loaded.home)
     step = run_command(desk.app, "/skills use release-notes for 2.0").follow_up

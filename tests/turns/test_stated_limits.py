@@ -79,7 +79,7 @@ def test_a_limit_of_one_project_is_not_told_in_another(place: Place, server: Cha
     assert "never use emojis" in str(server.requests[-1].body)
 
 
-def test_sub_agents_are_told_the_limits_and_what_the_project_knows(make_desk: MakeDesk) -> None:
+def test_sub_agents_are_reported_the_limits_and_what_the_project_knows(make_desk: MakeDesk) -> None:
     replies = [tool_calls([("delegate", {"task": "Look at calc.py."})]), text("It subtracts."), text("Done.")]
     desk = make_desk(replies)
 
@@ -120,7 +120,7 @@ def test_undo_lifts_what_was_saved_together_and_what_holds_for_the_session(make_
     asyncio.run(run())
 
 
-def test_what_a_trim_removed_is_told_again(make_desk: MakeDesk) -> None:
+def test_what_a_trim_removed_is_reported_again(make_desk: MakeDesk) -> None:
     desk = make_desk([text("Ok."), text("Ok."), text("Ok.")])
 
     async def run() -> None:

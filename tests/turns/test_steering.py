@@ -163,7 +163,7 @@ def test_what_comes_while_the_model_finishes_is_left_for_the_next_turn(make_desk
     assert desk.app.mailbox.waiting == ("use tabs",)
 
 
-def test_an_answer_that_was_cut_off_goes_on_with_the_words_of_the_person(make_desk: MakeDesk) -> None:
+def test_an_answer_that_was_cut_off_goes_on_with_the_words_of_the_user(make_desk: MakeDesk) -> None:
     desk = make_desk([])
 
     def reply(body: dict[str, Any]) -> Any:
@@ -176,7 +176,7 @@ def test_an_answer_that_was_cut_off_goes_on_with_the_words_of_the_person(make_de
 
 
 @pytest.mark.parametrize("reply", [error(401), stall("I begin")])
-def test_a_turn_that_ends_early_keeps_it_for_the_person(make_desk: MakeDesk, reply: Any) -> None:
+def test_a_turn_that_ends_early_keeps_it_for_the_user(make_desk: MakeDesk, reply: Any) -> None:
     desk = make_desk([reply])
 
     async def story() -> None:

@@ -32,7 +32,7 @@ def test_an_answer_that_is_cut_off_goes_on(make_desk: MakeDesk, reason: str) -> 
     ("reason", "words"),
     [("content_filter", "content filter"), ("sensitive", "content filter"), ("refusal", "declined")],
 )
-def test_a_refused_answer_is_said_and_ends_the_turn(make_desk: MakeDesk, reason: str, words: str) -> None:
+def test_a_refused_answer_is_reported_and_ends_the_turn(make_desk: MakeDesk, reason: str, words: str) -> None:
     desk = make_desk([finish(reason, "I will not")])
     finished = asyncio.run(desk.turn("do it"))
     assert (finished.status, finished.text) == ("done", "I will not")

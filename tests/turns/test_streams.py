@@ -82,7 +82,7 @@ def test_a_server_that_is_started_again_in_the_middle_of_an_answer_is_waited_for
     assert waits == [None, 2.0, 8.0], "the broken stream by lot, the server that is away long enough to start"
 
 
-def test_an_address_where_nobody_was_ever_seen_is_not_tried_again(make_desk: MakeDesk) -> None:
+def test_an_address_where_no_one_was_ever_seen_is_not_tried_again(make_desk: MakeDesk) -> None:
     desk = make_desk([])
     desk.server.stop()
     finished = asyncio.run(desk.turn("?"))

@@ -153,7 +153,7 @@ def test_a_rating_is_about_the_answer_it_follows_and_its_style(make_desk: MakeDe
     ]
 
 
-def test_a_sign_counts_where_the_person_said_nothing(make_desk: MakeDesk) -> None:
+def test_a_sign_counts_where_the_user_said_nothing(make_desk: MakeDesk) -> None:
     desk = make_desk([text("one"), text("two")])
 
     async def go() -> None:

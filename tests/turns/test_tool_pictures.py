@@ -127,7 +127,7 @@ def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(desks: De
     assert ENCODED in json.dumps(play(desk, "and now?")[-1])
 
 
-def test_a_model_that_takes_none_is_told_so(desks: Desks) -> None:
+def test_a_model_that_takes_none_is_reported_so(desks: Desks) -> None:
     desk = desks([read("shot.png"), Said(text="I cannot see it")], model="gpt-3.5-turbo")
     (desk.project / "shot.png").write_bytes(PNG)
     _, second = play(desk, "look")
@@ -172,7 +172,7 @@ def test_a_sub_agent_sees_pictures_too(desks: Desks) -> None:
         ("archive.zip", b"PK\3\4" + bytes(300), "binary file"),
     ],
 )
-def test_what_cannot_be_shown_is_said_and_sends_nothing(desks: Desks, name: str, data: bytes, why: str) -> None:
+def test_what_cannot_be_shown_is_reported_and_sends_nothing(desks: Desks, name: str, data: bytes, why: str) -> None:
     desk = desks([read(name), Said(text="ok")])
     (desk.project / name).write_bytes(data)
     _, second = play(desk, "look")

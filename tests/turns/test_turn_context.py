@@ -26,7 +26,7 @@ def contexts(desk: Desk) -> list[str]:
     return [message["content"] for message in messages if message["role"] == "user"]
 
 
-def test_changed_files_are_named_and_commits_are_told_when_they_change(make_desk: MakeDesk) -> None:
+def test_changed_files_are_named_and_commits_are_reported_when_they_change(make_desk: MakeDesk) -> None:
     desk = make_desk([text("one"), text("two"), text("three")])
 
     async def talk() -> None:

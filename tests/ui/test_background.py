@@ -173,7 +173,7 @@ def test_the_question_on_a_keyboard() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pseudo-terminals are POSIX")
 @pytest.mark.parametrize("answer", [DARK + FENCE, FENCE, ""])
-def test_nothing_of_an_answer_is_left_to_whoever_reads_next(answer: str) -> None:
+def test_no_byte_of_an_answer_is_left_for_the_next_reader(answer: str) -> None:
     here, there = pty.openpty()
     heard: list[str] = []
     try:

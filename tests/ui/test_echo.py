@@ -37,7 +37,7 @@ def test_characters_come_as_they_are_typed_and_go_by_backspaces() -> None:
     assert terminal.written == "you: ab\b \b\bxa\ba\b\b\n"
 
 
-def test_another_text_is_said_on_a_line_of_its_own() -> None:
+def test_another_text_is_reported_on_a_line_of_its_own() -> None:
     terminal = Terminal(80)
     terminal.line.show("you: ", "git", 3)
     terminal.line.show("you: ", "make test", 9)

@@ -68,7 +68,7 @@ def test_who_asks_first_waits_for_the_listing_that_is_under_way() -> None:
     assert (found, len(project.asked)) == ([["app.py"]], 1)
 
 
-def test_too_many_are_listed_when_somebody_asks() -> None:
+def test_too_many_are_listed_when_someone_asks() -> None:
     project = Project("app.py")
     names = FileNames(project, lambda: None, clock=lambda: project.now)
     names.prepare()
@@ -94,7 +94,7 @@ def test_an_old_listing_is_given_at_once_and_renewed_beside() -> None:
     assert told == [["app.py", "new.py"]]
 
 
-def test_nothing_is_told_where_nothing_changed_and_a_failing_listing_leaves_what_was() -> None:
+def test_nothing_is_reported_where_nothing_changed_and_a_failing_listing_leaves_what_was() -> None:
     project = Project("app.py")
     names = project.names()
     names.changed = lambda: pytest.fail("nothing changed")
@@ -116,7 +116,7 @@ def test_nothing_is_told_where_nothing_changed_and_a_failing_listing_leaves_what
     assert offered(names, "app") == ["app.py"]
 
 
-def test_an_open_menu_is_made_anew_with_what_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_open_menu_is_made_again_with_what_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project("app.py")
 
     async def story() -> list[list[str]]:

@@ -52,7 +52,7 @@ def test_rows_that_come_and_go_below_kept_ones() -> None:
     assert area.lines[:3] == ["one", "", ""]
 
 
-def test_what_is_printed_stands_above_and_all_rows_move_down() -> None:
+def test_what_is_printed_is_above_and_all_rows_move_down() -> None:
     area = Area()
     area.show("one", "two")
     area.show("one", "two", printed="for good\n")

@@ -20,6 +20,6 @@ def test_a_pager_that_is_left_early_is_no_error() -> None:
     assert page("line\n" * 200_000, {"PAGER": "true"})
 
 
-def test_without_any_pager_somebody_else_must_show_it() -> None:
+def test_without_any_pager_the_caller_must_show_it() -> None:
     assert not page("text", {"PAGER": "there-is-no-such-pager", "PATH": "/nowhere"})
     assert not page("text", {"PAGER": "an 'open quote", "PATH": "/nowhere"})

@@ -47,7 +47,7 @@ def test_one_stream_for_both_reads_like_a_transcript() -> None:
     )
 
 
-def test_what_is_said_again_is_said_once() -> None:
+def test_what_is_said_again_is_reported_once() -> None:
     away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="nothing listens at x") for n in (1, 2)]
     call = finished("1", "create a.md", NEEDS_APPROVAL, ok=False, preview="create a.md needs approval; allow it")
     _, report = play(

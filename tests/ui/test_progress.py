@@ -24,7 +24,7 @@ def test_a_percentage_in_a_line_of_output(text: str, share: float | None) -> Non
     assert share_in(text) == share
 
 
-def test_the_time_left_is_told_once_it_is_more_than_a_guess() -> None:
+def test_the_time_left_is_reported_once_it_is_more_than_a_guess() -> None:
     assert bar_and_time(0.25, 10) == "▰▰▱▱▱▱▱▱▱▱ 25 % · 30 s left"
     assert bar_and_time(0.25, 0.5) == "▰▰▱▱▱▱▱▱▱▱ 25 %"
     assert bar_and_time(0.0, 10) == "▱▱▱▱▱▱▱▱▱▱ 0 %"

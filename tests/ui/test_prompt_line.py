@@ -131,7 +131,7 @@ def test_ctrl_r_finds_an_earlier_line() -> None:
     assert typed("\x12tests\r", "\r", history=history) == ["run the tests"]
 
 
-def test_a_line_that_is_begun_anew_while_a_menu_is_looked_up_has_its_own() -> None:
+def test_a_line_that_is_begun_again_while_a_menu_is_looked_up_has_its_own() -> None:
     class Slow(LineCompleter):
         def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
             if document.text == "/slow":

@@ -92,7 +92,7 @@ def test_a_line_is_echoed_and_nothing_else_is_written() -> None:
     assert talk(drive) == ("abc", "you: abx\b \bc\n")
 
 
-def test_earlier_lines_are_said_on_a_line_of_their_own() -> None:
+def test_earlier_lines_are_reported_on_a_line_of_their_own() -> None:
     async def drive(person: Talk) -> None:
         await person.see("you: ")
         await person.type("\x1b[A", "you: git push")
@@ -146,7 +146,7 @@ def test_enter_on_an_empty_line_says_how_things_are() -> None:
     assert talk(drive) == ("x", "you: \nmodel m, approval mode ask\nyou: x\n")
 
 
-def test_what_waits_is_said_before_the_line_and_enter_sends_it() -> None:
+def test_what_waits_is_reported_before_the_line_and_enter_sends_it() -> None:
     async def drive(person: Talk) -> None:
         await person.see("you: ")
         person.keys.send_text("\r")
@@ -155,7 +155,7 @@ def test_what_waits_is_said_before_the_line_and_enter_sends_it() -> None:
     assert talk(drive, held=Held()) == ("", written)
 
 
-def test_the_mode_of_vi_stands_before_the_line() -> None:
+def test_the_mode_of_vi_is_before_the_line() -> None:
     async def drive(person: Talk) -> None:
         await person.type("abc", "you: abc")
         await person.type("\x1b", "vi normal: abc")
@@ -185,7 +185,7 @@ def test_a_paste_is_one_line_and_ctrl_c_empties_it() -> None:
     assert talk(drive)[0] == "x"
 
 
-def test_what_is_printed_meanwhile_stands_between_the_line_and_the_line_again() -> None:
+def test_what_is_printed_meanwhile_is_between_the_line_and_the_line_again() -> None:
     async def drive(person: Talk) -> None:
         await person.type("ab", "you: ab")
         await person.line.print_above(lambda: print("news", file=person.stream))

@@ -61,7 +61,7 @@ def test_a_whole_turn() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
-def test_the_answer_is_said_once_whatever_its_pieces(size: int) -> None:
+def test_the_answer_is_spoken_once_whatever_its_pieces(size: int) -> None:
     whole, cut = Listener(), Listener()
     whole.play(*start(), TextDelta(text=ANSWER), end())
     cut.play(*start(), *deltas(ANSWER, size), end())
@@ -89,7 +89,7 @@ def test_what_is_hostile_is_inert() -> None:
     assert "\u202e" not in listener.said
 
 
-def test_long_calls_are_said_at_the_start_each_ten_seconds_and_at_the_end() -> None:
+def test_long_calls_are_reported_at_the_start_each_ten_seconds_and_at_the_end() -> None:
     listener = Listener()
     listener.play(*start(), ToolStarted(call_id="1", name="x", title="run pytest"))
     listener.wait(0.5)
@@ -150,7 +150,7 @@ def test_while_a_line_is_typed_nothing_comes_between_its_characters() -> None:
     assert listener.said == "you: hey\nqueued 1: hey\nUp edits the last\nclio: One.\nTwo.\n"
 
 
-def test_whoever_stops_typing_hears_what_waits_and_then_the_line_again() -> None:
+def test_after_typing_stops_waiting_output_is_read_out_and_then_the_line() -> None:
     listener = Listener()
     listener.play(*start())
     listener.screen.set_typed(typing("he"))
@@ -177,7 +177,7 @@ def test_what_is_typed_after_the_end_is_left_to_the_prompt() -> None:
     assert listener.since(mark) == "news\n"
 
 
-def test_what_comes_while_a_question_stands_is_said_afterwards() -> None:
+def test_what_comes_during_a_question_is_reported_afterwards() -> None:
     listener = Listener()
     listener.play(*start(), TextDelta(text="Before. And"))
     with listener.screen.suspended():

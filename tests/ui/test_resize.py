@@ -41,7 +41,7 @@ def words_of(clio: PtySession) -> list[str]:
     return told.split()
 
 
-def test_nothing_is_lost_and_nothing_stands_twice(tmp_path: Path) -> None:
+def test_nothing_is_lost_and_nothing_appears_twice(tmp_path: Path) -> None:
     straight = answered(tmp_path / "straight")
     assert straight.count("Paragraph") == 8
     for number, widths in enumerate([(40, 200), (200,), (40, 60, 120)]):

@@ -43,7 +43,7 @@ def test_the_colours_of_a_whole_turn() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (20, 10)])
-def test_however_it_streams_it_ends_the_same_and_nothing_stands_twice(columns: int, lines: int, seed: int) -> None:
+def test_however_it_streams_it_ends_the_same_and_nothing_appears_twice(columns: int, lines: int, seed: int) -> None:
     whole = Stage(columns, lines)
     whole.play(*start(), TextDelta(text=ANSWER), end())
     chance = random.Random(seed)
@@ -243,7 +243,7 @@ def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
     assert "and then" not in stage.everything()
 
 
-def test_what_the_typed_line_names_stands_above_it() -> None:
+def test_what_the_typed_line_names_is_above_it() -> None:
     stage = Stage()
     stage.play(*start())
     stage.screen.set_typed(Typing(line=TypedLine("see @a.py"), chips=("+ a.py · 3 lines", f"+ {'b' * 99}")))

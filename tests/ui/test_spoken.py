@@ -87,7 +87,7 @@ def test_a_diff_says_what_becomes_of_each_line() -> None:
     ]
 
 
-def test_a_hunk_alone_is_counted_and_what_nobody_hears_is_said() -> None:
+def test_a_single_hunk_is_counted_and_unread_lines_are_announced() -> None:
     hunk = "@@ -1,2 +1,3 @@\n-\tx \n+\n+   \n+┃\x1b[8mhidden\n y\n"
     assert spoken_diff(hunk, names=False) == [
         "3 lines added, 1 line removed",
@@ -98,7 +98,7 @@ def test_a_hunk_alone_is_counted_and_what_nobody_hears_is_said() -> None:
     ]
 
 
-def test_markdown_is_said() -> None:
+def test_markdown_is_spoken() -> None:
     assert spoken_text(ANSWER) == [
         "heading 1: Result",
         "Two important things in clio/app.py, and a sentence long enough to be wrapped at the edge of every screen "

@@ -87,7 +87,7 @@ def test_without_colour_there_is_none() -> None:
         assert Style.parse(style).color is None and Style.parse(style).bgcolor is None
 
 
-def test_code_and_markdown_have_no_looks_of_their_own() -> None:
+def test_code_and_markdown_have_no_colours_of_their_own() -> None:
     assert set(CODE_LOOKS.values()) <= set(MEANINGS)
     ours = rich_styles(builtin("dark"))
     theirs = {name for name in Console().get_style.__self__._theme_stack._entries[0] if name.startswith("markdown.")}
@@ -106,7 +106,7 @@ def test_code_and_markdown_have_no_looks_of_their_own() -> None:
         ("faint faint italic", Look(marks=("faint", "italic"))),
     ],
 )
-def test_a_look_in_words(words: str, look: Look) -> None:
+def test_a_search_by_text(words: str, look: Look) -> None:
     assert parse_look(words) == parse_look(look.words) == look
     Style.parse(look.for_rich)
 
@@ -211,7 +211,7 @@ def own(home: Path, name: str, text: str) -> None:
     (home / "themes" / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-def test_a_persons_own_theme_on_top_of_another(tmp_path: Path) -> None:
+def test_a_users_own_theme_on_top_of_another(tmp_path: Path) -> None:
     own(tmp_path, "mine", 'extends: dark\naccent: "#ff8700"\nadded: bold green\n')
     shown = terminal()
     themes = Themes(shown, tmp_path, {"TERM": "xterm"}, "mine")

@@ -22,7 +22,7 @@ REASON = "'missing.py' does not exist; did you mean 'clio/text/vocabulary.py'?"
         ),
     ],
 )
-def test_why_a_call_failed_is_said_once_and_in_full(columns: int, rows: list[str]) -> None:
+def test_why_a_call_failed_is_reported_once_and_in_full(columns: int, rows: list[str]) -> None:
     stage = Stage(columns)
     stage.play(*start(), finished("1", "read missing.py", REASON, ok=False, preview=REASON), end())
     shown = stage.everything().splitlines()
@@ -50,7 +50,7 @@ def test_a_call_that_was_interrupted_no_longer_turns() -> None:
     assert "● run sleep 60 … interrupted" in stage.everything()
 
 
-def test_the_reason_of_a_retry_is_said_once_a_step() -> None:
+def test_the_reason_of_a_retry_is_reported_once_a_step() -> None:
     stage = Stage()
     away = [Retrying(attempt=n, of=4, delay_s=2.0, reason="nothing listens at x") for n in (1, 2)]
     stage.play(*start(), *away, StepStarted(step=2, prompt_tokens=9), away[0], end())

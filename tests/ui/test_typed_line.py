@@ -93,7 +93,7 @@ def test_keys_edit_the_line() -> None:
     assert marked(keys.line) == "fix !a\n|bit\n"
 
 
-def test_enter_and_up_are_told_of() -> None:
+def test_enter_and_up_are_explained() -> None:
     told: list[str] = []
     keys = TypedKeys(on_enter=told.append, on_up=lambda: told.append("up"), on_key=lambda: told.append("key"))
     press(keys, "a", KeyPress(Keys.Up, ""), KeyPress(Keys.ControlM, "\r"), KeyPress(Keys.Up, ""), KeyPress(Keys.F5, ""))
@@ -101,7 +101,7 @@ def test_enter_and_up_are_told_of() -> None:
     assert keys.line.text == ""
 
 
-def test_the_cursor_stands_behind_the_mark_where_nothing_is_typed() -> None:
+def test_the_cursor_is_behind_the_mark_where_nothing_is_typed() -> None:
     assert typed_row(Typing(line=TypedLine()), 40) == ("", None)
     assert typed_row(Typing(line=TypedLine(), hint="↑ edits the last"), 40) == ("› ↑ edits the last", 2)
     assert typed_row(Typing(line=line("ab|c")), 40) == ("› abc", 4)

@@ -58,7 +58,7 @@ def test_the_first_words_of_a_session_say_nothing_of_an_answer() -> None:
     assert signals_in(turn("no, use tabs"), []) == []
 
 
-def test_words_clio_wrote_to_go_on_are_nobodys() -> None:
+def test_words_clio_wrote_to_go_on_are_no_ones() -> None:
     assert signals_in([UserMessage(content="no, go on", origin="continue")], turn("fix it")) == []
 
 

@@ -58,7 +58,7 @@ def test_a_torn_line_costs_only_itself(tmp_path: Path) -> None:
     assert [one.turn.message for one in file.all()] == ["m1", "m2"]
 
 
-def test_turns_nobody_rated_go_after_90_and_365_days_and_rated_ones_stay(tmp_path: Path) -> None:
+def test_turns_no_one_rated_go_after_90_and_365_days_and_rated_ones_stay(tmp_path: Path) -> None:
     file = Trajectories(tmp_path / "t.jsonl")
     file.add(a_turn("rated", 400), a_rating("rated"), a_turn("old", 400), a_turn("older", 91), a_turn("new", 89))
 

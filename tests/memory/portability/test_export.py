@@ -61,7 +61,7 @@ def test_a_bundle_read_again_is_the_bundle(house: House) -> None:
     assert again.memories.user.records == bundle.memories.user.records
 
 
-def test_sections_nobody_asked_for_are_left_out(house: House) -> None:
+def test_sections_no_one_asked_for_are_left_out(house: House) -> None:
     bundle = make_bundle(house.places, clean=str, now=NOW, what=("notes",))
     assert bundle.has == ("notes",)
     assert bundle.head.counts == {"notes": 2}

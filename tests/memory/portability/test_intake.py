@@ -130,7 +130,7 @@ def test_one_scope_leaves_the_other_alone(here: House, bundle: Bundle, scope: Sc
     assert (bool(project.keys() - undo), bool(home)) == (scope == "project", scope == "user")
 
 
-def test_nobody_gains_trust(here: House, bundle: Bundle) -> None:
+def test_no_one_gains_trust(here: House, bundle: Bundle) -> None:
     take(here, bundle)
     everything = make_bundle(here.places, clean=str, now=NOW)
     assert everything.memories and everything.knowledge
@@ -159,7 +159,7 @@ def test_what_is_newer_here_stays_and_what_is_newer_there_comes(here: House) -> 
     assert b"deploys take 5 minutes" in here.places.memories_archive("project").read_bytes()
 
 
-def test_what_a_person_said_here_is_never_overwritten(here: House) -> None:
+def test_what_a_user_said_here_is_never_overwritten(here: House) -> None:
     mine = here.memories.remember("the API listens on 8080", "fact", provenance=BY_USER).record
     here.now = NOW + 9 * DAY
     same_id = record("the API listens on 9999", id=mine.id, updated=NOW + 8 * DAY, by="user")
@@ -182,7 +182,7 @@ def test_the_same_words_are_known_whatever_their_id(here: House) -> None:
     assert (taken.new, taken.known) == (0, 1)
 
 
-def test_a_rule_of_another_person_does_not_contradict_mine(here: House) -> None:
+def test_a_rule_of_another_user_does_not_contradict_mine(here: House) -> None:
     here.preferences.add("never use tabs", score=0.0, explicit=True, provenance=BY_USER)
     theirs = record("always use tabs", type="preference", score=10.0, updated=NOW + DAY, by="user")
     here.now = NOW + 2 * DAY

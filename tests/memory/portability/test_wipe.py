@@ -187,7 +187,7 @@ def test_sessions_that_stay_do_not_teach_again(tmp_path: Path) -> None:
     assert house.said() and not any(MARK in text for text in house.said())
 
 
-def test_nothing_is_wiped_while_somebody_sleeps(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_wiped_while_someone_sleeps(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("clio.memory.portability.wipe.LOCK_S", 0.0)
     before = tree(house.top)
     with FileLock(house.places.folder / "sleep.lock"), pytest.raises(UserError, match="wipe again when it is done"):

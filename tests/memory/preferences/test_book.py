@@ -48,7 +48,7 @@ def test_a_rule_takes_the_place_of_what_it_is_about(book: Preferences, before: s
     assert [limit.content for limit in book.hard_limits()] == ["never use tabs"]
 
 
-def test_a_rule_about_something_else_stands_beside(book: Preferences) -> None:
+def test_a_rule_about_something_else_is_beside(book: Preferences) -> None:
     book.add("tabs in Makefiles", score=9.0)
     book.add("never use tabs", score=0.5, explicit=True)
     assert len(book.all()) == 2
@@ -196,7 +196,7 @@ def test_any_words_will_do(book: Preferences, item: str) -> None:
     assert book.add(item).action == "merged"
 
 
-def test_a_scenario_of_ones_own(tmp_path: Path, clock: Clock) -> None:
+def test_a_scenario_of_the_user(tmp_path: Path, clock: Clock) -> None:
     scenarios = ScenarioBook({"infra": Scenario(keywords=("terraform", "helm"), aliases=("ops",))})
     book = Preferences(TypedStore(tmp_path / "m.json", "user", clock=clock), scenarios, Fading(), clock)
     book.add("plan before apply", scenarios=("ops",))

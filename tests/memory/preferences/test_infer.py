@@ -36,7 +36,7 @@ def test_files_tip_the_scales_and_never_decide_alone() -> None:
     assert infer("the code and its tests", BOOK, ["tests/parser.py"]) == "testing"
 
 
-def test_words_of_a_persons_own_scenario_count() -> None:
+def test_words_of_a_users_own_scenario_count() -> None:
     book = ScenarioBook({"infra": Scenario(keywords=("terraform", "helm chart"))})
     assert infer("terraform plan looks odd", BOOK) is None
     assert infer("terraform plan looks odd", book) == "infra"

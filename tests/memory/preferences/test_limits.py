@@ -25,7 +25,7 @@ from clio.memory.preferences.limits import MAX_LASTING, find_limits
     ],
 )
 @pytest.mark.parametrize("limit", ["never write to /srv/data", "don't add dependencies", "leave config.yml alone"])
-def test_a_limit_is_found_wherever_it_stands(frame: str, limit: str) -> None:
+def test_a_limit_is_found_wherever_it_is(frame: str, limit: str) -> None:
     assert [one.content for one in find_limits(frame.format(limit)) if limit in one.content]
 
 

@@ -74,7 +74,7 @@ def test_the_document_of_programs_is_an_object_of_about_and_memories() -> None:
     }
 
 
-def test_the_best_stands_last_and_stays_longest() -> None:
+def test_the_best_is_last_and_stays_longest() -> None:
     brain = Brain(ROOM + 3 * LINE, words)
     kept, cut = brain.push([scored("best"), scored("next"), scored("third"), scored("last"), scored("out")], date)
     assert brain.ids == ["last", "third", "next", "best"][-len(kept) :]

@@ -148,7 +148,7 @@ def test_a_new_value_comes_and_the_old_one_never(desk: Desk) -> None:
     assert desk.contents("and now?") == ["the staging server now listens on port 9443"]
 
 
-def test_what_was_told_and_has_changed_is_told_anew_whatever_is_asked_next(desk: Desk) -> None:
+def test_what_was_told_and_has_changed_is_told_again_whatever_is_asked_next(desk: Desk) -> None:
     desk.remember(PORT)
     assert desk.contents(ASKED) == [PORT]
     desk.remember("the staging server now listens on port 9443")

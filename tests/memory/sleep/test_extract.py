@@ -75,7 +75,7 @@ def test_a_rule_of_the_team_that_noticing_had_to_ask_about_is_learned() -> None:
         "## Spec\nthe API listens on 8080",
     ],
 )
-def test_what_is_pasted_or_quoted_is_nobodys_statement(words: str) -> None:
+def test_what_is_pasted_or_quoted_is_no_ones_statement(words: str) -> None:
     assert said(words) == []
 
 
@@ -109,7 +109,7 @@ def test_an_answer_is_kept_with_its_question_and_cannot_forge_a_tag() -> None:
     assert "<system" not in found.text
 
 
-def test_turns_begin_with_the_person_and_end_before_the_next_one() -> None:
+def test_turns_begin_with_the_user_and_end_before_the_next_one() -> None:
     messages: list[Message] = [
         UserMessage(content="one", id="a", created=1.0),
         AssistantMessage(content="1"),

@@ -111,7 +111,7 @@ def test_a_fix_after_which_it_fails_again_is_none() -> None:
     assert fixes(FAILS, "~ a.py", PASSES, FAILS) == []
 
 
-def test_a_slip_in_what_the_turn_had_just_written_is_no_lesson() -> None:
+def test_a_typo_in_what_the_turn_had_just_written_is_no_lesson() -> None:
     wrong = "$ pytest -q => 1 | E   NameError: name 'x' is not defined"
     assert fixes("+ a.py", wrong, "~ a.py", PASSES) == []
     assert len(fixes(wrong, "~ a.py", PASSES)) == 1
@@ -133,7 +133,7 @@ def test_an_error_of_one_turn_may_be_mended_in_a_later_one() -> None:
     assert fixes_across([]) == []
 
 
-def test_a_fix_the_person_had_undone_in_the_next_turn_is_none() -> None:
+def test_a_fix_the_user_had_undone_in_the_next_turn_is_none() -> None:
     one = turn("> fix that", FAILS, "~ a.py", PASSES)
     assert len(fixes_across([one, turn("> thanks")])) == 1
     assert fixes_across([one, turn("> no, please undo that")]) == []

@@ -206,7 +206,7 @@ def test_what_has_faded_and_what_is_doubtful_leaves(place: Place) -> None:
     assert len(place.facts) == 2 and len(place.knowledge) == 2
 
 
-def test_turns_nobody_rated_leave_after_ninety_days(place: Place) -> None:
+def test_turns_no_one_rated_leave_after_ninety_days(place: Place) -> None:
     place.session(said("hello there"))
     file = Trajectories(place.project / ".clio" / "trajectories.jsonl")
     old, new = NOW - 100 * DAY, NOW - 10 * DAY
@@ -257,7 +257,7 @@ time.sleep(60)  # it holds the lock until it is killed
     assert not path.exists()
 
 
-def test_the_persons_memories_are_compacted_by_one_project_a_day(tmp_path: Path) -> None:
+def test_the_users_memories_are_compacted_by_one_project_a_day(tmp_path: Path) -> None:
     places = [Place(tmp_path / name) for name in ("one", "two")]
     places[1].person = places[0].person
     tastes = TypedStore(places[0].person / "memories.json", clock=lambda: NOW - 200 * DAY)
@@ -271,7 +271,7 @@ def test_the_persons_memories_are_compacted_by_one_project_a_day(tmp_path: Path)
     assert places[1].sleep().archived == 1
 
 
-def test_the_persons_memories_are_left_where_another_night_is_at_them(place: Place) -> None:
+def test_the_users_memories_are_left_while_another_consolidation_uses_them(place: Place) -> None:
     TypedStore(place.person / "memories.json", clock=lambda: NOW - 200 * DAY).remember("A note", "note")
     place.session(said("hello there"))
     with FileLock(place.person / "sleep.person.lock"):

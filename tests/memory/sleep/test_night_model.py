@@ -64,7 +64,7 @@ def test_it_is_asked_once_and_believed_less(place: Place) -> None:
     assert len(model.asked) == 1  # nothing was replayed, so there was nothing to ask about
 
 
-def test_without_the_setting_nobody_is_asked(place: Place) -> None:
+def test_without_the_setting_no_one_is_asked(place: Place) -> None:
     model = Model([fact()])
     assert sleep(nights(place, model)).by_model == 0
     assert model.asked == []
@@ -94,7 +94,7 @@ def test_what_does_not_prove_itself_is_left_out(place: Place, answer: object) ->
     assert place.facts == []
 
 
-def test_a_good_finding_stands_beside_a_bad_one_and_thoughts_do_not_count() -> None:
+def test_a_good_finding_is_beside_a_bad_one_and_thoughts_do_not_count() -> None:
     turns = (digest(QUOTE),)
     listed = msgspec.json.encode([fact(), {"turn": 1}]).decode()
     assert len(read_answer(f"<think>[{listed}]</think>```json\n{listed}\n```", turns)) == 1

@@ -39,7 +39,7 @@ def test_the_log_holds_the_newest_and_stays_bounded(tmp_path: Path, monkeypatch:
     assert log.path.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_line_nobody_understands_costs_one_report(tmp_path: Path) -> None:
+def test_a_line_no_one_understands_costs_one_report(tmp_path: Path) -> None:
     log = ReportLog(tmp_path / "sleep.log.jsonl")
     log.add(Report(at=1.0))
     with log.path.open("ab") as file:

@@ -80,7 +80,7 @@ def test_what_was_undone_is_told_as_undone(time: Time) -> None:
     assert doings(time) == [("undone", "a zebra"), ("learned", "a zebra")]
 
 
-def test_compaction_and_a_preference_that_was_rated_anew_are_told(time: Time) -> None:
+def test_compaction_and_a_preference_that_was_rated_again_are_told(time: Time) -> None:
     time.memories.remember("an old note", "note", 0.3)
     time.preferences.add("tabs", score=9, explicit=True)
     time.passes(100)

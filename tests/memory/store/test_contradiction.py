@@ -85,7 +85,7 @@ def test_a_variant_is_never_brought_up_by_itself_and_is_labelled_when_asked_for(
     assert time.memories.said_with(variant) == f"other sources say; surer is: {AT.format(8080)}"
 
 
-def test_a_variant_that_a_person_confirms_holds_and_the_others_are_its_variants(time: Time) -> None:
+def test_a_variant_that_a_user_confirms_holds_and_the_others_are_its_variants(time: Time) -> None:
     old = time.say(AT.format(8080), "model").record
     time.say(AT.format(8081), "tool")
     time.say(AT.format(8082), "tool")

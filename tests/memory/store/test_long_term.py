@@ -303,7 +303,7 @@ def test_a_change_that_cannot_be_made_says_why(path: Path) -> None:
         (Entry(kind="pattern", text="p", examples=tuple(map(str, range(51)))), "51 examples are too many"),
     ],
 )
-def test_a_draft_that_lacks_something_is_refused_and_nothing_written(path: Path, draft: Entry, why: str) -> None:
+def test_a_draft_that_is_missing_something_is_refused_and_nothing_written(path: Path, draft: Entry, why: str) -> None:
     with pytest.raises(UserError, match=why):
         ltm(path).add(draft, FROM)
     assert not path.exists()

@@ -76,7 +76,7 @@ def test_an_export_comes_in_elsewhere_as_it_was(path: Path, tmp_path: Path) -> N
     ("claimed", "importer", "then"),
     [("user", "model", "model"), ("tool", "user", "tool"), ("user", "user", "user"), (None, "tool", "tool")],
 )
-def test_nobody_claims_more_trust_than_the_importer_has(
+def test_no_one_claims_more_trust_than_the_importer_has(
     path: Path, claimed: AssertedBy | None, importer: AssertedBy, then: AssertedBy
 ) -> None:
     source = {"provenance": {"session": "far", "asserted_by": claimed}} if claimed else {}
@@ -114,7 +114,7 @@ def test_secrets_are_taken_out_of_every_text_and_hashes_are_not(path: Path) -> N
     assert raw["example_hashes"] == {"a.py": "hunter2"}
 
 
-def test_a_handle_that_is_taken_is_made_anew(path: Path) -> None:
+def test_a_handle_that_is_taken_is_made_again(path: Path) -> None:
     mine = add(ltm(path), "discovery", "mine").entry
     ltm(path).import_(knowledge({"fact": "theirs", "id": mine.id}, {"fact": "own", "id": "d-own"}), FROM)
     ids = [entry.id for entry in ltm(path).read().entries]

@@ -54,7 +54,7 @@ def test_an_importance_is_a_number(store: TypedStore, importance: float) -> None
 
 
 @pytest.mark.parametrize("score", [11, -0.1, float("nan")])
-def test_a_score_lies_between_zero_and_ten(store: TypedStore, score: float) -> None:
+def test_a_score_is_between_zero_and_ten(store: TypedStore, score: float) -> None:
     with pytest.raises(UserError, match="score"):
         store.remember("words", "preference", score=score)
 

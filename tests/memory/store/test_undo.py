@@ -185,7 +185,7 @@ def test_one_giant_change_pushes_the_others_out_but_stays(tmp_path: Path, monkey
     assert log.all() == (small,)
 
 
-def test_lines_nobody_understands_cost_one_undo_only(tmp_path: Path) -> None:
+def test_lines_no_one_understands_cost_one_undo_only(tmp_path: Path) -> None:
     log = UndoLog(tmp_path / "memory.undo.jsonl")
     log.record(first := new_change("note", "first", at=0.0))
     with log.path.open("ab") as file:

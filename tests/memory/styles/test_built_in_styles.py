@@ -76,7 +76,7 @@ def test_no_two_styles_sound_alike() -> None:
         assert len(shared) <= len(set(one.text.lower().split())) / 2, (one.id, other.id)
 
 
-def test_before_anything_is_learned_no_style_is_nearer_to_the_person_than_another() -> None:
+def test_before_anything_is_learned_no_style_is_nearer_to_the_user_than_another() -> None:
     distances = [math.dist(skill.dimensions, NEUTRAL) for skill in built_in()]
 
     assert max(distances) - min(distances) <= 0.15

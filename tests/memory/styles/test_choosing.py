@@ -48,7 +48,7 @@ def make(folder: Path, seed: int = 1) -> Styles:
     return Styles(folder / "project", folder / "home", rng=random.Random(seed), clock=lambda: NOW)
 
 
-def test_of_styles_nobody_rated_each_that_fits_is_tried() -> None:
+def test_of_styles_no_one_rated_each_that_fits_is_tried() -> None:
     skills = [a_style(name) for name in "abcdefg"] + [a_style("other", "fix")]
 
     counts = chosen(skills, StyleState())

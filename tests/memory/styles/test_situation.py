@@ -99,7 +99,7 @@ def test_what_is_pasted_or_quoted_is_not_how_they_feel(text: str) -> None:
         ("that would be nice to have", "neutral"),
     ],
 )
-def test_how_somebody_sounds(text: str, sentiment: str) -> None:
+def test_how_someone_sounds(text: str, sentiment: str) -> None:
     assert told(text).sentiment == sentiment
 
 

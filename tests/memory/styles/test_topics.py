@@ -84,7 +84,7 @@ def test_topics_are_embedded_once_for_each_embedder() -> None:
     assert second.asked == ["one", "kubernetes"]
 
 
-def test_without_an_answer_of_its_server_the_words_decide_and_nobody_waits_twice_for_one_text() -> None:
+def test_without_an_answer_of_its_server_the_words_decide_and_no_one_waits_twice_for_one_text() -> None:
     embedder = Meaning("meaning-4", [], fails=True)
 
     assert topic_similarity(("error handling",), "an error", embedder) == 0.5

@@ -62,7 +62,7 @@ def test_all_is_there_for_who_reads_while_sharing_is_turned_off(
     assert not person.folder.exists()
 
 
-def test_what_is_said_anew_while_somebody_reads_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_said_again_while_someone_reads_is_there_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     person = Person(tmp_path / "project")
     tell(person)
     last = max(person.memory.read().entries[:2], key=lambda entry: entry.id)

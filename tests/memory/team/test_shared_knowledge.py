@@ -28,7 +28,7 @@ def statements(person: Person) -> dict[str, bytes]:
     return {name: data for name, data in person.files().items() if data and name != "format.json"}
 
 
-def test_a_new_entry_is_a_file_without_what_is_ones_own(ann: Person) -> None:
+def test_a_new_entry_is_a_file_without_what_is_the_users_own(ann: Person) -> None:
     entry = add(ann.memory, "discovery", "The port is 8080").entry
     [(name, data)] = statements(ann).items()
     assert name.startswith(f"discovery/{entry.id}.")
@@ -132,7 +132,7 @@ def test_what_was_known_when_and_what_is_news(ann: Person) -> None:
     )
 
 
-def test_words_that_were_changed_while_somebody_forgot_them_stay_out_and_are_named(ann: Person) -> None:
+def test_words_that_were_changed_while_someone_forgot_them_stay_out_and_are_named(ann: Person) -> None:
     first = said("The port is 8080", by="Bob")
     ann.gets(*first)
     ann.memory.forget([ann.entry("The port is 8080").id])
@@ -261,7 +261,7 @@ def test_what_cannot_be_written_changes_nothing(ann: Person, monkeypatch: pytest
     assert entry.id == ann.entry("The port is 8080").id
 
 
-def test_without_a_name_in_git_nobody_is_named(ann: Person) -> None:
+def test_without_a_name_in_git_no_one_is_named(ann: Person) -> None:
     added = add(ann.memory, "workflow", "release", steps=("tag", "push")).entry
     assert isinstance(added, Entry)
     assert json.loads(next(iter(statements(ann).values())))["by"] == ann.entry("release").by

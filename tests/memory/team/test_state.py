@@ -44,7 +44,7 @@ def test_order_and_repetition_say_nothing(history: tuple[list[Statement], frozen
 
 
 @given(histories())
-def test_what_lives_was_said_last_by_somebody_and_forgotten_by_nobody(
+def test_what_lives_was_said_last_by_someone_and_forgotten_by_no_one(
     history: tuple[list[Statement], frozenset[str]],
 ) -> None:
     statements, forgotten = history
@@ -101,7 +101,7 @@ def test_an_entry_of_two_beginnings_ends_when_both_are_forgotten() -> None:
     assert known([one, two], frozenset({one.name, two.name})) == []
 
 
-def test_nobody_claims_a_time_to_come_or_more_sayings_than_count() -> None:
+def test_no_one_claims_a_time_to_come_or_more_sayings_than_count() -> None:
     one = again(*said("a", at=NOW + 10**9, count=10**9, updated=NOW + 10**9))
     [found] = known([one])
     assert (

@@ -57,7 +57,7 @@ def test_the_words_as_they_were_typed_are_noticed() -> None:
     assert not weighed(stems("the parser fix")).exact
 
 
-def test_an_exact_match_comes_first_whatever_stands_round_the_others() -> None:
+def test_an_exact_match_comes_first_whatever_is_round_the_others() -> None:
     others = [Scored(turn=turn(place, role="user"), score=9.0) for place in range(1, 9)]
     exact = Scored(turn=turn(1, session=2), score=3.0, exact=True)
     assert order(in_context([*others, exact], {1: 9.0}, TURNS))[0] == (2, 1)

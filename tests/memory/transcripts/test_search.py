@@ -59,7 +59,7 @@ def test_the_session_that_asks_is_left_out_or_marked(store: SessionStore, cache:
     assert {hit.session_id: hit.current for hit in answer.sessions} == {other: False, current: True}
 
 
-def test_the_running_session_waits_for_nobody(store: SessionStore, cache: Path) -> None:
+def test_the_running_session_waits_for_no_one(store: SessionStore, cache: Path) -> None:
     session = store.new(Path("/project"))
     session.append(UserMessage(content="an owl"))
     answer = SessionRecall(store, cache).search("owl", current=session.id)

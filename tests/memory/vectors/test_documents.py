@@ -62,7 +62,7 @@ def test_a_file_is_found_by_what_it_says(tmp_path: Path) -> None:
     assert hit.distance < 1.0 and not hit.changed
 
 
-def test_the_hit_is_shown_with_its_line_and_what_stands_round_it(tmp_path: Path) -> None:
+def test_the_hit_is_shown_with_its_line_and_what_is_round_it(tmp_path: Path) -> None:
     path = write(tmp_path / "manual.md", a_manual() + STAGING + a_manual())
     found = documents(tmp_path)
     found.add(path, [path])

@@ -145,7 +145,7 @@ def test_what_was_removed_is_not_found_by_the_graph_either(graphs: None) -> None
     assert len(index.search(matrix[5], 20)) == 10
 
 
-def test_a_graph_is_kept_and_a_damaged_one_made_anew(graphs: None, tmp_path: Path) -> None:
+def test_a_graph_is_kept_and_a_damaged_one_made_again(graphs: None, tmp_path: Path) -> None:
     matrix = rows(1_100)
     index = VectorIndex(matrix, graph_from=1_000)
     index.keep_graph(tmp_path, "abc")

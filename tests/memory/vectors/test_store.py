@@ -123,7 +123,7 @@ def test_a_line_cut_short_counts_as_never_written(tmp_path: Path) -> None:
     ],
     ids="first-line middle-line newer-version no-text empty short-rows wrong-rows no-rows".split(),
 )
-def test_damaged_files_are_begun_anew(tmp_path: Path, damage: object) -> None:
+def test_damaged_files_are_begun_again(tmp_path: Path, damage: object) -> None:
     vectors(tmp_path).put([item(number) for number in range(3)])
     assert callable(damage)
     damage({"items": folder(tmp_path) / "items.jsonl", "rows": rows_file(tmp_path)})
@@ -133,7 +133,7 @@ def test_damaged_files_are_begun_anew(tmp_path: Path, damage: object) -> None:
     assert found(vectors(tmp_path), "lion number 2", 1) == ["g/2"]
 
 
-def test_a_folder_deleted_under_a_running_store_is_filled_anew(tmp_path: Path) -> None:
+def test_a_folder_deleted_under_a_running_store_is_filled_again(tmp_path: Path) -> None:
     store = vectors(tmp_path)
     store.put([item(0)])
     assert found(store, "zebra") == ["g/0"]
@@ -143,7 +143,7 @@ def test_a_folder_deleted_under_a_running_store_is_filled_anew(tmp_path: Path) -
     assert found(vectors(tmp_path), "zebra", 1) == ["g/0"]
 
 
-def test_a_store_sees_what_another_adds_and_that_another_began_anew(tmp_path: Path) -> None:
+def test_a_store_sees_what_another_adds_and_that_another_began_again(tmp_path: Path) -> None:
     one, other = vectors(tmp_path), vectors(tmp_path)
     one.put([item(0)])
     assert found(one, "zebra") == ["g/0"]
