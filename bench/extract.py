@@ -13,9 +13,9 @@ from typing import TypeVar
 
 import msgspec
 
-from clio.memory.sleep.experiences import Experience, experiences_of
-from clio.memory.sleep.findings import findings_in
-from clio.memory.sleep.habits import Habits
+from clio.memory.consolidation.experiences import Experience, experiences_of
+from clio.memory.consolidation.habits import Habits
+from clio.memory.consolidation.runner import findings_in
 from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
 
 TURNS = 10_000

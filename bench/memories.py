@@ -17,8 +17,8 @@ from pathlib import Path
 
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
-from clio.memory.preferences.book import Preferences
-from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.preferences.preferences import Preferences
+from clio.memory.preferences.task_types import ScenarioBook
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import TypedStore

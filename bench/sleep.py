@@ -22,7 +22,7 @@ import msgspec
 from bench.histories import generated
 from clio.cli import GC_THRESHOLDS
 from clio.ids import new_id
-from clio.memory.sleep.nights import Nights
+from clio.memory.consolidation.consolidation import Nights
 from clio.memory.store.record import MemoryRecord
 from clio.memory.store.typed_store import TypedStore
 from clio.sessions.store import SessionStore
@@ -89,7 +89,7 @@ def kill(project: Path, kills: int, rng: random.Random) -> None:
 
 def child(what: str, project: Path, seed: int) -> None:
     """One night in this process; prints what it took and what it said."""
-    from clio.memory.sleep.sleep import dry_run, sleep
+    from clio.memory.consolidation.runner import dry_run, sleep
 
     nights = nights_of(project, seed)
     stopped: list[float] = []

@@ -22,11 +22,9 @@ from msgspec import structs
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from bench.curves import Series, write_chart
-from clio.memory.styles.chooser import Choice, choose_style
+from clio.memory.styles.selection import Choice, built_in, choose_style, topic_similarity
 from clio.memory.styles.situation import Situation, situation_of, time_of_day
-from clio.memory.styles.skill_files import built_in
-from clio.memory.styles.state import StyleState
-from clio.memory.styles.topics import topic_similarity
+from clio.memory.styles.style_state import StyleState
 
 CHART = Path(__file__).parent.parent / "docs" / "styles.svg"
 SEEDS, RATINGS, NOISE = 40, 100, 0.1

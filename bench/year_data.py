@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.memory.preferences.stance import Stance, stance_of, thing
+from clio.memory.preferences.preferences import Stance, stance_of, thing
 
 Do = Literal["work", "tell", "ask", "prefer", "note", "look", "discover", "edit", "fix", "run"]
 _PARTS = (

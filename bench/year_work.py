@@ -20,10 +20,10 @@ from bench.histories import window_of
 from bench.year_data import Doing, Topic, World
 from clio import ids
 from clio.errors import UserError
-from clio.memory.noticing import look_for_notices, remember_noticed
+from clio.memory.consolidation.consolidation import Report
+from clio.memory.consolidation.runner import sleep
+from clio.memory.preferences.auto_remember import look_for_notices, remember_noticed
 from clio.memory.retrieval.why import WhyItem
-from clio.memory.sleep.report import Report
-from clio.memory.sleep.sleep import sleep
 from clio.memory.store.record import AssertedBy, Entry, Provenance
 from clio.memory.system import MemorySystem
 from clio.messages import AssistantMessage, Deeds, FileDeed, Fragment, ToolCall, ToolMessage, UserMessage

@@ -25,11 +25,10 @@ from clio.context.message_parts import Shelf
 from clio.errors import ClioError, ConfigError, StorageError, ToolFailed
 from clio.hooks.hooks import Hooks
 from clio.mcp.servers import open_servers
-from clio.memory.noticing import describe_held, look_for_notices, question, remember_noticed
 from clio.memory.opening import open_memory
-from clio.memory.preferences.notice_parts import Noticed
-from clio.memory.preferences.scenario_file import read_scenarios
-from clio.memory.preferences.scenarios import check_scenario
+from clio.memory.preferences.auto_remember import describe_held, look_for_notices, question, remember_noticed
+from clio.memory.preferences.stated_preferences import Noticed
+from clio.memory.preferences.task_types import check_scenario, read_scenarios
 from clio.memory.system import MemorySystem
 from clio.providers.base import OFFLINE, Provider
 from clio.providers.lesson_book import LessonBook

@@ -11,9 +11,16 @@ from clio.commands.memory.memory_text import ago, by_user, date, remembers, shor
 from clio.config.paths import home_config
 from clio.config.yaml_edit import set_value
 from clio.errors import ClioError, UsageError
-from clio.memory.preferences.book import DEFAULT_TOP, Fading, Preferences, Touch, Weighed
-from clio.memory.preferences.fragment import context_block
-from clio.memory.preferences.stance import stance_of, thing
+from clio.memory.preferences.preferences import (
+    DEFAULT_TOP,
+    Fading,
+    Preferences,
+    Touch,
+    Weighed,
+    context_block,
+    stance_of,
+    thing,
+)
 from clio.memory.store.record import Remembered
 from clio.text.formatting import format_count
 from clio.text.scoring import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent

@@ -13,17 +13,16 @@ from clio.commands.arguments import nearest, read
 from clio.commands.command import Command, CommandResult, Confirm, Handler, Shell, Suggestion, Table, code, refuse
 from clio.commands.memory.memory_text import ago, remembers, short_age, suggest_options
 from clio.errors import ClioError, UsageError
-from clio.memory.feedback.rating_phrases import CATEGORIES, Category, classify
+from clio.memory.styles.feedback_signals import CATEGORIES, Category, classify
 from clio.memory.styles.skill import DIMENSIONS, StyleSkill, Trigger
 from clio.storage.files import write_atomic
 from clio.text.formatting import format_bytes, format_count
 from clio.text.scoring import DAY_S
 
 if TYPE_CHECKING:
-    from clio.memory.feedback.feedback import Noted
-    from clio.memory.feedback.trajectories import Rating
-    from clio.memory.styles.chooser import ArmAccount, Choice
-    from clio.memory.styles.state import Earned
+    from clio.memory.styles.feedback import Noted, Rating
+    from clio.memory.styles.selection import ArmAccount, Choice
+    from clio.memory.styles.style_state import Earned
     from clio.memory.styles.styles import Learned, Styles, StyleView
 
 

@@ -19,7 +19,7 @@ from clio.text.listeners import Tell, to_nobody
 
 if TYPE_CHECKING:
     from clio.app import App
-    from clio.memory.sleep.report import By, Report
+    from clio.memory.consolidation.consolidation import By, Report
 
 
 async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) -> tuple[CommandResult, str]:
@@ -133,7 +133,7 @@ def sleep_now(shell: Shell, step: SleepNow, track: Track) -> CommandResult:
         UserError: if another process consolidates.
         ClioError: if some results could not be written; what was written is kept.
     """
-    from clio.memory.sleep.sleep import dry_run, sleep
+    from clio.memory.consolidation.runner import dry_run, sleep
 
     nights = shell.memory.sleep
     if step.dry_run:
@@ -292,7 +292,7 @@ def sleep_by_itself(
     nights = app.memory.sleep
     if not nights.is_due():
         return None
-    from clio.memory.sleep.sleep import sleep
+    from clio.memory.consolidation.runner import sleep
 
     with suppress(ClioError, OSError):
         use_model = app.config.sleep_use_model and by == "idle"

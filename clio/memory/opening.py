@@ -9,9 +9,8 @@ from clio.config.loaded import Loaded
 from clio.config.schema import Config
 from clio.config.trust import make_key
 from clio.errors import ClioError
-from clio.memory.preferences.book import Fading
-from clio.memory.preferences.scenario_file import read_scenarios
-from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.preferences.preferences import Fading
+from clio.memory.preferences.task_types import ScenarioBook, read_scenarios
 from clio.memory.system import MemorySystem
 from clio.memory.vectors.embedders import Embedder, HashedEmbedder
 from clio.sessions.store import SessionStore

@@ -14,8 +14,8 @@ from msgspec import structs
 from clio.config.trust import seal_memory
 from clio.errors import SessionNotFound
 from clio.memory.apart import Apart
-from clio.memory.preferences.book import Fading, Preferences
-from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.preferences.preferences import Fading, Preferences
+from clio.memory.preferences.task_types import ScenarioBook
 from clio.memory.retrieval.briefing import Briefing
 from clio.memory.retrieval.prompt_prefix import CAP_TOKENS, CHARS_PER_TOKEN, Injected
 from clio.memory.retrieval.turn_memory import TurnMemory
@@ -25,7 +25,7 @@ from clio.memory.store.project_knowledge import KnownOfProject
 from clio.memory.store.typed_store import Decide
 from clio.memory.store.undo_log import UndoLog, undo_last
 from clio.memory.styles.skill import DIMENSIONS
-from clio.memory.styles.state import intent_of
+from clio.memory.styles.style_state import intent_of
 from clio.memory.styles.styles import Styles
 from clio.memory.vectors.embedders import Embedder
 from clio.memory.vectors.meaning import Meaning
@@ -36,11 +36,11 @@ from clio.storage.files import make_ignored_folder
 from clio.text.listeners import never
 
 if TYPE_CHECKING:
-    from clio.memory.feedback.feedback import Feedback, Noted
-    from clio.memory.preferences.notice_parts import Noticed
-    from clio.memory.preferences.pending_limits import PendingLimits
+    from clio.memory.consolidation.consolidation import Nights
+    from clio.memory.preferences.pending_confirmations import PendingLimits
+    from clio.memory.preferences.stated_preferences import Noticed
     from clio.memory.retrieval.retriever import UnifiedRecall
-    from clio.memory.sleep.nights import Nights
+    from clio.memory.styles.feedback import Feedback, Noted
     from clio.memory.transcripts.session_search import SessionRecall
     from clio.memory.transcripts.transcript_records import Recall
     from clio.memory.vectors.documents import Documents
@@ -339,7 +339,7 @@ class MemorySystem(KnownOfProject):
     def pending_limits(self) -> "PendingLimits":
         """Limits stated in runs that could not ask whether they are meant for good."""
         self._refuse_incognito()
-        from clio.memory.preferences.pending_limits import PendingLimits
+        from clio.memory.preferences.pending_confirmations import PendingLimits
 
         return PendingLimits(self._home, self._project, self._clock)
 
@@ -360,8 +360,7 @@ class MemorySystem(KnownOfProject):
     def feedback(self) -> "Feedback":
         """What the person thinks of answers."""
         self._refuse_incognito()
-        from clio.memory.feedback.feedback import Feedback
-        from clio.memory.feedback.trajectories import Trajectories
+        from clio.memory.styles.feedback import Feedback, Trajectories
 
         return Feedback(
             Trajectories(self._project / ".clio" / "trajectories.jsonl"),
@@ -405,7 +404,7 @@ class MemorySystem(KnownOfProject):
     def sleep(self) -> "Nights":
         """Learning from earlier sessions, when nothing else is going on, and what that came to."""
         self._refuse_incognito()
-        from clio.memory.sleep.nights import Nights
+        from clio.memory.consolidation.consolidation import Nights
 
         nights = Nights(self._project, self._home, self._store, redact=self._redact, clock=self._clock, rng=self._rng)
         nights.ask = self._memories.decide

@@ -20,10 +20,10 @@ from clio.config.trust import grant_all, should_ask
 from clio.entrypoints import project_setup
 from clio.entrypoints.doctor import finding as doctor
 from clio.entrypoints.doctor.checks import check_team
+from clio.memory.consolidation.stores import Ground, copied
 from clio.memory.portability.export import make_bundle
 from clio.memory.portability.inventory import Places, hoards_of, survey
 from clio.memory.portability.wipe import wipe
-from clio.memory.sleep.ground import Ground, copied
 from tests.commands.desk import Desk, make_desk, ok
 from tests.entrypoints.repl_support import make_place
 from tests.memory.team.simulation import git

@@ -12,11 +12,11 @@ from clio.commands.command import SleepNow, Track
 from clio.commands.memory.commands import night_result
 from clio.commands.registry import complete, run_command
 from clio.entrypoints.background_work import sleep_now
-from clio.memory.sleep.report import Report
+from clio.memory.consolidation.consolidation import Report
 from clio.messages import AssistantMessage, UserMessage
 from tests.commands.desk import Desk, make_desk
 from tests.entrypoints.repl_support import clio, make_place
-from tests.memory.sleep.night_support import FACTS
+from tests.memory.consolidation.night_support import FACTS
 from tests.support.own_sessions import own_store
 from tests.support.waiting import wait_until
 from tests.support.wording import mentions

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clio.entrypoints.background_work import Idle
-from clio.memory.sleep.report import Report
+from clio.memory.consolidation.consolidation import Report
 from clio.memory.store.typed_store import TypedStore
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.store import SessionStore

@@ -16,7 +16,7 @@ from msgspec import structs
 from clio.importing.intake import UNANSWERED, Importer, Ledger, Pairing, Report, session_id
 from clio.importing.places import Looker, SourceFile
 from clio.importing.reading import Agent, Tally
-from clio.memory.sleep.pending import Sessions
+from clio.memory.consolidation.progress import Sessions
 from clio.memory.transcripts.session_sync import SessionSync
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from clio.security.redaction.redactor import Redactor

@@ -13,7 +13,7 @@ from clio.cli import main
 from clio.commands.command import LongWork, Track
 from clio.commands.registry import run_command
 from clio.config.project_links import trust_team
-from clio.memory.sleep.sleep import sleep
+from clio.memory.consolidation.runner import sleep
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.team.folder import TeamFolder
@@ -22,7 +22,7 @@ from tests.importing.homes import claude_file, claude_talk
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.page_server import PageServer
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of
-from tests.memory.sleep.night_support import Place
+from tests.memory.consolidation.night_support import Place
 from tests.memory.team.team_support import said
 from tests.support.chat_server import text, tool_calls
 from tests.support.recalled import recalled_lines

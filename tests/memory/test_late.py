@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 TURN = """
 import sys
 from pathlib import Path
-import clio.memory.noticing, clio.memory.opening
+import clio.memory.preferences.auto_remember, clio.memory.opening
 from clio.memory.system import MemorySystem
 from clio.sessions.store import SessionStore
 
@@ -32,11 +32,11 @@ memory.close()
 print(*sys.modules)
 """
 LATE = """
-    feedback.feedback preferences.taste_shifts retrieval.retriever retrieval.sources retrieval.unified_ranking
-    sleep.nights store.deduplication store.ltm_history store.ltm_merge store.ltm_store store.notes store.versions
-    styles.chooser styles.situation styles.skill_files team.knowledge team.share threads transcripts.index
-    transcripts.session_search transcripts.session_text vectors.documents vectors.endpoint vectors.minilm
-    vectors.vector_index
+    consolidation.consolidation preferences.pending_confirmations preferences.taste_shifts retrieval.retriever
+    retrieval.sources retrieval.unified_ranking store.deduplication store.ltm_history store.ltm_merge
+    store.ltm_store store.notes store.versions styles.feedback styles.selection styles.situation team.knowledge
+    team.share threads transcripts.index transcripts.session_search transcripts.session_text vectors.documents
+    vectors.endpoint vectors.minilm vectors.vector_index
 """.split()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.feedback import rating_phrases
+from clio.memory.styles import feedback_signals
 from clio.text import bandit, consolidate, embedding, scoring
 
 SCORES = st.floats(0, 10)
@@ -179,7 +179,7 @@ def test_a_document_without_a_word_of_the_query_scores_nothing_and_an_empty_list
 
 @pytest.mark.parametrize("words", ["", "ok", "it works", "what about the tests?", "正しくない"])
 def test_words_that_complain_of_nothing_are_of_no_category(words: str) -> None:
-    assert rating_phrases.classify(words) is None
+    assert feedback_signals.classify(words) is None
 
 
 @given(st.floats(0, 100 * 86_400))

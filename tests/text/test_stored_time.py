@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.memory.sleep.nights import same_day
+from clio.memory.consolidation.consolidation import same_day
 from clio.memory.team.state import month_began, month_of
 from clio.text.formatting import format_stored_time
 

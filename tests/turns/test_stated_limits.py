@@ -8,7 +8,7 @@ import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
-from clio.memory.preferences.pending_limits import FILE
+from clio.memory.preferences.pending_confirmations import FILE
 from tests.entrypoints.repl_support import Place, clio, make_place
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.desk import Desk

@@ -16,8 +16,8 @@ import pytest
 
 from clio.agent.user_interface import Notice
 from clio.commands.registry import run_command
-from clio.memory.feedback.trajectories import Trajectories
-from clio.memory.styles.skill_files import built_in
+from clio.memory.styles.feedback import Trajectories
+from clio.memory.styles.selection import built_in
 from clio.memory.styles.styles import Styles
 from tests.support.chat_server import Recorded, text, tool_calls
 from tests.support.desk import Desk

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from clio.memory.feedback import rating_phrases
+from clio.memory.styles import feedback_signals
 from clio.text import bandit, consolidate, scoring, similarity
 from clio.text import embedding as rag
 from clio.text.vocabulary import rough_tokens
@@ -265,17 +265,17 @@ def ams_temporal(given: Input) -> Output:
 
 
 def ams_feedback(given: Input) -> Output:
-    return {"categories": rating_phrases.similar_categories(given["similarities"], given["threshold"])}
+    return {"categories": feedback_signals.similar_categories(given["similarities"], given["threshold"])}
 
 
 def ams_feedback_texts(given: Input) -> Output:
-    return {"categories": [rating_phrases.classify(text) for text in given["texts"]]}
+    return {"categories": [feedback_signals.classify(text) for text in given["texts"]]}
 
 
 def ams_feedback_validation(given: Input) -> Output:
     return {
         "ok": [_accepts(bandit.check_reward, reward) for reward in given["rewards"]],
-        "text_ok": [_accepts(rating_phrases.check_words, "x" * length) for length in given["free_text_lengths"]],
+        "text_ok": [_accepts(feedback_signals.check_words, "x" * length) for length in given["free_text_lengths"]],
     }
 
 

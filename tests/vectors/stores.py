@@ -19,9 +19,8 @@ import pytest
 
 from clio.context.request_builder import ContextBuilder, Prefix
 from clio.errors import UserError
-from clio.memory.preferences.book import Fading, Preferences
-from clio.memory.preferences.fragment import context_block
-from clio.memory.preferences.scenarios import ScenarioBook, belongs
+from clio.memory.preferences.preferences import Fading, Preferences, context_block
+from clio.memory.preferences.task_types import ScenarioBook, belongs
 from clio.memory.retrieval.recalled_memories import (
     SEED_ABOUT,
     SEED_LEAD,

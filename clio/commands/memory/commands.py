@@ -39,8 +39,8 @@ from clio.commands.memory.portability import CONTROL_ROWS, SHARE_ROWS
 from clio.commands.memory.views import TIME_ROWS, search, show, show_list, stats, why
 from clio.commands.session_commands import around
 from clio.errors import UsageError
+from clio.memory.consolidation.consolidation import MAX_REPORTS, Report
 from clio.memory.retrieval.results import DEFAULT_LIMIT, FUSIONS, LAYERS, Fusion, Layer, UnifiedAnswer, UnifiedHit
-from clio.memory.sleep.report import MAX_REPORTS, Report
 from clio.memory.store.ltm_upkeep import MAX_AGE_DAYS, MIN_CONFIDENCE, why_pruned
 from clio.memory.store.record import Entry
 from clio.memory.store.versions import parse_when

@@ -141,7 +141,7 @@ def _styles(project: Path, home: Path) -> Rows:
 
 
 def _scenarios(project: Path, home: Path) -> Rows:
-    from clio.memory.preferences.scenario_file import read_scenarios
+    from clio.memory.preferences.task_types import read_scenarios
 
     return [(name, "") for name in read_scenarios(home).names]
 

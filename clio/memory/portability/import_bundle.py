@@ -10,7 +10,6 @@ from msgspec import Raw, structs
 
 from clio.config.yaml_file import parse
 from clio.errors import ConfigError, UserError
-from clio.memory.feedback.trajectories import Line, Trajectories
 from clio.memory.portability.export import (
     MAX_STYLE_BYTES,
     Bundle,
@@ -22,14 +21,15 @@ from clio.memory.portability.export import (
 )
 from clio.memory.portability.import_records import Taken, check_knowledge, take_knowledge, take_memories
 from clio.memory.portability.inventory import Places
-from clio.memory.preferences.scenario_file import scenarios_of
+from clio.memory.preferences.task_types import scenarios_of
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.notes import Notes, note_change
 from clio.memory.store.record import Note, Provenance
 from clio.memory.store.redact_memory import Clean, clean_json, clean_note
 from clio.memory.store.typed_store import Scope
 from clio.memory.store.undo_log import UndoLog
-from clio.memory.styles.state import FORMAT, StyleState
+from clio.memory.styles.feedback import Line, Trajectories
+from clio.memory.styles.style_state import FORMAT, StyleState
 from clio.storage.documents import load, update
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines

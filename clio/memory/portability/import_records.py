@@ -12,7 +12,7 @@ from msgspec import Raw, Struct, structs
 from clio.errors import UserError
 from clio.memory.portability.export import KnowledgePart, RecordsPart, Section, is_nothing
 from clio.memory.portability.inventory import Places
-from clio.memory.preferences.stance import thing
+from clio.memory.preferences.preferences import thing
 from clio.memory.store.deduplication import nearest
 from clio.memory.store.ltm_codec import LtmDocument
 from clio.memory.store.ltm_history import Ending, Kept, LtmArchive, LtmHistory

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from msgspec import Struct
 
 from clio.errors import NewerDocument, StorageError
-from clio.memory.sleep.state import SleepState, read_state
+from clio.memory.consolidation.progress import SleepState, read_state
 from clio.memory.store.ltm_history import LtmArchive
 from clio.memory.store.ltm_store import open_store
 from clio.memory.store.notes import Notes

@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import CorruptDocument, StorageError, UserError
+from clio.memory.consolidation.progress import Progress, SleepState, write_state
 from clio.memory.portability.inventory import Hoard, Places
-from clio.memory.sleep.state import Progress, SleepState, write_state
 from clio.memory.store.typed_codec import FORMAT, Snapshot
 from clio.messages import UserMessage
 from clio.sessions.state import SessionInfo

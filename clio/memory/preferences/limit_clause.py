@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.memory.preferences.limit_sentences import OwnSentence, Word, is_interrogative
-from clio.memory.preferences.notice_words import is_order
+from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 
 

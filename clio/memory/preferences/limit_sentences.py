@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from clio.memory.preferences.own_words import is_pasted_line, mask_blocks, mask_quotes
+from clio.memory.preferences.sentences import is_pasted_line, mask_blocks, mask_quotes
 from clio.text.lazy_regex import LazyRegex
 
 MAX_CHARS = 200_000

@@ -16,7 +16,7 @@ from clio.memory.preferences.limit_clause import (
     strength_of,
     text_before,
 )
-from clio.memory.preferences.notice_words import is_order
+from clio.memory.preferences.stated_preferences import is_order
 from clio.text.lazy_regex import LazyRegex
 
 _BUG_STATES = frozenset(

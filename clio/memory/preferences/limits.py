@@ -1,10 +1,4 @@
-"""Finds the limits a user states: what is never or always to be done, where nothing may be changed, when to ask first.
-
-Each of the user's own sentences is split into clauses, each clause is stripped of what leads to it, and a grammar of
-demands decides whether the rest is one: negated orders, modal verbs with their subject, predicates that forbid,
-conventions of a team or a project, conditions ("ask before …"). What describes the program ("the name must not be
-empty"), reports others, asks or quotes is none. A second step decides how long a limit lasts and whom it is for.
-"""
+"""Finds the limits a message states ("never …", "we only use …", "nie …") by rule, without a model."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -30,7 +24,6 @@ from clio.memory.preferences.limit_clause import (
     split_clauses,
     strength_of,
 )
-from clio.memory.preferences.limit_languages import judge_other_language
 from clio.memory.preferences.limit_orders import (
     judge_always,
     judge_ask_first,
@@ -49,9 +42,36 @@ from clio.memory.preferences.limit_orders import (
 from clio.memory.preferences.limit_sentences import OwnSentence, is_told_of_others, read_sentences
 from clio.memory.preferences.limit_statements import judge_i, judge_we, judge_you
 from clio.memory.preferences.limit_things import judge_convention, judge_environment, judge_forbidden, judge_modal
-from clio.memory.preferences.notice_parts import small
-from clio.memory.preferences.notice_words import is_order
+from clio.memory.preferences.stated_preferences import is_order, small
 from clio.text.lazy_regex import LazyRegex
+
+_OTHER_LANGUAGES = LazyRegex(
+    r"(?:bitte )?(?:niemals|nie|nie wieder|nie mehr)\b|(?:verwende|nutze|benutze|mach|mache|schreib|schreibe|fass"
+    r"|rühr|ändere|lösche|lege|füge|committe|pushe"
+    r"|nimm|installiere|importiere)\b.*\b(?:nie|niemals|nicht|kein|keine|keinen|nur|immer|ohne)\b"
+    r"|(?:bitte )?(?:keine?n?|kein)\s+(?!ahnung|problem|plan|idee|sorge|stress|zeit|lust|fehler|ding)\w+"
+    r"|.*\bkein(?:e|en)? \w+ sondern\b|(?:immer|nur) \w+|frage? mich\b|.*\b(?:ist|sind) (?:tabu|verboten|gesperrt"
+    r"|eingefroren)\b|(?:in \w+ \w+ )?(?:wir (?:nutzen|verwenden|benutzen|schreiben|machen)|(?:nutzen|verwenden"
+    r"|benutzen"
+    r"|schreiben|machen) wir)\b.*\b(?:kein|nicht|nur|sondern)"
+    r"|.*\b(?:darf|dürfen|darfst|sollst|soll) (?:\w+ ){0,6}?(?:nicht|nie|niemals|kein)\b|lass .*\b(?:in ruhe"
+    r"|unverändert)|(?:commit-nachrichten|kommentare|antworten?)\b.*\bauf (?:deutsch|englisch)"
+    r"|(?:ne|n')\s?\S+ (?:jamais|pas)\b|n'\w+ (?:pas|jamais)\b|ne (?:jamais|pas) \w+|jamais \w+|toujours \w+"
+    r"|pas de \w+|sans \w+er\b|on n'utilise|n'utilise\w*"
+    r"|nunca \w+|siempre \w+|no (?:hagas|uses|toques|cambies|modifiques|borres|edites|escribas|añadas|instales"
+    r"|ejecutes|hagáis|subas)\b|evita \w+|nada de \w+|usa siempre|solo usa"
+)
+
+
+def judge_other_language(clause: Clause) -> Strength | None:
+    """The commonest forms in German, French and Spanish."""
+    line = clause.line
+    if _OTHER_LANGUAGES.match(line) is None or re.match(r"no (?:hay|funciona|se|es)\b", line):
+        return None
+    if re.search(r"\b(?:niemals|nie|immer|nur|jamais|toujours|nunca|siempre|frage?|wir|tabu|verboten)\b", line):
+        return "policy"
+    return strength_of(clause)
+
 
 Term = Literal["lasting", "unclear", "task"]
 

@@ -8,14 +8,15 @@ import math
 import time
 from collections.abc import Callable, Container, Iterable, Sequence
 
-from clio.memory.preferences.book import Preferences, Weighed
-from clio.memory.preferences.fragment import (
+from clio.memory.preferences.preferences import (
+    Preferences,
+    Weighed,
     hard_limits_fragment,
     lifted_limits_fragment,
     stated_limits_fragment,
     tastes_fragment,
 )
-from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.preferences.task_types import ScenarioBook
 from clio.memory.retrieval.candidates import of_document, of_memories, of_record, of_turn
 from clio.memory.retrieval.ranker import Candidate, Scored, rank
 from clio.memory.retrieval.recalled_memories import Brain, RequestText
@@ -114,7 +115,7 @@ class TurnMemory:
     def scenario(self) -> str | None:
         """The kind of work of this turn, told from its words when somebody first asks: it takes some milliseconds."""
         if not self._is_told:
-            from clio.memory.preferences.infer import infer
+            from clio.memory.preferences.task_type_detection import infer
 
             self._scenario, self._is_told = infer(self._words, self._scenarios), True
         return self._scenario

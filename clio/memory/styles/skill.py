@@ -1,4 +1,4 @@
-"""One style skill: when it fits, how it sounds in sixteen numbers, and what the model reads."""
+"""A response style: a small file with a header and a text that tells the model how to word its answer."""
 
 import re
 

@@ -14,15 +14,14 @@ from msgspec import Struct, structs
 from clio.config.command_line import did_you_mean
 from clio.errors import StorageError, UserError
 from clio.memory.styles.skill import StyleSkill
-from clio.memory.styles.state import Earned, StyleFile, StyleState, Use, intent_of
+from clio.memory.styles.style_state import Earned, StyleFile, StyleState, Use, intent_of
 from clio.memory.vectors.embedders import Embedder
 from clio.messages import Fragment
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.json_data import decode_json
 
 if TYPE_CHECKING:
-    from clio.memory.styles.chooser import Choice
-    from clio.memory.styles.skill_files import SkillFolders, SkillSet
+    from clio.memory.styles.selection import Choice, SkillFolders, SkillSet
 
 CAP_TOKENS = 300
 """Of a style's text; one has up to 1,200 characters."""
@@ -148,9 +147,8 @@ class Styles:
         self.current, self._choice = None, None
         if not state.on:
             return None
-        from clio.memory.styles.chooser import Choice, choose_style
+        from clio.memory.styles.selection import Choice, choose_style, topic_similarity
         from clio.memory.styles.situation import situation_of
-        from clio.memory.styles.topics import topic_similarity
 
         now = self._clock()
         situation = situation_of(text, now)
@@ -191,7 +189,7 @@ class Styles:
         """The account of the last choice: this clio's, else the project's."""
         if self._choice is not None or not self._persist:
             return self._choice
-        from clio.memory.styles.chooser import Choice
+        from clio.memory.styles.selection import Choice
 
         try:
             return decode_json(read_regular(self._account), type=Choice)
@@ -276,7 +274,7 @@ class Styles:
 
     @cached_property
     def _folders(self) -> "SkillFolders":
-        from clio.memory.styles.skill_files import SkillFolders
+        from clio.memory.styles.selection import SkillFolders
 
         return SkillFolders(*self._places)
 

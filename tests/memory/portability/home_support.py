@@ -4,16 +4,16 @@ from pathlib import Path
 
 import msgspec
 
-from clio.memory.feedback.trajectories import Rating, Trajectories, Trajectory
 from clio.memory.portability.inventory import Places
-from clio.memory.preferences.book import Preferences
-from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.preferences.preferences import Preferences
+from clio.memory.preferences.task_types import ScenarioBook
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
 from clio.memory.store.notes import Notes
 from clio.memory.store.record import Entry, Provenance
 from clio.memory.store.undo_log import UndoLog
-from clio.memory.styles.state import StyleFile
+from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
+from clio.memory.styles.style_state import StyleFile
 from clio.storage.files import make_folder
 from clio.text.bandit import DIMENSIONS
 

@@ -3,9 +3,9 @@
 import sys
 from pathlib import Path
 
-from clio.memory.feedback.trajectories import Trajectories
 from clio.memory.store.record import Entry
-from clio.memory.styles.state import StyleFile
+from clio.memory.styles.feedback import Trajectories
+from clio.memory.styles.style_state import StyleFile
 from tests.memory.portability.home_support import BY_USER, House
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from clio.errors import NewerDocument, StorageError, UserError
+from clio.memory.consolidation.consolidation import Nights
+from clio.memory.consolidation.runner import sleep
 from clio.memory.portability.inventory import WIPE_SCOPES, WipeScope, hoards_of, survey
 from clio.memory.portability.wipe import wipe
 from clio.memory.retrieval.why import WhyFile, WhyReport
-from clio.memory.sleep.nights import Nights
-from clio.memory.sleep.sleep import sleep
 from clio.memory.store.record import Entry
 from clio.memory.vectors.embedders import HashedEmbedder
 from clio.memory.vectors.vector_store import VectorItem, VectorStore

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.memory.preferences.notice import Noticed, notice
+from clio.memory.preferences.stated_preferences import Noticed, notice
 
 HERE = Path(__file__).parent
 NOTICE_FILES = ("lines.txt", "held_out.txt", "fresh.txt", "blind.txt", "last.txt")

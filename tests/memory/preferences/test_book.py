@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.memory.preferences.book import Fading, Preferences
-from clio.memory.preferences.scenarios import Scenario, ScenarioBook
+from clio.memory.preferences.preferences import Fading, Preferences
+from clio.memory.preferences.task_types import Scenario, ScenarioBook
 from clio.memory.store.typed_store import Edit, TypedStore
 from clio.text.scoring import DAY_S
 from tests.support.clock import Clock

@@ -1,9 +1,15 @@
 """Preferences as a model reads them."""
 
 from clio.context.request_builder import render_fragment
-from clio.memory.preferences.book import Weighed
-from clio.memory.preferences.fragment import context_block, hard_limits_fragment, tastes_fragment
-from clio.memory.preferences.stance import as_order, stance_of, thing
+from clio.memory.preferences.preferences import (
+    Weighed,
+    as_order,
+    context_block,
+    hard_limits_fragment,
+    stance_of,
+    tastes_fragment,
+    thing,
+)
 from clio.memory.store.record import MemoryRecord
 from clio.tokens import TokenEstimator
 

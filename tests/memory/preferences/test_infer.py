@@ -2,8 +2,8 @@
 
 import pytest
 
-from clio.memory.preferences.infer import MAX_CHARS, infer
-from clio.memory.preferences.scenarios import Scenario, ScenarioBook
+from clio.memory.preferences.task_type_detection import MAX_CHARS, infer
+from clio.memory.preferences.task_types import Scenario, ScenarioBook
 from tests.memory.preferences.corpus import scenario_lines
 
 BOOK = ScenarioBook()

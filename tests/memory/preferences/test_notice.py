@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.memory.preferences.notice import MAX_NOTICED, notice
-from clio.memory.preferences.own_words import MAX_CHARS, own_sentences
+from clio.memory.preferences.sentences import MAX_CHARS, own_sentences
+from clio.memory.preferences.stated_preferences import MAX_NOTICED, notice
 from tests.memory.preferences.corpus import NOTICE_FILES, UNSEEN, Line, as_outcome, notice_lines, score
 
 LINES = [line for name in NOTICE_FILES for line in notice_lines(name)]

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import UserError
-from clio.memory.preferences.scenario_file import read_scenarios
-from clio.memory.preferences.scenarios import BUILT_IN, ScenarioBook, check_scenario
+from clio.memory.preferences.task_types import BUILT_IN, ScenarioBook, check_scenario, read_scenarios
 
 
 def book(tmp_path: Path, text: str) -> ScenarioBook:

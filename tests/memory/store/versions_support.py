@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from clio.memory.preferences.book import Preferences
-from clio.memory.preferences.scenarios import ScenarioBook
+from clio.memory.preferences.preferences import Preferences
+from clio.memory.preferences.task_types import ScenarioBook
 from clio.memory.store.deduplication import Remembered
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories

@@ -5,11 +5,9 @@ import math
 
 import pytest
 
-from clio.memory.styles.intents import INTENTS
-from clio.memory.styles.sentiments import SENTIMENTS
-from clio.memory.styles.situation import TIMES
+from clio.memory.styles.selection import built_in
+from clio.memory.styles.situation import INTENTS, SENTIMENTS, TIMES
 from clio.memory.styles.skill import DIMENSIONS, NEUTRAL, StyleSkill
-from clio.memory.styles.skill_files import built_in
 from clio.prompt_files import load_prompt
 from clio.text.bandit import is_applicable, matches, trigger_score
 

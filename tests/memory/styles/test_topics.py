@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from clio.memory.styles.topics import topic_similarity
+from clio.memory.styles.selection import topic_similarity
 from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
 from clio.text.embedding import DIMENSIONS
 

@@ -1,0 +1,210 @@
+"""Where consolidation of a project runs, whether it is due, and the reports of earlier runs.
+
+Imported with the memory system; the run itself, `clio.memory.consolidation.runner`, only when one starts.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.sessions.store import SessionStore
+from clio.storage.files import make_ignored_folder, read_regular, write_atomic
+from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
+from clio.storage.locks import FileLock
+from clio.text.formatting import format_count, format_stored_time
+from clio.text.json_data import decode_json
+
+By = Literal["hand", "idle", "exit"]
+MAX_REPORTS = 200
+MAX_CHANGES = 100
+"""A report names so many changes one by one; the others are only counted."""
+_FOLD_BYTES = 1_000_000
+
+
+class Report(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One night.
+
+    at: when it began, in seconds since the epoch. by: who began it: a person, or clio when idle or at the end.
+    dry_run: nothing was written; this is what would have been done.
+    cut: why it ended before all was done; empty where it is whole. waiting: turns it had listed and left for the next.
+    sessions: those read. facts, solutions, workflows, rules, preferences: new ones. confirmed: known already.
+    superseded: took the place of what was known. variants: contradict what is known, and are less sure.
+    merged: memories that are part of another now. archived: what faded, or was old or doubtful. promoted: notes.
+    turns_archived, turns_deleted: rated or unrated turns by their retention. unread: sessions that cannot be read.
+    changes: one line each, at most 100. trouble: what could not be done, one sentence each. unkept: that one of
+    them which says what could not be written; empty where all could.
+    """
+
+    at: float
+    by: By = "hand"
+    seconds: float = 0.0
+    dry_run: bool = False
+    cut: Literal["", "stopped", "time"] = ""
+    sessions: int = 0
+    replayed: int = 0
+    waiting: int = 0
+    facts: int = 0
+    solutions: int = 0
+    workflows: int = 0
+    rules: int = 0
+    preferences: int = 0
+    confirmed: int = 0
+    superseded: int = 0
+    variants: int = 0
+    by_model: int = 0
+    merged: int = 0
+    archived: int = 0
+    promoted: int = 0
+    turns_archived: int = 0
+    turns_deleted: int = 0
+    unread: int = 0
+    changes: tuple[str, ...] = ()
+    trouble: tuple[str, ...] = ()
+    unkept: str = ""
+
+    @property
+    def learned(self) -> int:
+        """How much is new, or other than it was."""
+        new = self.facts + self.solutions + self.workflows + self.rules + self.preferences
+        return new + self.superseded + self.variants + self.promoted
+
+    @property
+    def changed(self) -> int:
+        """How much was changed in all, what only counts the years left out."""
+        return self.learned + self.confirmed + self.merged + self.archived
+
+    @property
+    def did_anything(self) -> bool:
+        """Whether there is anything to tell: something replayed, changed, or gone wrong."""
+        return bool(self.changed or self.replayed or self.turns_archived or self.turns_deleted or self.trouble)
+
+    @property
+    def line(self) -> str:
+        """The night in one line."""
+        parts = [format_count(number, one, many) for number, one, many in self._parts() if number]
+        turns = format_count(self.replayed, "turn")
+        head = f"dry run: {turns} to replay" if self.dry_run else f"slept: {turns} replayed"
+        line = ", ".join([head, *(parts or ["nothing new"])])
+        if self.cut:
+            why = "cut short by a key" if self.cut == "stopped" else "out of time"
+            left = format_count(self.waiting, "turn") if self.waiting else "more"
+            line += f"; {why}, {left} left"
+        if self.dry_run:
+            return f"{line} · nothing was written"
+        return f"{line} · /memory log, /memory undo" if self.changed else line
+
+    def _parts(self) -> tuple[tuple[int, str, str], ...]:
+        return (
+            (self.facts, "fact", "facts"),
+            (self.solutions, "fix", "fixes"),
+            (self.workflows, "workflow", "workflows"),
+            (self.rules, "rule", "rules"),
+            (self.preferences, "preference", "preferences"),
+            (self.promoted, "note promoted", "notes promoted"),
+            (self.superseded, "superseded", "superseded"),
+            (self.variants, "variant", "variants"),
+            (self.confirmed, "confirmed", "confirmed"),
+            (self.merged, "merged", "merged"),
+            (self.archived, "archived", "archived"),
+        )
+
+
+class ReportLog:
+    """The reports of one project, at most 200, the newest last. Raises OSError, TimeoutError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def add(self, report: Report) -> None:
+        """Append a report, on disk when this returns."""
+        make_ignored_folder(self.path.parent, self.path.parent)
+        with FileLock(self.path.with_name(self.path.name + ".lock")):
+            if append_lines(self.path, (msgspec.json.encode(report),)) > _FOLD_BYTES:
+                self._fold()
+
+    def last(self, limit: int) -> tuple[Report, ...]:
+        """The newest reports, the newest first; lines that do not parse are passed over."""
+        found = [report for line in reversed(read_lines(self.path).lines) if (report := _decode(line))]
+        return tuple(found[: min(limit, MAX_REPORTS)])
+
+    def _fold(self) -> None:
+        keep_damaged_lines(self.path)
+        kept, room = list[bytes](), _FOLD_BYTES // 2
+        for line in reversed(read_lines(self.path).lines[-MAX_REPORTS:]):
+            room -= len(line)
+            if room < 0:
+                break
+            kept.append(line)
+        write_atomic(self.path, b"".join(line + b"\n" for line in reversed(kept)))
+
+
+def _decode(line: bytes) -> Report | None:
+    try:
+        return decode_json(line, type=Report)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+Ask = Callable[[str], str]
+"""Puts a prompt to a model and returns its answer; raises ProviderError."""
+
+
+class _Last(Struct, frozen=True):
+    """What of the state says when the last whole pass ended."""
+
+    last_full: float = 0.0
+
+
+class Nights:
+    """Where a project's nights are slept.
+
+    project: its folder. person: the folder of the person's memories. redact: applied to every text before it is stored.
+    rng: where chance comes from. ask: puts a question to a model; None asks nobody.
+    """
+
+    def __init__(
+        self,
+        project: Path,
+        person: Path,
+        store: SessionStore,
+        *,
+        redact: Callable[[str], str],
+        clock: Callable[[], float] = time.time,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.project = project
+        self.folder = project / ".clio"
+        self.person = person
+        self.store = store
+        self.redact = redact
+        self.clock = clock
+        self.rng = rng or random.Random()
+        self.ask: Ask | None = None
+        self.begin: Callable[[], None] = lambda: None  # before anything is written
+        self.log = ReportLog(self.folder / "sleep.log.jsonl")
+
+    def is_due(self) -> bool:
+        """Whether clio should sleep by itself: there are sessions, and no whole pass has ended today."""
+        if not self.store.folder.is_dir():
+            return False
+        try:
+            last = decode_json(read_regular(self.folder / "sleep.json"), type=_Last)
+        except FileNotFoundError:
+            return True
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return True  # the night itself says what is wrong with the file
+        return not same_day(last.last_full, self.clock())
+
+    def last(self, limit: int) -> tuple[Report, ...]:
+        """The newest reports, the newest first. Raises OSError."""
+        return self.log.last(limit)
+
+
+def same_day(one: float, other: float) -> bool:
+    """Whether two times, in seconds since the epoch, are of one day on this machine's clock."""
+    return format_stored_time("%Y-%m-%d", one, "never") == format_stored_time("%Y-%m-%d", other)

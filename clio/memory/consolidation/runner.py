@@ -1,0 +1,350 @@
+"""One consolidation run: replay turns, save what they teach, tidy the stores. Can stop after any turn.
+
+What is done is saved, and the next run continues from there. A crash loses at most the note of how far the run came;
+a turn that is replayed again is recognised by its provenance.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Literal
+
+from msgspec import structs
+
+from clio.errors import ProviderError, StorageError, UserError
+from clio.memory.consolidation.ask_model import Best, ask_about
+from clio.memory.consolidation.consolidation import MAX_CHANGES, Ask, By, Nights, Report, same_day
+from clio.memory.consolidation.experiences import Experience, Finding
+from clio.memory.consolidation.fixes import fixes_across, fixes_in
+from clio.memory.consolidation.habits import Habits, HabitState
+from clio.memory.consolidation.progress import Listed, Progress, Sessions, Turn, read_state, write_state
+from clio.memory.consolidation.shell_runs import doings_of
+from clio.memory.consolidation.stated_facts import statements_in
+from clio.memory.consolidation.stores import Ground, Keeper, copied, digest
+from clio.memory.consolidation.tidy import Tidied, promote, tidy
+from clio.sessions.store import SessionStore
+from clio.storage.locks import FileLock, cause, next_step, read_owner
+from clio.text.consolidate import BATCH, sample_replay
+from clio.text.formatting import format_stored_time
+from clio.text.listeners import Tell, never, to_nobody
+from clio.text.scoring import DAY_S
+
+
+def findings_in(experience: Experience) -> list[Finding]:
+    """The statements and the fixes of one turn, in this order. Costs well under a millisecond for a usual turn."""
+    doings = doings_of(experience.messages)
+    return [*statements_in(experience, doings), *fixes_in(experience, doings)]
+
+
+ROUND = 50 * BATCH
+"""About so many turns are drawn from at a time. Those of one session are replayed together, when the first of them
+comes: it is read once."""
+LISTING = 0.2
+"""Of the time that is left, what may be used to find out which turns wait."""
+TOGETHER = 40
+"""So many turns of a session are looked through for fixes at once; nothing can end the night meanwhile."""
+SAVE_EVERY_S = 1.0
+MONTH_S = 30 * DAY_S
+
+Over = Callable[[], Literal["", "stopped", "time"]]
+"""Why the night must end now; empty where it may go on. Asked after every turn."""
+
+
+class Night:
+    """One pass over a project's sessions, to be run once.
+
+    over: asked after every turn and every part. deadline: when that will say so, by the monotonic clock; None: never by
+    itself. ask: puts a question to a model; None asks nobody. tell: told of how many turns are replayed, and of how
+    many there may be, as far as sessions have been looked at.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        store: SessionStore,
+        *,
+        rng: random.Random,
+        over: Over,
+        deadline: float | None = None,
+        ask: Ask | None = None,
+        clock: Callable[[], float] = time.time,
+        tell: Tell = to_nobody,
+    ) -> None:
+        self._tell = tell
+        self._ground = ground
+        self._rng = rng
+        self._over = over
+        self._deadline = deadline
+        self._ask = ask
+        self._clock = clock
+        self._state, problem = read_state(ground.state_file)
+        self._trouble: list[str] = [problem] if problem else []
+        self._unkept = ""
+        self._written = self._state
+        self._habits = Habits(self._state.habits)
+        self._keeper = Keeper(ground)
+        self._best = Best(ground.redact)
+        self._sessions = Sessions(store, self._state.sessions, ground.trajectories.rewards())
+        self._listed: dict[str, Listed] = {}
+        self._replayed = self._waiting = self._by_model = 0
+        self._tidied = Tidied()
+        self._promoted: list[str] = []
+        self._saved = time.monotonic()
+
+    def run(self, by: By, *, dry_run: bool = False) -> Report:
+        """Do what can be done until it is over; what goes wrong on the way ends it, and is told in the report.
+
+        dry_run: only what the report says of itself; the ground is a copy then.
+        """
+        began, now = time.monotonic(), self._clock()
+        try:
+            self._replay_all(now)
+            self._tell_habits()
+            if self._ask is not None and not self._over():
+                self._ask_model(self._ask)
+            if not self._over():
+                self._state, self._promoted = promote(self._ground, self._state, self._is_over)
+            if not self._over():
+                self._state, self._tidied = tidy(self._ground, self._state, now, self._is_over)
+            self._save(whole=not self._over(), now=now)
+        except (StorageError, OSError) as error:
+            step = f"; {next_step(error)}, and the next night goes on from there" if isinstance(error, OSError) else ""
+            self._unkept = f"not all that the night found could be kept: {cause(error)}{step}"
+            self._trouble.append(self._unkept)
+            with suppress(OSError):  # what was replayed is known by where it came from, should it be replayed again
+                self._save(whole=False, now=now)
+        report = self._report(by, now, time.monotonic() - began)
+        return structs.replace(report, dry_run=dry_run)
+
+    def _is_over(self) -> bool:
+        return self._over() != ""
+
+    def _replay_all(self, now: float) -> None:
+        """List so many sessions, the last changed first, replay their turns, and go on with the sessions before."""
+        waiting = self._sessions.waiting(now, self._is_over)
+        while not self._over():
+            turns = self._list(waiting)
+            if turns is None:
+                break
+            drawn = sample_replay([(turn, turn.priority) for turn in turns], self._rng, len(turns))
+            self._replay_round(drawn)
+
+    def _list(self, waiting: Iterator[Listed]) -> list[Turn] | None:
+        """The next turns that wait, without their words; None where there are no more sessions."""
+        until = None if self._deadline is None else time.monotonic() + LISTING * (self._deadline - time.monotonic())
+        turns: list[Turn] | None = None
+        for listed in waiting:
+            self._listed[listed.info.id] = listed
+            self._state = self._state.with_notes(listed.info.id, sorted(listed.notes))
+            turns = [*(turns or ()), *listed.turns]
+            self._waiting += len(listed.turns)
+            if len(turns) >= ROUND or (until is not None and time.monotonic() >= until):
+                break
+        return turns
+
+    def _replay_round(self, drawn: Sequence[Turn]) -> None:
+        together: dict[str, dict[str, Turn]] = {}
+        for turn in drawn:
+            together.setdefault(turn.session, {})[turn.message] = turn
+        for session, turns in together.items():
+            if self._over():
+                return
+            found = self._sessions.experiences(session, turns)
+            for first in range(0, len(found), TOGETHER):
+                self._replay_turns(found[first : first + TOGETHER], turns)
+            if time.monotonic() - self._saved > SAVE_EVERY_S:
+                self._save(whole=False, now=self._clock())
+
+    def _replay_turns(self, experiences: Sequence[Experience], turns: Mapping[str, Turn]) -> None:
+        """Replay turns of one session, in their order: what broke in one may be mended in a later one."""
+        if self._over():
+            return
+        fixes = fixes_across(experiences)
+        for experience in experiences:
+            if self._over():
+                return
+            stated = [finding for finding in findings_in(experience) if finding.kind != "solution"]
+            mended = [fix for fix in fixes if fix.message == experience.message]
+            if stated and not self._ground.memories.project.prepare(self._is_over):
+                return
+            for finding in (*stated, *mended):
+                self._keeper.keep(finding, experience.importance)
+            self._habits.feed(experience)
+            self._best.add(experience, turns[experience.message].priority)
+            self._replayed += 1
+            self._listed[experience.session].replayed.add(experience.message)
+            self._tell_progress()
+
+    def _tell_progress(self) -> None:
+        """The sessions not looked at are taken to hold as many turns as those that were."""
+        share = max(self._sessions.looked_at, 1) / max(self._sessions.count, 1)
+        self._tell(self._replayed, max(round(self._waiting / share), self._replayed + 1))
+
+    def _tell_habits(self) -> None:
+        """Hand on the commands that have become usual; those handed on before are confirmed once a month."""
+        told: list[str] = []
+        for finding in self._habits.findings():
+            if self._over():
+                break
+            name = digest(finding)
+            now = f"{name}:{int(finding.at // MONTH_S)}"
+            if now in self._state.told:
+                continue
+            before = any(one.startswith(f"{name}:") for one in self._state.told)
+            if not before or self._keeper.knows(finding):  # what somebody took out does not come back
+                self._keeper.keep(finding)
+            told.append(now)
+        if told:
+            self._state = self._state.tell(told)
+
+    def _ask_model(self, ask: Ask) -> None:
+        try:
+            findings = ask_about(self._best.turns, ask, self._is_over)
+        except ProviderError as error:
+            self._trouble.append(f"the model was not asked what it finds: {error}")
+            return
+        for finding in findings:
+            self._by_model += self._keeper.keep(finding)
+
+    def _save(self, *, whole: bool, now: float) -> None:
+        """Note how far it came, if it came any further."""
+        news = {
+            id: progress
+            for id, listed in self._listed.items()
+            if (progress := listed.replayed.progress(listed.info)) != self._state.sessions.get(id, Progress())
+        }
+        state = structs.replace(self._state, sessions=self._state.sessions | news) if news else self._state
+        state = structs.replace(state, habits=self._clean(self._habits.state))
+        if whole:
+            state = state.only(self._sessions.ids())
+            state = state if same_day(state.last_full, now) else structs.replace(state, last_full=now)
+        if state != self._written:
+            write_state(self._ground.state_file, state)
+        self._state, self._written = state, state
+        self._saved = time.monotonic()
+
+    def _clean(self, state: HabitState) -> HabitState:
+        """The habits without those that hold a secret, which other programs' sessions may."""
+        redact = self._ground.redact
+        return HabitState(tallies={key: tally for key, tally in state.tallies.items() if redact(key) == key})
+
+    def _report(self, by: By, at: float, seconds: float) -> Report:
+        counts = self._keeper.counts
+        changes = (*self._keeper.changes, *self._promoted, *self._tidied.changes)
+        more = (f"and {len(changes) - MAX_CHANGES:,} more",) if len(changes) > MAX_CHANGES else ()
+        cut = self._over()
+        return Report(
+            at=at,
+            by=by,
+            seconds=round(seconds, 3),
+            cut=cut,
+            sessions=len(self._listed),
+            replayed=self._replayed,
+            waiting=sum(len(listed.replayed.waiting) for listed in self._listed.values()) if cut else 0,
+            facts=counts["facts"],
+            solutions=counts["solutions"],
+            workflows=counts["workflows"],
+            rules=counts["rules"],
+            preferences=counts["preferences"],
+            confirmed=counts["confirmed"],
+            superseded=counts["superseded"] + self._tidied.superseded,
+            variants=counts["variants"],
+            by_model=self._by_model,
+            merged=self._tidied.merged,
+            archived=self._tidied.archived,
+            promoted=len(self._promoted),
+            turns_archived=self._tidied.turns_archived,
+            turns_deleted=self._tidied.turns_deleted,
+            unread=self._sessions.unread,
+            changes=(*changes[:MAX_CHANGES], *more),
+            trouble=tuple(self._trouble),
+            unkept=self._unkept,
+        )
+
+
+def sleep(
+    nights: Nights,
+    by: By = "hand",
+    *,
+    stop: Callable[[], bool] = never,
+    budget_s: float | None = None,
+    use_model: bool = False,
+    tell: Tell = to_nobody,
+) -> Report:
+    """Sleep until all is done, `stop` says so, or the time is up; all of it is one change to undo.
+
+    use_model: whether a model may be asked once what it finds in the best turns. tell: told of how many turns are
+    replayed, and of how many there may be.
+    Raises UserError where another process sleeps over this project, NewerDocument, OSError.
+    """
+    if not nights.folder.is_dir():
+        return Report(at=nights.clock(), by=by)
+    lock = FileLock(nights.folder / "sleep.lock")
+    if not lock.acquire():
+        owner = read_owner(lock.path)
+        since = format_stored_time("%H:%M", owner.timestamp, "an unknown time")
+        raise UserError(
+            f"process {owner.pid} on {owner.hostname!r} sleeps over this project since {since}; try again when it is "
+            "done, or read /memory log"
+        )
+    try:
+        ground = Ground(nights.project, nights.folder, nights.person, redact=nights.redact, clock=nights.clock)
+        began = time.strftime("%d %b %H:%M", time.localtime(nights.clock()))
+        deadline = None if budget_s is None else time.monotonic() + budget_s
+        nights.begin()
+        night = Night(
+            ground,
+            nights.store,
+            rng=nights.rng,
+            over=_over(stop, deadline),
+            deadline=deadline,
+            ask=nights.ask if use_model else None,
+            clock=nights.clock,
+            tell=tell,
+        )
+        with ground.undo.group(f"the sleep of {began}"):
+            report = night.run(by)
+        return _noted(nights, report)
+    finally:
+        lock.release()
+
+
+def _noted(nights: Nights, report: Report) -> Report:
+    """The report, written down; what was done stands without its account, and then it says that it has none."""
+    if not report.did_anything:
+        return report
+    try:
+        nights.log.add(report)
+    except OSError as error:
+        said = f"/memory log does not have this night: {cause(error)}; {next_step(error)}"
+        trouble = report.trouble if report.unkept else (*report.trouble, said)
+        return structs.replace(report, trouble=trouble, unkept=report.unkept or said)
+    return report
+
+
+def dry_run(nights: Nights, *, stop: Callable[[], bool] = never, tell: Tell = to_nobody) -> Report:
+    """What a night would do, found out on copies of the stores; nothing of the project or the person is written.
+
+    No model is asked. Raises NewerDocument, OSError.
+    """
+    if not nights.folder.is_dir():
+        return Report(at=nights.clock(), dry_run=True)
+    with copied(nights.folder, nights.person) as (folder, person):
+        ground = Ground(nights.project, folder, person, redact=nights.redact, clock=nights.clock)
+        night = Night(ground, nights.store, rng=nights.rng, over=_over(stop, None), clock=nights.clock, tell=tell)
+        return night.run("hand", dry_run=True)
+
+
+def _over(stop: Callable[[], bool], deadline: float | None) -> Over:
+    """Why a night must end, which stays the reason once there is one."""
+    reason: list[Literal["stopped", "time"]] = []
+
+    def over() -> Literal["", "stopped", "time"]:
+        if not reason and stop():
+            reason.append("stopped")
+        elif not reason and deadline is not None and time.monotonic() >= deadline:
+            reason.append("time")
+        return reason[0] if reason else ""
+
+    return over

@@ -1,0 +1,203 @@
+"""The stores a consolidation run changes, and how findings are saved in them."""
+
+import hashlib
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from clio.config.project_links import SHARED_NAME
+from clio.errors import UserError
+from clio.ids import time_of
+from clio.memory.consolidation.experiences import Finding
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.memories import Memories
+from clio.memory.store.notes import Notes
+from clio.memory.store.record import Entry, Kind, MemoryRecord, Provenance, Remembered, short
+from clio.memory.store.redact_memory import cleaned_entry
+from clio.memory.store.undo_log import UndoLog
+from clio.memory.styles.feedback import Trajectories
+from clio.text.formatting import truncate_line
+
+_OF_PROJECT = ("memories*.json*", "ltm*.json", "sleep.json", "trajectories*.jsonl")
+_OF_PERSON = ("memories*.json*", "sleep.person.json", "trusted.json")
+
+
+class Ground:
+    """The stores, with nobody asked whether two memories are one: a night must not wait for a model.
+
+    project: the folder that the files named in memories are relative to. folder: what holds the project's stores.
+    person: what holds the person's. All changes are noted in one log, so that a night can be one group of them.
+    """
+
+    def __init__(
+        self, project: Path, folder: Path, person: Path, *, redact: Callable[[str], str], clock: Callable[[], float]
+    ) -> None:
+        self.folder = folder
+        self.person = person
+        self.redact = redact
+        self.undo = UndoLog(folder / "memory.undo.jsonl")
+        self.memories = Memories(folder.parent, person, undo=self.undo, redact=redact, clock=clock)
+        self.knowledge = LongTermMemory(folder / "ltm.json", project=project, undo=self.undo, clock=clock, home=person)
+        self.notes = Notes(folder / "memory", clock)
+        self.trajectories = Trajectories(folder / "trajectories.jsonl")
+        self.state_file = folder / "sleep.json"
+        self.person_file = person / "sleep.person.json"
+
+
+@contextmanager
+def copied(folder: Path, person: Path) -> Generator[tuple[Path, Path]]:
+    """Copies of both folders' stores, for a dry run; gone afterwards. Raises OSError.
+
+    They lie where the operating system keeps what is temporary, readable by this user only.
+    """
+    with tempfile.TemporaryDirectory(prefix="clio-dry-run-") as name:
+        there = (Path(name) / "project" / ".clio", Path(name) / "home")
+        for source, target, patterns in zip((folder, person), there, (_OF_PROJECT, _OF_PERSON), strict=True):
+            target.mkdir(parents=True)
+            for path in (path for pattern in patterns for path in source.glob(pattern) if path.is_file()):
+                shutil.copyfile(path, target / path.name)
+        for name in ("memory", SHARED_NAME):
+            if (folder / name).is_dir():
+                shutil.copytree(folder / name, there[0] / name, symlinks=True)
+        yield there
+
+
+_KINDS: dict[str, Kind] = {"solution": "solution", "workflow": "workflow", "rule": "rule"}
+_COUNTED = {"solution": "solutions", "workflow": "workflows", "rule": "rules"}
+_BECAME = {
+    "merged": "confirmed",
+    "superseded": "superseded",
+    "variant": "variants",
+    "replaced_variant": "variants",
+    "dropped": "dropped",
+}
+_IMPORTANCE, _BY_TURN = 0.5, 0.4
+"""What a fact weighs: half, and more by how much its turn mattered."""
+
+Source = tuple[str, str, str]
+"""A session, a message, and the words found there, as they are compared."""
+
+
+class Keeper:
+    """Keeps findings, each once a night. What a night that was killed had kept already is not kept again.
+
+    counts: what became of them, in the names of a report's fields. changes: one line for each that changed something.
+    """
+
+    def __init__(self, ground: Ground) -> None:
+        self.counts: Counter[str] = Counter()
+        self.changes: list[str] = []
+        self._ground = ground
+        self._known: set[Source] | None = None
+        self._tonight: set[str] = set()
+        self._times: dict[str, float] = {}
+
+    def keep(self, finding: Finding, importance: float = 0.5) -> bool:
+        """Keep one finding; False where it is known, or cannot be kept. importance: of the turn it is from, 0 to 1.
+
+        Raises StorageError, OSError, TimeoutError.
+        """
+        name = digest(finding)
+        if name in self._tonight or self._source(finding) in self._sources():
+            return False
+        self._tonight.add(name)
+        try:
+            if finding.kind in _KINDS:
+                self._know(finding)
+            else:
+                self._remember(finding, importance)
+        except UserError:
+            return False  # too long, or nothing but a secret: not worth more
+        return True
+
+    def knows(self, finding: Finding) -> bool:
+        """Whether the project knowledge has it now."""
+        kind, text = _KINDS.get(finding.kind), _plain(self._ground.redact(finding.text))
+        return any(entry.kind == kind and _plain(entry.text) == text for entry in self._ground.knowledge.read().entries)
+
+    def _remember(self, finding: Finding, importance: float) -> None:
+        done = self._ground.memories.remember(
+            finding.text,
+            "fact" if finding.kind == "fact" else "preference",
+            _IMPORTANCE + _BY_TURN * importance,
+            files=finding.files,
+            scope="project",
+            provenance=_provenance(finding),
+            confidence=finding.confidence,
+        )
+        if self._is_outdated(finding, done):
+            self._take_back()
+            self.counts["outdated"] += 1
+            return
+        self._times[finding.message] = finding.at
+        self._count(finding, done)
+
+    def _is_outdated(self, finding: Finding, done: Remembered) -> bool:
+        """Whether what it took the place of was said later: turns are not replayed in the order they were said in."""
+        old = done.old if done.action == "superseded" else None
+        if old is None or old.provenance is None:
+            return False
+        said = self._times.get(old.provenance.message) or time_of(old.provenance.message) or old.created
+        return finding.at < said
+
+    def _take_back(self) -> None:
+        change = self._ground.undo.last()
+        if change is not None:
+            self._ground.memories.revert(change)
+            self._ground.undo.take(change.id)
+
+    def _count(self, finding: Finding, done: Remembered) -> None:
+        became = _BECAME.get(done.action, "facts" if finding.kind == "fact" else "preferences")
+        self.counts[became] += 1
+        if became not in ("confirmed", "dropped"):
+            old = f", in the place of “{short(done.old)}”" if done.action == "superseded" and done.old else ""
+            self.changes.append(f"{finding.kind} “{truncate_line(done.record.content, 120)}”{old}")
+
+    def _know(self, finding: Finding) -> None:
+        draft = Entry(
+            kind=_KINDS[finding.kind],
+            text=finding.text,
+            solution=finding.solution,
+            steps=finding.steps,
+            confidence=finding.confidence,
+            examples=finding.files,
+        )
+        added = self._ground.knowledge.add(cleaned_entry(draft, self._ground.redact), _provenance(finding))
+        self.counts[_COUNTED[finding.kind] if added.new else "confirmed"] += 1
+        if added.new:
+            self.changes.append(f"{finding.kind} “{truncate_line(added.entry.line, 120)}”")
+
+    def _source(self, finding: Finding) -> Source:
+        return (finding.session, finding.message, _plain(self._ground.redact(finding.text)))
+
+    def _sources(self) -> set[Source]:
+        """What is known, by where it came from; read once, before anything of this night is kept."""
+        if self._known is None:
+            records: list[MemoryRecord] = self._ground.memories.project.records(superseded=True)
+            entries: Sequence[Entry] = self._ground.knowledge.read().entries
+            self._known = {
+                (said.session, said.message, _plain(text))
+                for said, text in (
+                    *((record.provenance, record.content) for record in records),
+                    *((entry.provenance, entry.text) for entry in entries),
+                )
+                if said is not None and said.message
+            }
+        return self._known
+
+
+def digest(finding: Finding) -> str:
+    """What tells a finding from others, wherever it was found."""
+    parts = (finding.kind, finding.text, finding.solution, *finding.steps)
+    return hashlib.sha256("\0".join(map(_plain, parts)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _provenance(finding: Finding) -> Provenance:
+    return Provenance(session=finding.session, message=finding.message, asserted_by=finding.asserted_by)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split())

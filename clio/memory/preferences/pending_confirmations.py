@@ -1,0 +1,78 @@
+"""Limits stated where clio could not ask whether to remember them; they are asked about at the next start.
+
+They are in `~/.clio/memories.pending.json`, not in the project: a cloned project cannot make clio ask.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.memory.preferences.stated_preferences import Noticed
+from clio.storage.documents import Format, update
+
+FILE = "memories.pending.json"
+MOST = 50
+"""Of all projects; the oldest leave first."""
+
+
+class PendingLimit(Struct, frozen=True, kw_only=True):
+    """One limit to ask about. project: the folder it was stated in; session: the one it was stated in; at: when."""
+
+    project: str
+    noticed: Noticed
+    session: str = ""
+    at: float = 0.0
+
+
+class _Pending(Struct, frozen=True, kw_only=True):
+    limits: tuple[PendingLimit, ...] = ()
+
+
+_FORMAT = Format(schema="clio.pending_limits", version=1, type=_Pending)
+
+
+class PendingLimits:
+    """The limits waiting for an answer. All methods raise StorageError and OSError."""
+
+    def __init__(self, home: Path, project: Path, clock: Callable[[], float] = time.time) -> None:
+        self._path = home / FILE
+        self._project = str(project)
+        self._clock = clock
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is certainly none: nothing is read for it."""
+        return not self._path.exists()
+
+    def add(self, noticed: Sequence[Noticed], session: str) -> None:
+        """Keep limits to ask about; one that waits already is not kept twice."""
+        now = self._clock()
+        new = [PendingLimit(project=self._project, noticed=one, session=session, at=now) for one in noticed]
+
+        def change(pending: _Pending) -> _Pending:
+            said = {one.noticed.content for one in new}
+            kept = [one for one in pending.limits if one.project != self._project or one.noticed.content not in said]
+            return _Pending(limits=tuple([*kept, *new][-MOST:]))
+
+        self._update(change)
+
+    def take(self) -> tuple[PendingLimit, ...]:
+        """Those of this project, and those of the user wherever they were stated; they wait no longer."""
+        if self.is_empty:
+            return ()
+        taken: list[PendingLimit] = []
+
+        def change(pending: _Pending) -> _Pending:
+            taken[:] = [one for one in pending.limits if self._concerns(one)]
+            return _Pending(limits=tuple(one for one in pending.limits if not self._concerns(one)))
+
+        self._update(change)
+        return tuple(taken)
+
+    def _concerns(self, one: PendingLimit) -> bool:
+        return one.project == self._project or not one.noticed.in_project
+
+    def _update(self, change: Callable[[_Pending], _Pending]) -> None:
+        update(self._path, _FORMAT, change)

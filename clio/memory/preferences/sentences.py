@@ -1,0 +1,117 @@
+"""The sentences a user wrote in a message, without code, quotations, logs and other pasted text.
+
+Quotations and code inside a sentence are replaced by `FILLER`, character by character, so that no rule matches inside
+them and every offset in the masked sentence is the same offset in the original.
+"""
+
+import re
+from collections.abc import Iterator
+
+from msgspec import Struct
+
+from clio.text.lazy_regex import LazyRegex
+
+FILLER = "¤"
+MAX_CHARS = 8_000
+"""A longer message is mostly pasted: only so much of its beginning and its end is looked at."""
+MAX_SENTENCE = 300
+
+_BLOCKS = LazyRegex(
+    r"^[ \t]*(?P<fence>```+|~~~+).*?(?:^[ \t]*(?P=fence)|\Z)"  # code between fences
+    r"|<(?P<tag>[A-Za-z][\w-]*)(?: [^<>\n]*)?>.*?(?:</(?P=tag)>|\Z)",  # what is between tags
+    re.DOTALL | re.MULTILINE,
+    needs="`` ~~ <",
+)
+_QUOTES = LazyRegex(
+    r"``[^`\n]+``|`[^`\n]+`|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|\"[^\"\n]*\""
+    r"|(?<!\w)'[^'\n]{1,200}'(?!\w)|‘[^'\n]{1,200}'(?!\w)",
+    needs="` “ „ « \" ' ‘",
+)
+_PASTED_LINE = LazyRegex(
+    r"\s*>|\t| {4,}\S|[$%] \S|\S+@\S+[:~ ].*[$#] |\[?\d{4}-\d\d-\d\d[T ]|\[?\d\d:\d\d:\d\d"
+    r"|\[?(?:ERROR|WARN|WARNING|INFO|DEBUG|FATAL|TRACE)\b|\w*(?:Error|Exception|Warning): |remote: |fatal: "
+    r"|error(?:\[\w+\])?: |warning: |npm |E  |at \S+\("
+    r"|(?:SYSTEM|[Ss]ystem|USER|[Uu]ser|HUMAN|[Hh]uman|ASSISTANT|[Aa]ssistant): |<\||\[/?INST\]"  # of a chat
+)
+_PASTED_REST = LazyRegex(
+    r"#{1,6} \S|diff --git |@@ |\+\+\+ |--- \S|Traceback |---+\s*$|From: |Subject: |Begin forwarded",
+    needs="# diff @@ +++ -- traceback from: subject: forwarded",
+)
+_INTRODUCTION = LazyRegex(r":\s*$", needs=":")
+_OWN_LIST = LazyRegex(
+    r"\b(?:my|these|the|some|a few|house|our|your|two|three|following) (?:\w+ )?"
+    r"(?:rules?|preferences|conventions|wishes|requests|habits)\b"
+    r"|\b(?:from now on|in future|remember|please note|for the future|going forward)\b",
+    re.IGNORECASE,
+)
+_HANDED_OVER = LazyRegex(r"\b(?:review|summari[sz]e|explain|translate|check|convert|rewrite|fix|compare|parse)\b", re.I)
+_BULLET = LazyRegex(r"\s*(?:[-*•–]|\d{1,2}[.)])\s+")
+_ENDS = LazyRegex(r"(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)[.!?…]+(?=\s|$)|;(?=\s|$)|\n")
+
+
+class Said(Struct, frozen=True, kw_only=True):
+    """One sentence. text: as written; masked: of the same length, `FILLER` for what is quoted; without its end mark.
+
+    mark: that end mark, such as "?!"; empty at the end of a line.
+    """
+
+    text: str
+    masked: str
+    is_question: bool
+    mark: str = ""
+
+
+def own_sentences(text: str, longest: int = MAX_SENTENCE) -> list[Said]:
+    """The sentences a person wrote themselves, in order; longest: in characters, longer ones are left out."""
+    if len(text) > MAX_CHARS:
+        text = f"{text[: MAX_CHARS // 2]}\n{text[-MAX_CHARS // 2 :]}"
+    text = text.replace("\r\n", "\n").replace("’", "'")
+    return list(_sentences(text, _masked(text), longest))
+
+
+def mask_blocks(text: str) -> str:
+    """The text with blanks in the place of code between fences and of what is between tags, of the same length."""
+    return _BLOCKS.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
+
+
+def mask_quotes(text: str) -> str:
+    """The text with `FILLER` in the place of quotations and code inside of a line, of the same length."""
+    return _QUOTES.sub(lambda quote: re.sub(r"\S", FILLER, quote[0]), text)
+
+
+def is_pasted_line(line: str) -> bool:
+    """Whether a line is a quotation, a line of a log, of a shell or of another conversation."""
+    return _PASTED_LINE.match(line) is not None
+
+
+def _masked(text: str) -> str:
+    masked = mask_blocks(text)
+    lines = masked.split("\n")
+    for number, line in enumerate(lines):
+        if _PASTED_REST.match(line):
+            lines[number:] = [" " * len(rest) for rest in lines[number:]]
+            break
+        if is_pasted_line(line):
+            lines[number] = " " * len(line)
+        elif _INTRODUCTION.search(line) and not _is_own(line) and any(map(str.strip, lines[number + 1 :])):
+            lines[number + 1 :] = [" " * len(rest) for rest in lines[number + 1 :]]
+            break
+    return mask_quotes("\n".join(lines))
+
+
+def _is_own(introduction: str) -> bool:
+    return bool(_OWN_LIST.search(introduction)) and not _HANDED_OVER.search(introduction)
+
+
+def _sentences(text: str, masked: str, longest: int) -> Iterator[Said]:
+    start = 0
+    for end in [*_ENDS.finditer(masked), None]:
+        stop = end.start() if end else len(masked)
+        bullet = _BULLET.match(masked, start, stop)
+        begin = bullet.end() if bullet else start
+        begin += len(masked[begin:stop]) - len(masked[begin:stop].lstrip())
+        stop -= len(masked[begin:stop]) - len(masked[begin:stop].rstrip())
+        if begin < stop <= begin + longest and masked[begin:stop].strip():
+            mark = end[0].strip() if end else ""
+            yield Said(text=text[begin:stop], masked=masked[begin:stop], is_question="?" in mark, mark=mark)
+        start = end.end() if end else len(masked)

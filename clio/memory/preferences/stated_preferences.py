@@ -1,0 +1,723 @@
+"""Reads rules, likings, complaints and "remember that …" out of a user's message by rule, without a model.
+
+Precision comes before recall. A sentence counts when it begins with what it demands; a sentence that only points
+("don't do that"), asks, quotes, reports on others or is meant for now does not. Where a rule could be meant for the
+current task only, `certain` is False and the user is asked. English only.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from msgspec import Struct, structs
+
+from clio.memory.preferences.sentences import FILLER, Said, own_sentences
+from clio.memory.preferences.task_types import ScenarioBook
+from clio.text.lazy_regex import LazyRegex
+
+VERBS = frozenset(
+    """
+    abbreviate add address alter annotate answer append apply approve ask assume auto-commit auto-format avoid backport
+    bother branch break bring build bump cache call catch change check cherry-pick clean clear close comment commit
+    compile compress consult copy cover create cut declare default delete deploy describe disable discard display
+    document download drop duplicate echo edit embed emit enable end ensure escape estimate execute expect explain
+    export expose extract fetch file fill find fix follow force force-push forget format generate give give guess
+    handle hard-code hardcode hide ignore import include indent inform inherit initialise initialize inline insert
+    install introduce invent join keep kill launch leave limit link lint list load lock log make mark measure mention
+    merge migrate mix mock modify move name nest note notify omit open optimise optimize output overwrite package pad
+    paraphrase parse paste pin pipe place post prefer prefix prepare present print proceed propose provide publish pull
+    push put quote raise re-run read rebase recommend record redirect refactor refer reference reformat refuse release
+    remember remind remove rename reorder repeat replace reply report request rerun reset resolve respond restart
+    restate retry return reuse revert review rewrite rotate round run save say scan see send separate set share shorten
+    show sign skip sort speak split squash start state stage stash stick store submit suggest summarise summarize
+    suppress swallow switch tag take talk tell test thank throw touch track translate treat trim truncate trust try type
+    understand unwrap update upgrade upload use validate verify wait wrap write yield apologise apologize introduce
+    commit-squash propagate reply scaffold simulate stub praise compliment greet narrate recap disclose leak expose
+    reveal hand-edit hotfix pass rely supply multiply pin hallucinate truncate obey deviate
+    trim claim pretend invoke spawn restrict favour favor shadow amend quantify paraphrase stay bypass
+    """.split()
+)
+"""Base forms that begin an order. A verb that is not here makes an order doubtful."""
+BEHAVIOUR = frozenset("return raise throw retry yield emit fail block exit accept respond wait close load pass".split())
+"""What code does as well: an order with one of these may describe the code that is wanted."""
+MANNER = frozenset(
+    """apologise apologize add use explain summarise summarize repeat thank praise compliment ask write put include
+    comment guess assume mention narrate recap restate greet create generate print""".split()
+)
+"""What is mostly about the way clio works: "don't …" with one of these may be meant for good."""
+NOT_VERBS = frozenset(
+    """mind again ever say said saw seen knew known been be is was were are had has have did does do done got get gets
+    heard met thought found made went came it i you he she they we the a an this that these those mine yours null none
+    true false empty better worse enough quite more less so too really actually worked going gonna give stop forget
+    fear surrender there here on in off up down out""".split()
+)
+MANNER_GERUNDS = LazyRegex(
+    r"(?:apologi[sz]|add|us|explain|summari[sz]|repeat|thank|prais|compliment|ask|writ|putt|includ|comment|guess|assum"
+    r"|mention|say|tell|narrat|recapp|restat|greet|creat|generat|print|talk|flatter|hedg|creating|reformatt|renam|ignor"
+    r"|swear|emphasi[sz]|quot|hallucinat|invent|lectur|suggest|propos|offer|recommend|interrupt"
+    r"|overexplain|overengineer|over-engineer)ing\b",
+    re.IGNORECASE,
+    needs="ing",
+)
+LEAD = LazyRegex(
+    r"(?:(?:ok(?:ay)?|right|alright|great|good|thanks?(?: you)?(?: a lot| so much)?|thx|perfect|nice|cool|yes|yeah|yep"
+    r"|no(?=[,.!])|hey|hi|hello|clio|hm+|ah|oh|well|so|and|but|also|btw|by the way|please|pls|listen|look|again"
+    r"|once (?:more|again)"
+    r"|actually|rules?|(?:very )?important(?:ly)?|nb|note|reminder|p\.?s|as a rule|(?:in )?general(?:ly)?|personally"
+    r"|honestly|one (?:more |last )?thing|first|second|third|finally|lastly|remember|my rule|to be clear"
+    r"|i(?:'ve)? (?:said|told you) (?:it |this |that )?(?:before|already)|i repeat|just)\b[\s,:!.–—-]*)+",
+    re.IGNORECASE,
+)
+STANDING = LazyRegex(
+    r"(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward|moving forward"
+    r"|henceforth|as of (?:now|today))[\s,:]+",
+    re.IGNORECASE,
+    needs="from future forward henceforth of",
+)
+STANDING_END = LazyRegex(
+    r"[\s,]+(?:from (?:now|here|this point|today) (?:on|onwards?|forward)|in (?:the )?future|going forward"
+    r"|in all (?:my )?projects|for all future \w+|every single time)$",
+    re.IGNORECASE,
+    needs="from future forward projects time",
+)
+NOW = LazyRegex(
+    r"\b(?:yet|for now|right now|now|today|tonight|tomorrow|at the moment|for the moment|this time|just now|so far"
+    r"|until i|till i|before i|while i|in the meantime|for the time being|first thing)\b",
+    re.IGNORECASE,
+)
+HERE = LazyRegex(
+    r"\b(?:this|these|here|the (?:new|old|other|first|second|last|former|latter|same) ones?|line \d+|lines \d+)\b",
+    re.IGNORECASE,
+)
+POINTS = LazyRegex(
+    r"(?:this|that|it|these|those|them|him|her|one|ones|so|there|here|again|way|like|the|same|either|both|all|anything"
+    r"|something|everything|please|thing|things|ever|do|doing|done|too|as|well|you|what|i|asked|said|told)(?:\s+|$)",
+    re.IGNORECASE,
+)
+TAIL = LazyRegex(
+    r"(?<![\s,.!;:…])(?:[\s,](?:please|pls|thanks?(?: you)?|thx|ok(?:ay)?|ever again|again|any ?more|ever|in general"
+    r"|generally|for me|if possible|by the way|btw|will you|would you|right|for good)?|[.!;:…])+$",
+    re.IGNORECASE,
+)
+"""There is one way through a run of blanks: with two, a sentence whose code was blanked out would take for ever."""
+FINITE = LazyRegex(
+    r"\b(?:is|are|was|were|has|have|had|do|does|must|should|can|can't|cannot|will|won't|may|use|uses|used|run|runs|need"
+    r"|needs|live|lives|lies|listen|listens|take|takes|expect|expects|require|requires|release|releases|go|goes|come"
+    r"|comes|work|works|belong|belongs|mean|means|depend|depends|want|wants|like|likes|prefer|prefers|sit|sits|store"
+    r"|stores|support|supports|start|starts|end|ends|deploy|deploys|get|gets|give|gives|keep|keeps|make|makes|break"
+    r"|breaks|fail|fails|call|calls|point|points|contain|contains|hold|holds|owns|hosts|handles|maintains|reviews|equals|returns|reads|writes|builds|isn't|aren't|doesn't|don't|stands|stays)\b",
+    re.IGNORECASE,
+)
+
+
+def is_pointing(words: str) -> bool:
+    """Whether words only point at something that is not said: "that", "it like this"."""
+    rest = words.strip(" .,!")
+    while rest:
+        found = POINTS.match(rest)
+        if not found:
+            return False
+        rest = rest[found.end() :]
+    return True
+
+
+def is_order(word: str) -> bool | None:
+    """Whether a word begins an order: True for a known verb, None where nobody knows, False for what is none."""
+    word = word.lower().strip(",")
+    if word in VERBS:
+        return True
+    if not word or word in NOT_VERBS or not word[0].isalpha():
+        return False
+    return False if word.endswith(("ed", "ing", "ly", "s")) and not word.endswith("ss") else None
+
+
+Kind = Literal["rule", "preference", "dislike", "praise", "complaint", "fact"]
+NEVER, ALWAYS, LIKED, DISLIKED, HATED = 0.5, 10.0, 9.0, 2.5, 2.0
+
+
+class Noticed(Struct, frozen=True, kw_only=True):
+    """One thing a person said.
+
+    content: it in a form that stands alone, such as "never use tabs". score: 0 to 10; None for a fact.
+    certain: whether it may be recorded at once; else the person is to be asked. quote: the sentence as written.
+    scenario: the kind of work the sentence limits itself to, if it does.
+    in_project: whether it is meant for the project at hand, not for all of the user's work.
+    """
+
+    kind: Kind
+    content: str
+    score: float | None
+    certain: bool
+    quote: str
+    scenario: str | None = None
+    in_project: bool = False
+
+
+class Sentence(Struct, frozen=True, kw_only=True):
+    """What is left of a sentence, as written and masked, both of the same length. sure: whether it may be certain."""
+
+    text: str
+    masked: str
+    sure: bool = True
+    standing: bool = False
+    scoped: bool = False
+
+    def after(self, end: int, **changes: bool) -> "Sentence":
+        """The rest from a place on."""
+        rest = self.masked[end:]
+        end += len(rest) - len(rest.lstrip())
+        return structs.replace(self, text=self.text[end:], masked=self.masked[end:], **changes)
+
+    def without_tail(self, tail: LazyRegex) -> "Sentence":
+        """Without words at its end that say nothing of the matter."""
+        found = tail.search(self.masked)
+        end = found.start() if found else len(self.masked)
+        return structs.replace(self, text=self.text[:end], masked=self.masked[:end])
+
+
+Rule = Callable[[Sentence], Noticed | None]
+
+
+def first(part: Sentence, rules: tuple[Rule, ...]) -> Noticed | None:
+    """What the first rule makes of a sentence that makes anything of it."""
+    return next((found for rule in rules if (found := rule(part)) is not None), None)
+
+
+def made(kind: Kind, content: str, score: float | None, *, certain: bool) -> Noticed:
+    """One thing noticed, its content without words at the end that say nothing."""
+    content = TAIL.sub("", " ".join(content.split()))
+    return Noticed(kind=kind, content=content, score=score, certain=certain, quote="")
+
+
+def small(text: str) -> str:
+    """Its first letter small, unless the word is written in another way on purpose, such as API."""
+    first = text.split(" ", 1)[0]
+    return (
+        text[:1].lower() + text[1:]
+        if first[1:].islower() or len(first) == 1 or (first.isupper() and len(first) > 4)
+        else text
+    )
+
+
+_SUBJECT = LazyRegex(
+    r"(?:you (?:should|must|shall|have to|need to|are to|may|can|ought to) (?:please )?"
+    r"|i(?:'d| would)? (?:want|need|expect|ask|like) you to (?:please )?"
+    r"|(?:please )?(?:make|be) sure (?:to |that you |you )?|remember to |see to it that you )",
+    re.I,
+    needs="you sure remember",
+)
+_SCOPE = LazyRegex(
+    r"(?P<scope>(?P<when>when(?:ever)?|every time|each time|if|before|after|while) (?P<who>you|we|i)?\b[^,¤]{2,60},"
+    r"|(?:in|for|with|during|inside) (?!(?:general|case|that|this|it|fact|short|order|future|the future)\b)"
+    r"[\w/.¤-]+(?: (?!(?:you|we|they|i|it|one|people)\b)[\w/.¤-]+){0,4}?,?)"
+    r" (?=(?:please )?(?:you (?:should|must) )?(?:always|never|do(?:n't| not) ever|use|run|write|add|ask|check)\b)",
+    re.I,
+    needs="always never do use run write add ask check",
+)
+_NEVER = LazyRegex(r"never(?:,? ever)?,?\s+(?!again\b)", re.I, needs="never")
+_ALWAYS = LazyRegex(r"always\s+", re.I, needs="always")
+_DONT = LazyRegex(
+    r"(?:don't|do not|dont|you (?:shouldn't|mustn't|should not|must not|may not))\s+", re.I, needs="don't dont not n't"
+)
+_AGAIN = LazyRegex(r"\b(?:ever again|again|ever|any ?more)$", re.I)
+_STOP = LazyRegex(r"stop (?P<what>\w[\w-]*ing)\b", re.I, needs="stop")
+_SO_MUCH = LazyRegex(r" (?:so|too|as|up|all) (?:much|many)?\b", re.I)
+_AT_WORK = LazyRegex(
+    r"stop (?!say|repeat|explain|ask|mention|thank|apologi)\w+ing (?:to |in |from )?(?:the (?!words?\b)|my |that )"
+    r"|.*\b(?:once|when|after|until|if|before)\b",
+    re.I,
+)
+"""What code, or the work at hand, is to stop doing."""
+_NO = LazyRegex(r"no (?:more )?(?P<what>\w+(?: (?:in|from|to|for|without) .{1,40})?)$", re.I, needs="no")
+_WANT_NEVER = LazyRegex(
+    r"i (?:never|don't ever|do not ever) want (?:you to |to (?=(?:see|read|have) ))", re.I, needs="want"
+)
+ASKED_TO_STOP = LazyRegex(
+    rf"(?:can|could|would|will) you (?:please )?(?=stop {MANNER_GERUNDS.pattern})", re.I, needs="stop"
+)
+"""A question that is an order."""
+MANNERS = frozenset(
+    "emojis emoji comments apologies docstrings summaries bullets tables headings abbreviations jargon praise".split()
+)
+
+
+def order(part: Sentence) -> Noticed | None:
+    """The order a sentence begins with, if it does."""
+    scope = _SCOPE.match(part.masked)
+    prefix = ""
+    scenario = None
+    if scope is not None:
+        prefix = f"{part.text[: scope.end('scope')].strip()} "
+        from clio.memory.preferences.task_type_detection import infer
+
+        scenario = infer(scope["scope"], ScenarioBook())
+        general = not scope["when"] or (scope["who"] and scope["when"].lower() != "if")
+        part = part.after(scope.end(), scoped=True, sure=part.sure and bool(general))
+    part = _standing(part)
+    noticed = _never(part) or _always(part) or _stop(part) or _no(part) or _plain_order(part)
+    if noticed is None:
+        return None
+    return structs.replace(noticed, content=small(prefix) + noticed.content, scenario=scenario)
+
+
+def _standing(part: Sentence) -> Sentence:
+    """Without the words that say it holds from now on, and without those that say who is to do it."""
+    if asked := ASKED_TO_STOP.match(part.masked):
+        part = part.after(asked.end())
+    changed = True
+    while changed:
+        changed = False
+        if begun := STANDING.match(part.masked):
+            part, changed = part.after(begun.end(), standing=True), True
+        if late := re.match(r"next time,?\s+", part.masked, re.I):
+            part, changed = part.after(late.end(), standing=True, sure=False), True
+        if please := re.match(r"(?:please|clio|then|just)[\s,]+", part.masked, re.I):
+            part, changed = part.after(please.end()), True
+    if STANDING_END.search(part.masked):
+        part = structs.replace(part.without_tail(STANDING_END), standing=True)
+    subject = _SUBJECT.match(part.masked)
+    if subject and re.match(r"(?:always|never|do(?:n't| not))\b", part.masked[subject.end() :], re.I):
+        part = part.after(subject.end())
+    return part
+
+
+def _never(part: Sentence) -> Noticed | None:
+    wanted = _WANT_NEVER.match(part.masked)
+    found = wanted or _NEVER.match(part.masked)
+    dont = None if found else _DONT.match(part.masked)
+    if found:
+        rest = part.after(found.end())
+        return _demand(rest, "never", NEVER)
+    if dont is None:
+        return None
+    rest = part.after(dont.end())
+    ever = re.match(r"ever\s+", rest.masked, re.I)
+    rest = rest.after(ever.end()) if ever else rest
+    trimmed = rest.masked.rstrip(" .!,")
+    if ever or part.standing or _AGAIN.search(trimmed):
+        return _demand(rest, "never", NEVER)
+    verb = rest.masked.split(" ", 1)[0].lower()
+    in_scope = re.search(r"\bin (?:this|these|the current) \w+$", trimmed, re.I)
+    if (verb in MANNER and not re.search(r"\b(?:the|an?|that|this|it|my|your)\b|,", trimmed, re.I)) or in_scope:
+        return _demand(rest, "don't", NEVER, certain=False)
+    return None
+
+
+def _always(part: Sentence) -> Noticed | None:
+    found = _ALWAYS.match(part.masked)
+    return _demand(part.after(found.end()), "always", ALWAYS) if found else None
+
+
+def _plain_order(part: Sentence) -> Noticed | None:
+    """An order without never or always, which holds on where it says so: "from now on …"."""
+    if not part.standing or is_order(part.masked.split(" ", 1)[0]) is not True:
+        return None
+    return _demand(part, "", ALWAYS)
+
+
+def _demand(rest: Sentence, word: str, score: float, *, certain: bool = True) -> Noticed | None:
+    """What is demanded, if the rest is an order that stands for itself."""
+    rest = rest.without_tail(TAIL)
+    rest = rest.without_tail(STANDING_END).without_tail(TAIL)
+    first, _, more = rest.masked.partition(" ")
+    known = is_order(first)
+    if known is False or not rest.masked or (more and not rest.scoped and is_pointing(more)):
+        return None
+    if NOW.search(rest.masked) or (known is None and not more):
+        return None
+    doubtful = not rest.sure or known is None or first.lower() in BEHAVIOUR or HERE.search(more)
+    content = f"{word} {rest.text}".strip() if word else small(rest.text)
+    return made("rule", content, score, certain=certain and not doubtful)
+
+
+def _stop(part: Sentence) -> Noticed | None:
+    found = _STOP.match(part.masked)
+    if found is None:
+        return None
+    rest = part.without_tail(TAIL)
+    more = rest.masked[found.end() :]
+    if (more.strip() and is_pointing(more)) or NOW.search(more) or found["what"].lower() == "doing":
+        return None
+    if (
+        not MANNER_GERUNDS.fullmatch(found["what"])
+        or _SO_MUCH.match(more)
+        or _AT_WORK.match(rest.masked)
+        or HERE.search(more)
+    ):
+        return None
+    return made("rule", small(rest.text), NEVER, certain=part.sure)
+
+
+def _no(part: Sentence) -> Noticed | None:
+    rest = part.without_tail(TAIL)
+    found = _NO.fullmatch(rest.masked)
+    if found is None or found["what"].split()[0].lower() not in MANNERS:
+        return None
+    return made("rule", small(rest.text), NEVER, certain=False)
+
+
+_ANSWERS = r"(?:answers?|explanations?|repl(?:y|ies)|responses?|summar(?:y|ies)|messages?|outputs?|writing|prose)"
+_MUCH = r"(?:(?:way|far|much|a bit|a little|rather|still|again|really|just) )*"
+_TALK = {
+    "verbose": "verbose",
+    "wordy": "verbose",
+    "chatty": "verbose",
+    "talkative": "verbose",
+    "long-winded": "verbose",
+    "terse": "terse",
+    "curt": "terse",
+    "vague": "vague",
+    "formal": "formal",
+    "informal": "informal",
+    "flowery": "flowery",
+    "enthusiastic": "enthusiastic",
+    "repetitive": "repetitive",
+}
+"""What can only be said of talk, and the word it is kept under."""
+_SIZE = {"long": "long", "short": "short", "brief": "short", "detailed": "detailed", "technical": "technical"}
+"""What can be said of code as well, so that it needs the answer named."""
+_GOOD = {
+    "short": "short",
+    "brief": "short",
+    "concise": "concise",
+    "succinct": "concise",
+    "crisp": "concise",
+    "clear": "clear",
+    "detailed": "detailed",
+    "thorough": "detailed",
+    "direct": "direct",
+    "simple": "simple",
+    "to the point": "short",
+}
+_TALK_WORDS, _ALL_WORDS = "|".join(_TALK), "|".join(_TALK | _SIZE)
+_GOOD_WORDS = "|".join(_GOOD)
+_THINGS = {
+    "comments": "comments in code",
+    "emojis": "emojis in answers",
+    "emoji": "emojis in answers",
+    "apologies": "apologies in answers",
+    "words": "verbose answers",
+    "bullet points": "bullet points in answers",
+    "questions": "many questions",
+    "docstrings": "docstrings everywhere",
+}
+_END = r"(?: for me| for my taste| again| please|, .{1,40})?[\s.!,]*"
+
+
+def _complaint(pattern: str) -> LazyRegex:
+    return LazyRegex(pattern, re.I, needs="too")
+
+
+def _praise(pattern: str, needs: str) -> LazyRegex:
+    return LazyRegex(pattern, re.I, needs=needs)
+
+
+_COMPLAINTS = (
+    _complaint(rf"(?:that (?:was|is)|that's|it was|this was) {_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
+    _complaint(rf"(?:this is|it's|it is) {_MUCH}too (?P<talk>{_TALK_WORDS}) for (?:me|my taste)[\s.!,]*"),
+    _complaint(rf"(?:you are|you're|you were) (?:being )?{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
+    _complaint(rf"{_MUCH}too (?P<talk>{_TALK_WORDS}){_END}"),
+    _complaint(
+        rf"your (?:last |previous |first )?{_ANSWERS} (?:is|are|was|were|get|got) {_MUCH}"
+        rf"too (?P<talk>{_ALL_WORDS}){_END}"
+    ),
+    _complaint(
+        rf"(?:you (?:write|add|use|put|ask|make|have) (?:way |far )?)?too many (?P<thing>{'|'.join(_THINGS)})"
+        rf"(?: in (?:your|the) (?:code|answers?|output))?{_END}"
+    ),
+    _complaint(rf"you (?P<deed>apologi[sz]e|talk|explain) (?:way |far )?too much{_END}"),
+)
+_DEEDS = {"apologise": "apologies in answers", "apologize": "apologies in answers"}
+_LEAD = r"(?:(?:thanks?(?: you)?|thx|great|perfect|nice|cool|good|yes|wow|ok(?:ay)?|lovely|excellent)[\s,!.]+)*"
+_VERY = r"(?:(?:nice|nicely|very|really|so|wonderfully|pleasantly|good|great|lovely|and|a|an) )*"
+_IS = r"(?:that|this|it|your (?:last )?" + _ANSWERS + r")(?: (?:was|is|were|are))?"
+_ANSWERS_NEED = "answer explanation repl response summar message output writing prose"
+_PRAISES = (
+    _praise(
+        rf"{_LEAD}i (?:really )?(?:like|love|liked|loved|appreciate)d? how {_VERY}(?P<good>{_GOOD_WORDS}) {_IS}{_END}",
+        "how",
+    ),
+    _praise(rf"{_LEAD}nice and (?P<good>{_GOOD_WORDS}){_END}", "nice"),
+    _praise(rf"{_LEAD}(?P<good>{_GOOD_WORDS}) and to the point{_END}", "point"),
+    _praise(
+        rf"{_LEAD}(?:that (?:was|is)|that's|this is) {_VERY}(?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", _ANSWERS_NEED
+    ),
+    _praise(rf"(?:nice|great|good|lovely|excellent),? (?P<good>{_GOOD_WORDS}) {_ANSWERS}{_END}", _ANSWERS_NEED),
+)
+
+
+def complaint(masked: str) -> tuple[Literal["complaint"], str] | None:
+    """What a sentence complains of, if it does."""
+    for pattern in _COMPLAINTS:
+        found = pattern.fullmatch(masked)
+        if found is None:
+            continue
+        named = found.groupdict()
+        if named.get("talk"):
+            return "complaint", f"{(_TALK | _SIZE)[named['talk'].lower()]} answers"
+        if named.get("thing"):
+            return "complaint", _THINGS[named["thing"].lower()]
+        return "complaint", _DEEDS.get(named["deed"].lower(), "verbose answers")
+    return None
+
+
+def praise(masked: str) -> tuple[Literal["praise"], str] | None:
+    """What a sentence praises, if it does."""
+    for pattern in _PRAISES:
+        found = pattern.fullmatch(masked)
+        if found is not None:
+            return "praise", f"{_GOOD[found['good'].lower()]} answers"
+    return None
+
+
+_ADVERBS = (
+    r"(?:(?:really|much|generally|usually|strongly|personally|do|still|definitely|normally|typically|absolutely) )*"
+)
+_PREFER = LazyRegex(rf"i(?P<would>'d| would)? ?{_ADVERBS}prefer\s+", re.I, needs="prefer")
+_LIKE = LazyRegex(rf"i {_ADVERBS}(?P<verb>like|love|enjoy)\s+", re.I, needs="like love enjoy")
+_DISLIKE = LazyRegex(
+    rf"i (?P<what>{_ADVERBS}(?P<verb>hate|dislike|detest|despise|don't {_ADVERBS}like|do not {_ADVERBS}like|can't stand"
+    r"|cannot stand))\s+",
+    re.I,
+    needs="hate like detest despise stand",
+)
+_NO_WISH = LazyRegex(r"i (?P<what>(?:don't|do not) want)\s+(?P<thing>\w+)\b", re.I, needs="want")
+_HABIT = LazyRegex(
+    r"i (?P<how>always|never|usually|normally|typically) (?P<verb>[\w-]+)\b", re.I, needs="always never ally"
+)
+_WE = LazyRegex(r"we (?P<how>always|never) (?P<verb>[\w-]+)\b", re.I, needs="always never")
+_RATHER = LazyRegex(r"i(?:'d| would) rather\s+", re.I, needs="rather")
+_SPECIFIC = LazyRegex(
+    r"(?:this|that|it|these|those|your|his|her|their|the (?:second|first|third|other|last|former|latter|new|old|latest"
+    r"|current|one|way|idea|result|design|approach|solution|name|look|previous|original)|option|both|neither|either|all"
+    r"|what|where|not|if|we|you)\b",
+    re.I,
+)
+_WHEN_YOU = LazyRegex(r"(?:it )?(?:when|how|that) (?:you|your answers|answers|code|tests|commits|functions)\b", re.I)
+_GENERAL = LazyRegex(r"\b(?:in general|generally|usually|always|over|to|as a rule|everywhere)\b", re.I)
+_POINTED = LazyRegex(r"^ (?:that|those)\b|,", re.I)
+_NO_HABITS = frozenset(
+    "get see have know think hear find need want forget feel hope believe remember understand".split()
+)
+
+
+def taste(part: Sentence) -> Noticed | None:
+    """The taste a sentence begins with, if it does."""
+    part = part.without_tail(STANDING_END)
+    return _prefers(part) or _likes(part) or _dislikes(part) or _does(part)
+
+
+def _prefers(part: Sentence) -> Noticed | None:
+    found = _PREFER.match(part.masked)
+    if found is None:
+        return None
+    rest = part.after(found.end()).without_tail(TAIL)
+    if not rest.masked or is_pointing(rest.masked) or _SPECIFIC.match(rest.masked) or NOW.search(rest.masked):
+        return None
+    if found["would"] and (HERE.search(rest.masked) or re.search(r"\bthe\b", rest.masked, re.I)):
+        return None
+    general = not found["would"] or _GENERAL.search(part.masked[found.end() :])
+    certain = part.sure and bool(general) and not HERE.search(rest.masked)
+    return made("preference", f"prefer {rest.text}", LIKED, certain=certain)
+
+
+def _likes(part: Sentence) -> Noticed | None:
+    found = _LIKE.match(part.masked)
+    if found is None:
+        return None
+    rest = part.after(found.end()).without_tail(TAIL)
+    about_clio = _WHEN_YOU.match(rest.masked) is not None
+    if not rest.masked or (not about_clio and (_SPECIFIC.match(rest.masked) or is_pointing(rest.masked))):
+        return None
+    if re.match(r"(?:to|how|the|a|an|my|our)\b", rest.masked, re.I) and not about_clio:
+        return None
+    if NOW.search(rest.masked) or HERE.search(rest.masked):
+        return None
+    return made("preference", f"{found['verb'].lower()} {rest.text}", LIKED, certain=about_clio and part.sure)
+
+
+def _dislikes(part: Sentence) -> Noticed | None:
+    found = _DISLIKE.match(part.masked)
+    if found is not None:
+        rest = part.after(found.end()).without_tail(TAIL)
+        about_clio = _WHEN_YOU.match(rest.masked) is not None
+        if not rest.masked or (not about_clio and (_SPECIFIC.match(rest.masked) or is_pointing(rest.masked))):
+            return None
+        if NOW.search(rest.masked) or re.match(r"(?:to|how|the|my|our)\b", rest.masked, re.I):
+            return None
+        score = HATED if found["verb"].lower() in ("hate", "detest", "despise", "can't stand") else DISLIKED
+        if HERE.search(rest.masked):
+            return None
+        certain = part.sure
+        return made("dislike", f"{found['verb'].lower()} {rest.text}", score, certain=certain)
+    wish = _NO_WISH.match(part.masked)
+    if wish is None or wish["thing"].lower() not in MANNERS:
+        return None
+    rest = part.after(wish.start("what")).without_tail(TAIL)
+    if NOW.search(rest.masked):
+        return None
+    return made("dislike", small(rest.text), HATED, certain=part.sure and not HERE.search(rest.masked))
+
+
+def _does(part: Sentence) -> Noticed | None:
+    """What the person or their team does: told, not asked for, so it is asked about."""
+    rest = part.without_tail(TAIL)
+    rather = _RATHER.match(rest.masked)
+    if rather is not None:
+        more = rest.after(rather.end())
+        points = _SPECIFIC.match(more.masked) or is_pointing(more.masked.partition(" ")[2]) or HERE.search(more.masked)
+        stays = re.search(r"\bthan\b", more.masked) and not points and not more.masked.startswith(("not ", "you "))
+        return made("preference", f"rather {more.text}", LIKED, certain=False) if stays else None
+    habit, team = _HABIT.match(rest.masked), _WE.match(rest.masked)
+    found = habit or team
+    if found is None:
+        return None
+    verb, more = found["verb"].lower(), rest.masked[found.end() :]
+    if (
+        is_order(verb) is not True
+        or verb in _NO_HABITS
+        or is_pointing(more)
+        or _POINTED.search(more)
+        or NOW.search(more)
+        or HERE.search(more)
+    ):
+        return None
+    if team is not None:
+        score = NEVER if team["how"].lower() == "never" else ALWAYS
+        return made("rule", small(rest.text), score, certain=False)
+    return made("preference", small(rest.text[2:].strip()), LIKED, certain=False)
+
+
+_SWAP = LazyRegex(
+    r"use (?P<this>[^,]{1,60}?)(?: instead of | rather than | over |, not )(?P<that>[^,]{1,60})$", re.I, needs="use"
+)
+_NAME = LazyRegex(
+    r"(?!(?:a|an|the|this|that|these|those|it|my|your|our|two|one|some|any|all|its|their)\b)\S+(?: \S+)?", re.I
+)
+
+
+def swap(part: Sentence) -> Noticed | None:
+    """ "Use X instead of Y": for good where both are plain names."""
+    rest = part.without_tail(TAIL)
+    found = _SWAP.fullmatch(rest.masked)
+    if found is None or is_pointing(found["this"]) or is_pointing(found["that"]) or NOW.search(rest.masked):
+        return None
+    names = _NAME.fullmatch(found["this"]) and _NAME.fullmatch(found["that"]) and not HERE.search(rest.masked)
+    if not names or found["this"][0].isdigit() or found["that"][0].isdigit():
+        return None
+    return made("preference", small(rest.text), LIKED, certain=part.sure)
+
+
+MAX_NOTICED = 8
+"""Of one message; who says more is writing a document."""
+_RULES = (order, taste, swap)
+_ONE_THING = LazyRegex(r"\b(?:the|an?)\b", re.I)
+"""A rule about "the" something, said behind a task, may be about that task alone."""
+_TURN = LazyRegex(
+    r"(?:(?:,| -| –| —) (?:and |but )?| (?:and|but) )(?:please )?"
+    r"(?=(?:never|always|from now on|stop \w+ing|do(?:n't| not) ever)\b)",
+    re.I,
+    needs="never always from stop ever",
+)
+_THANKS = LazyRegex(
+    r"(?:thank(?:s| you)|that works|that helped|looks good|well done|works now|good work|nice work)\b.{0,30}", re.I
+)
+
+
+def notice(text: str) -> tuple[Noticed, ...]:
+    """What a person's message says about how they want things done, in the order it is said; nothing twice."""
+    found: dict[str, Noticed] = {}
+    at_work = False
+    for said in own_sentences(text):
+        for noticed in _in_sentence(said):
+            certain = noticed.certain and not (
+                at_work and noticed.kind == "rule" and _ONE_THING.search(noticed.content)
+            )
+            found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
+        at_work = at_work or _is_task(said)
+    return tuple(found.values()) if len(found) <= MAX_NOTICED else ()
+
+
+def _is_task(said: Said) -> bool:
+    """Whether a sentence asks for work, about which the next one may still be."""
+    lead = LEAD.match(said.masked)
+    words = said.masked[lead.end() if lead else 0 :].split()
+    return len(words) > 1 and not said.is_question and is_order(words[0]) is True
+
+
+def _in_sentence(said: Said) -> Iterator[Noticed]:
+    whole = Sentence(text=said.text, masked=said.masked)
+    fact = _fact(whole, said)
+    if fact is not None:
+        yield fact
+        return
+    if said.is_question and not ASKED_TO_STOP.match(whole.masked):
+        return
+    style = complaint(whole.masked) or praise(whole.masked)
+    if style is not None:
+        kind, content = style
+        yield made(kind, content, HATED if kind == "complaint" else LIKED, certain=True)
+        return
+    for part in _parts(whole):
+        noticed = first(part, _RULES)
+        if noticed is not None:
+            yield noticed
+            return
+
+
+def _parts(whole: Sentence) -> Iterator[Sentence]:
+    """The sentence from where it begins to say something; and what an order goes on with behind a comma."""
+    lead = LEAD.match(whole.masked)
+    begun = whole.after(lead.end()) if lead else whole
+    yield begun
+    verb = begun.masked.split(" ", 1)[0]
+    turn = _TURN.search(begun.masked)
+    if turn is None:
+        return
+    before = begun.masked[: turn.start()]
+    if is_order(verb) and not NOW.search(before) and FILLER not in before:
+        yield begun.after(turn.end(), sure=False)
+    elif _THANKS.fullmatch(before.strip(" ,")):
+        yield begun.after(turn.end())
+
+
+_ASKED = LazyRegex(
+    r"(?:(?:ok(?:ay)?|and|also|so|please|pls|clio|hey|now|oh|btw|by the way)[\s,]+)*"
+    r"(?P<ask>(?:can|could|will|would) you )?(?:please )?"
+    r"(?:(?P<fyi>fyi|for your information)[\s,:]+"
+    r"|(?:remember|keep in mind|bear in mind|don't forget|do not forget|make a note|note for later|take note"
+    r"|memori[sz]e|for (?:future|later) reference(?=[:,])|for the record(?=[:,]))"
+    r"(?P<colon>\s*[:,])?\s+(?P<that>that\s+)?)",
+    re.I,
+    needs="fyi information remember mind forget note memori reference record",
+)
+_CLAUSE = LazyRegex(r"(?:the|our|my|your|his|her|their|its|a|an|we|you|they|it|there|i|every|each|all|no)\b", re.I)
+_NO_FACT = LazyRegex(
+    r"(?:when|how|what|why|where|who|me\b|us\b|him\b|her\b|the time|this\b|it\b|them\b|those\b|these\b)", re.I
+)
+
+
+def _fact(whole: Sentence, said: Said) -> Noticed | None:
+    found = _ASKED.match(whole.masked)
+    if found is None or (said.is_question and not found["ask"]):
+        return None
+    rest = whole.after(found.end()).without_tail(TAIL)
+    to = re.match(r"to\b\s*", rest.masked, re.I)
+    forget = "forget" in found[0].lower()
+    if forget and not found["that"] and not found["colon"]:
+        return None
+    inner = rest.after(to.end()) if to else rest
+    demanded = first(inner, _RULES)
+    if demanded is not None:
+        return demanded
+    if not rest.masked or is_pointing(rest.masked) or _NO_FACT.match(rest.masked) or NOW.search(rest.masked):
+        return None
+    if to is not None:
+        return None
+    is_clause = found["colon"] or FINITE.search(rest.masked) or (found["that"] and _CLAUSE.match(rest.masked))
+    sure = bool(is_clause) and not found["fyi"]
+    if not sure and not found["that"] and not found["fyi"]:
+        return None
+    if not sure and found["that"]:
+        rest = whole.after(found.start("that")).without_tail(TAIL)
+    return made("fact", rest.text, None, certain=sure)

@@ -1,0 +1,234 @@
+"""Task types: the kinds of work a preference can be limited to, with their keywords and aliases.
+
+Built in are six kinds of development work and the others of the preferences document. `~/.clio/scenarios.yaml` adds
+task types or changes them:
+
+    coding:
+      keywords: [tnpm, codemod]
+      aliases: [hack]
+    infra: [terraform, helm, cluster]
+
+A list gives the keywords. What the file gives replaces what is built in; what it leaves out stays.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
+
+from clio.config.yaml_file import Entry, Items, Node, Scalar, Table, describe, parse, read_bytes
+from clio.errors import ConfigError, UserError
+from clio.text.vocabulary import has_phrase, stem, words
+
+_ENOUGH_KEYWORDS = 2
+
+
+class Scenario(Struct, frozen=True, kw_only=True):
+    """One kind of work. keywords: what is said in it; aliases: what else it is called."""
+
+    keywords: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+
+
+BUILT_IN: dict[str, Scenario] = {
+    "coding": Scenario(
+        keywords=tuple(
+            "code coding codex implement function class method module refactor api endpoint feature repo library "
+            "package type parser script rewrite rename extract test verification".split()
+        ),
+        aliases=("code", "dev", "development"),
+    ),
+    "testing": Scenario(
+        keywords=tuple(
+            "test tests testing pytest unittest jest coverage fixture mock assert flaky regression spec".split()
+        ),
+        aliases=("test", "tests", "qa"),
+    ),
+    "review": Scenario(
+        keywords=tuple("review reviewer diff pr pull merge approve comment feedback nitpick audit critique".split()),
+        aliases=("reviewing", "pr"),
+    ),
+    "debugging": Scenario(
+        keywords=tuple(
+            "debug bug crash error exception traceback stack trace fail failing broken hang leak segfault reproduce "
+            "investigate cause wrong".split()
+        ),
+        aliases=("debug", "fix", "bugs"),
+    ),
+    "git": Scenario(
+        keywords=tuple(
+            "git commit branch rebase merge push pull stash cherry-pick checkout tag changelog conflict revert history "
+            "squash".split()
+        ),
+        aliases=("vcs",),
+    ),
+    "writing": Scenario(
+        keywords=tuple(
+            "write writing document documentation docs readme docstring tutorial guide prose blog article paragraph "
+            "markdown changelog wording".split()
+        ),
+        aliases=("docs", "documentation", "doc"),
+    ),
+    "communication": Scenario(
+        keywords=tuple("message chat reply email meeting slack tone announce".split()),
+        aliases=("chat", "social", "meeting"),
+    ),
+    "biz-analyze": Scenario(
+        keywords=tuple("business product market customer revenue pricing metric roadmap stakeholder".split()),
+        aliases=("biz", "business", "product"),
+    ),
+}
+
+
+class ScenarioBook:
+    """The scenarios in force. `problem` says in one sentence why the file does not count, if it does not."""
+
+    def __init__(self, extra: Mapping[str, Scenario] | None = None, problem: str = "") -> None:
+        self._scenarios = dict(BUILT_IN)
+        for name, added in (extra or {}).items():
+            self._scenarios[name.strip().lower()] = added
+        self._aliases = {alias: name for name, scenario in self._scenarios.items() for alias in scenario.aliases}
+        self._compared: dict[str, tuple[frozenset[str], tuple[tuple[str, ...], ...]]] = {}
+        self.problem = problem
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names there are."""
+        return tuple(self._scenarios)
+
+    def resolve(self, name: str) -> str:
+        """The name behind an alias; a name nobody knows is a scenario of its own."""
+        wanted = name.strip().lower()
+        return wanted if wanted in self._scenarios else self._aliases.get(wanted, wanted)
+
+    def knows(self, name: str) -> bool:
+        """Whether a name or alias is one of them."""
+        return self.resolve(name) in self._scenarios
+
+    def keywords(self, name: str) -> tuple[str, ...]:
+        """The words of a scenario; none for one nobody knows."""
+        found = self._scenarios.get(self.resolve(name))
+        return found.keywords if found else ()
+
+    def aliases(self, name: str) -> tuple[str, ...]:
+        """What else a scenario is called."""
+        wanted = self.resolve(name)
+        return tuple(alias for alias, meant in self._aliases.items() if meant == wanted)
+
+    def says(self, name: str, text: str) -> bool:
+        """Whether a text has one of the scenario's words, whole and in any of their forms, or its name."""
+        said = _stems_in(text)
+        single, phrases = self._stems(self.resolve(name))
+        return not single.isdisjoint(said) or any(has_phrase(said, phrase) for phrase in phrases)
+
+    def _stems(self, name: str) -> tuple[frozenset[str], tuple[tuple[str, ...], ...]]:
+        """A scenario's words and phrases, as they are compared."""
+        if name not in self._compared:
+            all_stems = [tuple(stem(part) for part in words(word)) for word in (name, *self.keywords(name))]
+            single = frozenset(parts[0] for parts in all_stems if len(parts) == 1)
+            self._compared[name] = single, tuple(parts for parts in all_stems if len(parts) > 1)
+        return self._compared[name]
+
+    def tags(self, keywords: Iterable[str]) -> tuple[str, ...]:
+        """The scenarios that keywords belong to: two of its words, or its name."""
+        return tuple(name for name, scenario in self._scenarios.items() if belongs(name, scenario.keywords, keywords))
+
+
+@lru_cache(maxsize=16_384)
+def _stems_in(text: str) -> tuple[str, ...]:
+    """The words of a text as they are compared; the same preferences are asked about in every turn."""
+    return tuple(stem(word) for word in words(text))
+
+
+def belongs(name: str, scenario_keywords: Sequence[str], keywords: Iterable[str]) -> bool:
+    """Whether keywords belong to a scenario: at least two of its words are among them, or its name is."""
+    given = {keyword.casefold() for keyword in keywords}
+    return name.casefold() in given or len(given & {word.casefold() for word in scenario_keywords}) >= _ENOUGH_KEYWORDS
+
+
+def check_scenario(book: ScenarioBook, name: str) -> str:
+    """The scenario of that name or alias. Raises UserError with those there are."""
+    if not book.knows(name):
+        raise UserError(f"{name!r} is no scenario; there are {', '.join(book.names)}")
+    return book.resolve(name)
+
+
+FILE = "scenarios.yaml"
+MAX_WORDS = 1_000
+_PARTS = ("keywords", "aliases")
+
+
+def read_scenarios(home: Path) -> ScenarioBook:
+    """The scenarios in force. A file that cannot be read does not count; the book's `problem` says why."""
+    path = home / FILE
+    try:
+        data = read_bytes(path, str(path))
+        return ScenarioBook(None if data is None else scenarios_of(parse(data, str(path)), str(path)))
+    except ConfigError as error:
+        return ScenarioBook(problem=f"{error}. The built-in scenarios hold until that is put right")
+
+
+def scenarios_of(table: Table, shown: str) -> dict[str, Scenario]:
+    """The scenarios a file's mapping holds, by name. Raises ConfigError with file and line."""
+    whole = table.entries.get("scenarios")
+    if whole is not None and len(table.entries) == 1 and isinstance(whole.node, Table):
+        table = whole.node
+    found: dict[str, Scenario] = {}
+    for raw, entry in table.entries.items():
+        name = raw.strip().lower()
+        if not name or " " in name or name == "auto":
+            raise ConfigError(f"{shown}:{entry.line}: {raw!r} cannot be a scenario's name; write one word, not 'auto'")
+        if name in found:
+            raise ConfigError(f"{shown}:{entry.line}: {name!r} is given twice; keep one of them")
+        found[name] = _scenario(name, entry, shown)
+    _check_aliases(found, shown)
+    return found
+
+
+def _scenario(name: str, entry: Entry, shown: str) -> Scenario:
+    before = BUILT_IN.get(name, Scenario())
+    node = entry.node
+    if isinstance(node, Items):
+        return Scenario(keywords=_words(node, entry.line, name, shown), aliases=before.aliases)
+    if isinstance(node, Scalar) and node.kind == "null":
+        return before
+    if not isinstance(node, Table):
+        raise ConfigError(
+            f"{shown}:{entry.line}: {name} must be a list of keywords, or hold keywords and aliases, "
+            f"not {describe(node)}"
+        )
+    unknown = [(key, part.line) for key, part in node.entries.items() if key not in _PARTS]
+    if unknown:
+        key, line = unknown[0]
+        raise ConfigError(f"{shown}:{line}: {name} holds {key!r}; known are {' and '.join(_PARTS)}")
+    given = {key: _words(part.node, part.line, f"{name}.{key}", shown) for key, part in node.entries.items()}
+    return Scenario(
+        keywords=given.get("keywords", before.keywords),
+        aliases=tuple(alias.lower() for alias in given.get("aliases", before.aliases)),
+    )
+
+
+def _words(node: Node, line: int, name: str, shown: str) -> tuple[str, ...]:
+    if isinstance(node, Scalar) and node.kind == "null":
+        return ()
+    if not isinstance(node, Items):
+        raise ConfigError(f"{shown}:{line}: {name} must be a list such as [terraform, helm], not {describe(node)}")
+    if len(node.items) > MAX_WORDS:
+        raise ConfigError(f"{shown}:{line}: {name} has {len(node.items):,} words; up to {MAX_WORDS:,} are taken")
+    found: list[str] = []
+    for item in node.items:
+        if not isinstance(item, Scalar) or not item.text.strip():
+            raise ConfigError(f"{shown}:{item.start[0] + 1}: {name} must hold words only, not {describe(item)}")
+        found.append(" ".join(item.text.split()))
+    return tuple(dict.fromkeys(found))
+
+
+def _check_aliases(found: dict[str, Scenario], shown: str) -> None:
+    """An alias that two scenarios have would mean either."""
+    owner: dict[str, str] = {}
+    for name, scenario in (BUILT_IN | found).items():
+        for alias in scenario.aliases:
+            other = owner.setdefault(alias, name)
+            if other != name:
+                raise ConfigError(f"{shown}: {alias!r} is an alias of {other} and of {name}; keep one of them")

@@ -1,0 +1,368 @@
+"""Ratings of answers: what the user said or showed, kept in `.clio/trajectories.jsonl`, and taught to the styles."""
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from clio.errors import UserError
+from clio.memory.styles.feedback_signals import Category, check_words, signals_in
+from clio.memory.styles.styles import Learned, Styles
+from clio.memory.vectors.embedders import Embedder
+from clio.messages import Message, begins_turn
+from clio.sessions.session import Session
+from clio.sessions.store import SessionStore
+from clio.storage.files import make_ignored_folder, open_regular, write_atomic
+from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
+from clio.storage.locks import FileLock
+from clio.text.json_data import decode_json
+from clio.text.scoring import DAY_S
+
+Source = Literal["you", "undo", "words", "tests", "revert"]
+"""Who said how an answer was: the person, or a sign of it: an undo, the next words, a green test, a revert."""
+_TAIL_BYTES = 65_536
+
+
+class Trajectory(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="turn"):
+    """A turn. message: the id of the message it began with; bucket: its context; question: how it began, ≤ 80 chars."""
+
+    message: str
+    session: str
+    at: float
+    question: str = ""
+    bucket: str = ""
+    style: str = ""
+    explored: bool = False
+    status: str = ""
+
+
+class Rating(Struct, frozen=True, kw_only=True, omit_defaults=True, tag="rating"):
+    """What somebody or something said of a turn. reward: −1, 0, 1; weight: 1.0 for a person's word, less for a sign.
+
+    A later rating of the same source takes the place of an earlier one; a withdrawn one leaves none.
+    """
+
+    message: str
+    at: float
+    reward: int
+    weight: float = 1.0
+    source: Source = "you"
+    reason: Category | None = None
+    text: str = ""
+    note: str = ""
+    withdrawn: bool = False
+
+
+Line = Trajectory | Rating
+
+
+class Rated(Struct, frozen=True, kw_only=True):
+    """A turn with what was said of it, the newest rating of each source, the oldest first."""
+
+    turn: Trajectory
+    ratings: tuple[Rating, ...] = ()
+
+    @property
+    def reward(self) -> float:
+        """Its ratings together, weighed: below zero where it was not liked."""
+        return sum(one.reward * one.weight for one in self.ratings)
+
+
+class Retained(Struct, frozen=True, kw_only=True):
+    """What retention did: how many turns stay, went to the archive, were deleted from it."""
+
+    kept: int = 0
+    archived: int = 0
+    deleted: int = 0
+
+
+class Trajectories:
+    """The file of one project, and its archive; several processes may append. Raises OSError, TimeoutError."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.archive = path.with_suffix(".archive.jsonl")
+
+    def add(self, *lines: Line) -> None:
+        """Append lines, on disk when this returns."""
+        make_ignored_folder(self.path.parent, self.path.parent)
+        with self._lock():
+            append_lines(self.path, map(msgspec.json.encode, lines))
+
+    def all(self) -> list[Rated]:
+        """Every turn with its ratings, the oldest first; lines that do not parse are passed over."""
+        return _folded(_decoded(read_lines(self.path).lines))
+
+    def last(self, session: str = "") -> Rated | None:
+        """The newest turn, of a session where one is named. Reads the end of the file only, where that holds it."""
+        for lines in (self._tail(), read_lines(self.path).lines):
+            found = [one for one in _folded(_decoded(lines)) if not session or one.turn.session == session]
+            if found:
+                return found[-1]
+        return None
+
+    def find(self, message: str) -> Rated | None:
+        """The turn that began with that message."""
+        return next((one for one in self.all() if one.turn.message == message), None)
+
+    def rewards(self) -> dict[str, float]:
+        """What each rated turn was worth, by the id of the message it began with."""
+        return {one.turn.message: one.reward for one in self.all() if one.ratings}
+
+    def retain(self, now: float, *, dry_run: bool = False) -> Retained:
+        """Move turns nobody rated to the archive after 90 days, and delete them there after 365; rated ones stay."""
+        if not (self.path.exists() or self.archive.exists()):
+            return Retained()
+        from clio.text.consolidate import retention
+
+        with self._lock():
+            rated = self.all()
+            fates = [retention(_days(one, now), bool(one.ratings), archived=False) for one in rated]
+            kept = [one for one, fate in zip(rated, fates, strict=True) if fate == "kept"]
+            gone = [one for one, fate in zip(rated, fates, strict=True) if fate != "kept"]
+            old = _folded(_decoded(read_lines(self.archive).lines))
+            stay = [one for one in old if retention(_days(one, now), bool(one.ratings), archived=True) != "deleted"]
+            done = Retained(kept=len(kept), archived=len(gone), deleted=len(old) - len(stay))
+            if not dry_run and (gone or done.deleted):
+                keep_damaged_lines(self.path)
+                keep_damaged_lines(self.archive)
+                _write(self.archive, {one.turn.message: one for one in (*stay, *gone)}.values())
+                _write(self.path, kept)
+        return done
+
+    def _tail(self) -> tuple[bytes, ...]:
+        try:
+            with open_regular(self.path) as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(size - _TAIL_BYTES, 0))
+                data = file.read()
+        except FileNotFoundError:
+            return ()
+        lines = data.split(b"\n")
+        return tuple(line for line in (lines[1:] if size > _TAIL_BYTES else lines) if line)
+
+    def _lock(self) -> FileLock:
+        return FileLock(self.path.with_name(self.path.name + ".lock"))
+
+
+def _decoded(lines: Iterable[bytes]) -> Iterable[Line]:
+    for line in lines:
+        try:
+            yield decode_json(line, type=Line)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            continue  # a torn or foreign line: one turn's account, never a memory
+
+
+def _folded(lines: Iterable[Line]) -> list[Rated]:
+    turns: dict[str, Trajectory] = {}
+    ratings: dict[str, dict[str, Rating]] = {}
+    for line in lines:
+        if isinstance(line, Trajectory):
+            turns[line.message] = line
+        else:
+            ratings.setdefault(line.message, {}).pop(line.source, None)
+            ratings[line.message][line.source] = line
+    return [
+        Rated(turn=turn, ratings=tuple(one for one in ratings.get(id, {}).values() if not one.withdrawn))
+        for id, turn in turns.items()
+    ]
+
+
+def _write(path: Path, rated: Iterable[Rated]) -> None:
+    lines = [line for one in rated for line in (one.turn, *one.ratings)]
+    write_atomic(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+
+
+def _days(one: Rated, now: float) -> float:
+    return (now - one.turn.at) / DAY_S
+
+
+QUESTION_CHARS = 80
+NOT_THE_STYLE = 0.25
+"""What a complaint about the content counts against the style the answer had."""
+_ABOUT_CONTENT: frozenset[Category] = frozenset(("incorrect_info", "not_helpful"))
+_WANTED: Mapping[Category, Mapping[str, float]] = {
+    "too_verbose": {"verbosity": 0.0, "explanation_depth": 0.0, "directness": 1.0},
+    "too_brief": {"verbosity": 1.0, "explanation_depth": 1.0, "patience": 1.0},
+}
+
+
+class Noted(Struct, frozen=True, kw_only=True):
+    """What became of a feedback. learned: what it changed of the style the answer had; None where it had none."""
+
+    turn: Trajectory
+    rating: Rating
+    learned: Learned | None = None
+    changed: Rating | None = None
+
+
+class Feedback:
+    """Ratings of one project's answers.
+
+    redact: applied to a person's words before they are kept. Methods raise UserError where there is no answer to rate,
+    StorageError, OSError, TimeoutError.
+    """
+
+    def __init__(
+        self,
+        trajectories: Trajectories,
+        styles: Styles,
+        store: SessionStore,
+        *,
+        session_of: Callable[[], Session | None],
+        redact: Callable[[str], str],
+        embedder: Embedder | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.trajectories = trajectories
+        self._styles = styles
+        self._store = store
+        self._session_of = session_of
+        self._redact = redact
+        self._embedder = embedder
+        self._clock = clock
+
+    def rate(self, reward: int, *, reason: Category | None = None, text: str = "") -> Noted:
+        """Keep what the person thinks of the last answer: of this session, else the newest of the project.
+
+        reward: −1, 0 or 1. reason: else told from the text, up to 300 characters. A second rating replaces the first.
+        """
+        try:
+            words = self._redact(check_words(text.strip()))
+        except ValueError as error:
+            raise UserError(f"{error}; shorten it") from error
+        known = self._target()
+        if reason is None and words and reward <= 0:
+            from clio.memory.styles.feedback_signals import reason_of
+
+            reason = reason_of(words, self._embedder)
+        rating = Rating(message=known.turn.message, at=self._clock(), reward=reward, reason=reason, text=words)
+        return self._note(known, rating)
+
+    def withdraw(self) -> Noted:
+        """Take back what the person said of the last answer."""
+        known = self._target()
+        if not _of(known, "you"):
+            raise UserError("the last answer was not rated, so there is nothing to take back")
+        return self._note(known, Rating(message=known.turn.message, at=self._clock(), reward=0, withdrawn=True))
+
+    def recent(self, limit: int = 20) -> list[Rated]:
+        """The turns that were rated last, the newest first."""
+        rated = [one for one in self.trajectories.all() if one.ratings]
+        return sorted(rated, key=lambda one: -one.ratings[-1].at)[: max(limit, 0)]
+
+    def end_turn(self, session: Session, status: str) -> list[Noted]:
+        """Note a turn that ended, and what signs say of it and of the one before; nothing where styles are off."""
+        if not self._styles.is_on or not session.persistent:
+            return []
+        turn, before = last_turns(session.messages)
+        if not turn:
+            return []
+        chosen = self._styles.current
+        trajectory = self._trajectory(session, turn[0], status)
+        self.trajectories.add(trajectory)
+        if chosen is not None:
+            self._styles.count_use(chosen.skill.id)
+        noted: list[Noted | None] = []
+        for signal in signals_in(turn, before):
+            message = turn[0].id if signal.target == "this" else before[0].id if before else ""
+            known = Rated(turn=trajectory) if signal.target == "this" else self.trajectories.find(message)
+            noted.append(self._sign(known, signal.reward, signal.weight, signal.source, signal.note))
+        return [one for one in noted if one]
+
+    def signal(self, reward: int, weight: float, source: Source, note: str) -> Noted | None:
+        """Take in a sign of what the person thinks of the last answer. None where styles are off, or they have said."""
+        session = self._session_of()
+        if not self._styles.is_on or session is None:
+            return None
+        turn, _ = last_turns(session.messages)
+        known = self.trajectories.find(turn[0].id) if turn else None
+        return self._sign(known, reward, weight, source, note)
+
+    def _sign(self, known: Rated | None, reward: int, weight: float, source: Source, note: str) -> Noted | None:
+        if known is None or _of(known, "you"):  # a sign says nothing where the person has spoken
+            return None
+        message, note = known.turn.message, self._redact(note)
+        rating = Rating(message=message, at=self._clock(), reward=reward, weight=weight, source=source, note=note)
+        return self._note(known, rating)
+
+    def _target(self) -> Rated:
+        session = self._session_of()
+        if session is not None and session.id:
+            turn, _ = last_turns(session.messages)
+            if not turn or len(turn) == 1:
+                raise UserError("there is no answer yet; ask something first, then say how the answer was")
+            known = self.trajectories.find(turn[0].id)
+            return known or Rated(turn=self._trajectory(session, turn[0], "", styled=False))
+        if (newest := self.trajectories.last()) is not None:
+            return newest
+        for info in self._store.list():
+            if not info.is_talk or not self._store.is_own(info.id):
+                continue  # that answer was another program's, or not to this person
+            messages = self._store.read(info.id)
+            turn, _ = last_turns(messages)
+            if len(turn) > 1:
+                question = self._question(turn[0])
+                return Rated(
+                    turn=Trajectory(message=turn[0].id, session=info.id, at=turn[0].created, question=question)
+                )
+        raise UserError("no answer was given in this project yet; start clio and ask something first")
+
+    def _note(self, known: Rated, rating: Rating) -> Noted:
+        turn = known.turn
+        before = _of(known, rating.source)
+        if before is not None and turn.style:
+            self._styles.unlearn(turn.bucket, turn.style, before.reward, _weight(before))
+        new = () if self.trajectories.find(turn.message) else (turn,)
+        self.trajectories.add(*new, rating)
+        learned = None
+        if turn.style and not rating.withdrawn:
+            learned = self._styles.learn(turn.bucket, turn.style, rating.reward, _weight(rating))
+        wanted = _WANTED.get(rating.reason) if rating.reason else None
+        if turn.bucket and wanted and rating.reward <= 0:
+            self._styles.nudge(turn.bucket, wanted)
+        return Noted(turn=turn, rating=rating, learned=learned, changed=before)
+
+    def _trajectory(self, session: Session, first: Message, status: str, *, styled: bool = True) -> Trajectory:
+        chosen = self._styles.current if styled else None
+        return Trajectory(
+            message=first.id,
+            session=session.id,
+            at=self._clock(),
+            question=self._question(first),
+            bucket=chosen.bucket if chosen else "",
+            style=chosen.skill.id if chosen else "",
+            explored=bool(chosen and chosen.explored),
+            status=status,
+        )
+
+    def _question(self, message: Message) -> str:
+        words = message.content[: 5 * QUESTION_CHARS]
+        return self._redact(" ".join(words.split())[:QUESTION_CHARS])
+
+
+def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence[Message]]:
+    """The messages of the last turn and of the one before it; empty where there is none."""
+    places: list[int] = []
+    for place in range(len(messages) - 1, -1, -1):
+        message = messages[place]
+        if begins_turn(message):
+            places.append(place)
+            if len(places) == 2:
+                break
+    if not places:
+        return (), ()
+    last = places[0]
+    return messages[last:], messages[places[1] : last] if len(places) == 2 else ()
+
+
+def _of(known: Rated, source: Source) -> Rating | None:
+    return next((one for one in known.ratings if one.source == source), None)
+
+
+def _weight(rating: Rating) -> float:
+    return rating.weight * (NOT_THE_STYLE if rating.reason in _ABOUT_CONTENT and rating.reward < 0 else 1.0)

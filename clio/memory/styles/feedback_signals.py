@@ -1,0 +1,530 @@
+"""Signs of what the user thinks of an answer: ratings in words, the next message, checks that pass, work undone."""
+
+import math
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
+
+import msgspec
+from msgspec import Struct
+
+from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
+from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
+from clio.sessions.side_effects import deeds_of
+from clio.text.formatting import truncate_line
+from clio.text.json_data import decode_json
+from clio.text.lazy_regex import LazyRegex
+
+Category = Literal["too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info"]
+CATEGORIES: tuple[Category, ...] = ("too_verbose", "too_brief", "wrong_tone", "not_helpful", "incorrect_info")
+MAX_WORDS_CHARS = 300
+SIMILAR = 0.6
+
+_PHRASES: Mapping[Category, str] = {
+    "incorrect_info": r"wrong|incorrect|inaccurate|outdated|out of date|not (?:true|right|correct)|false|untrue|"
+    r"mistaken|made (?:that|this|it) up|hallucinat\w*|no such|doesn't exist|does not exist|error in",
+    "too_verbose": r"too (?:long|verbose|wordy|much|many|chatty|detailed)|tl;?dr|concise|shorter|brief(?:er|ly)|"
+    r"verbose|rambl\w*|get to the point|long[- ]winded|less (?:text|words|detail)|wall of text|cut (?:it|the)|in short",
+    "too_brief": r"too (?:short|brief|terse|curt|little)|not enough|more (?:detail|details|depth|explanation|context)|"
+    r"elaborate|expand|explain (?:more|further|why)|go deeper|incomplete|missing (?:detail|details|steps)|lacks?",
+    "wrong_tone": r"too (?:formal|casual|friendly|informal|stiff|cold|harsh|rude|cheerful|enthusiastic)|tone|rude|"
+    r"condescending|patroni[sz]ing|robotic|sarcastic|unprofessional|polite|emoji\w*|stop apologi[sz]ing|sycophan\w*",
+    "not_helpful": r"not (?:helpful|useful|what i|answer\w*|relevant)|(?:doesn't|does not|didn't|did not|won't) (?:"
+    r"help|answer|work|address)|unhelpful|useless|irrelevant|off[- ]topic|missed the point|beside the point|no help",
+}
+# A short answer that was too short is "not enough detail", which names "detail" too: the order decides.
+_ORDER: tuple[Category, ...] = ("too_brief", "too_verbose", "not_helpful", "incorrect_info", "wrong_tone")
+_RULES = {name: re.compile(rf"(?<!\w)(?:{_PHRASES[name]})(?!\w)") for name in _ORDER}
+
+
+def classify(text: str) -> Category | None:
+    """What is wrong with an answer, by the phrases people use in English; None where none of them is there."""
+    words = " ".join(text.replace("’", "'").casefold().split())
+    return next((name for name in _ORDER if _RULES[name].search(words)), None)
+
+
+def check_words(text: str) -> str:
+    """The free text of a feedback. Raises ValueError above 300 characters."""
+    if len(text) > MAX_WORDS_CHARS:
+        raise ValueError(f"a feedback has up to {MAX_WORDS_CHARS} characters, not {len(text)}")
+    return text
+
+
+def similar_categories(similarities: Mapping[str, float], threshold: float = SIMILAR) -> dict[str, float]:
+    """The categories an embedder finds similar enough, with their similarity."""
+    return {name: value for name, value in similarities.items() if value >= threshold}
+
+
+EXAMPLES: Mapping[Category, tuple[str, ...]] = {
+    "too_verbose": (
+        "this answer is far too long",
+        "you write much more than I need",
+        "please keep it short",
+        "I do not want to read so much text",
+        "skip the explanations and give me the result",
+        "you repeat yourself and pad everything out",
+    ),
+    "too_brief": (
+        "this answer is far too short",
+        "please explain this in more detail",
+        "you left out the steps in between",
+        "I need more explanation than that",
+        "tell me more about why it works",
+        "that leaves most of my question open",
+    ),
+    "wrong_tone": (
+        "I do not like your tone",
+        "stop being so cheerful",
+        "you sound arrogant",
+        "please be more polite",
+        "this is much too formal for me",
+        "stop flattering me",
+    ),
+    "not_helpful": (
+        "this does not help me at all",
+        "you did not answer my question",
+        "that has nothing to do with what I asked",
+        "I cannot use this answer",
+        "you missed the point of my request",
+        "this brings me no further",
+    ),
+    "incorrect_info": (
+        "what you said is wrong",
+        "there is a mistake in your answer",
+        "that function does not exist",
+        "this information is out of date",
+        "your facts are not correct",
+        "you made this up",
+    ),
+}
+
+
+_LEAST_SPREAD = 0.01
+"""An embedder that sees less between reasons sees none."""
+
+
+class _Kind(Struct, frozen=True):
+    """One reason as an embedder sees it. alien, own: mean cosines to it of other reasons' examples, and of its own."""
+
+    centroid: Sequence[float]
+    alien: float
+    own: float
+
+
+_kinds: dict[str, Mapping[Category, _Kind]] = {}  # by the embedder's name: the examples never change while clio runs
+
+
+def reason_of(text: str, embedder: Embedder | None) -> Category | None:
+    """The reason a feedback's words give; None where they give none that is known.
+
+    text: as the person wrote it, up to 300 characters (see `check_words`). embedder: asked only where the English rules
+    find nothing; the hashed one compares letters and not meanings, so it is never asked. One that fails says nothing.
+    """
+    if not text.strip():
+        return None
+    if found := classify(text):
+        return found
+    if embedder is None or isinstance(embedder, HashedEmbedder):
+        return None
+    try:
+        likeness = _likeness(embedder.embed([text])[0], _kinds_by(embedder))
+    except (EmbeddingFailed, OSError):  # a reason is a detail of the feedback, which is kept all the same
+        return None
+    best = max(CATEGORIES, key=lambda name: likeness[name])
+    return best if best in similar_categories(likeness) else None
+
+
+def _likeness(vector: Sequence[float], kinds: Mapping[Category, _Kind]) -> dict[str, float]:
+    """How like a reason's examples a text is: 0.0 as those of other reasons are, 1.0 as its own are.
+
+    Bare cosines would not do: with one embedder 0.4 is much, with another everything is above 0.7.
+    """
+    return {
+        name: (_cosine(vector, kind.centroid) - kind.alien) / max(kind.own - kind.alien, _LEAST_SPREAD)
+        for name, kind in kinds.items()
+    }
+
+
+def _kinds_by(embedder: Embedder) -> Mapping[Category, _Kind]:
+    """The reasons as this embedder sees them; made once for each."""
+    known = _kinds.get(embedder.name)
+    if known is None:
+        rows = iter(embedder.embed([example for name in CATEGORIES for example in EXAMPLES[name]]))
+        vectors = {name: [next(rows) for _ in EXAMPLES[name]] for name in CATEGORIES}
+        known = _kinds[embedder.name] = {name: _kind(name, vectors) for name in CATEGORIES}
+    return known
+
+
+def _kind(name: str, vectors: Mapping[str, Sequence[Row]]) -> _Kind:
+    own = vectors[name]
+    centroid = _mean(own)
+    alien = [_cosine(row, centroid) for other, rows in vectors.items() if other != name for row in rows]
+    # Each example against the mean of the others: with itself in the mean it would seem liker than any new text can be.
+    left_out = [_cosine(row, _mean([*own[:place], *own[place + 1 :]])) for place, row in enumerate(own)]
+    return _Kind(centroid, math.fsum(alien) / len(alien), math.fsum(left_out) / len(left_out))
+
+
+def _mean(rows: Sequence[Sequence[float]]) -> list[float]:
+    return [math.fsum(values) / len(rows) for values in zip(*rows, strict=True)]
+
+
+def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
+    lengths = math.hypot(*one) * math.hypot(*other)
+    return math.fsum(a * b for a, b in zip(one, other, strict=True)) / lengths if lengths else 0.0
+
+
+_ENDINGS = frozenset(("&&", "||", ";", "|", "&", "|&", "(", ")", ";;"))
+_RUNNERS = (
+    ("uv", "run"),
+    ("poetry", "run"),
+    ("pipenv", "run"),
+    ("pdm", "run"),
+    ("hatch", "run"),
+    ("rye", "run"),
+    ("bundle", "exec"),
+    ("python", "-m"),
+    ("python3", "-m"),
+    ("npx",),
+    ("bunx",),
+    ("time",),
+    ("env",),
+    ("sudo",),
+    ("command",),
+)
+_CHECKS = frozenset(
+    "pytest py.test unittest nose2 tox nox jest vitest mocha ava playwright cypress rspec phpunit phpstan ctest bats "
+    "prove ruff mypy pyright pylint flake8 eslint tsc biome shellcheck clippy golangci-lint rubocop pre-commit".split()
+)
+_TASKS = {
+    "npm": "test t",
+    "pnpm": "test t",
+    "yarn": "test lint check build typecheck",
+    "bun": "test",
+    "deno": "test check lint",
+    "cargo": "test check clippy build nextest",
+    "go": "test vet build",
+    "make": "",
+    "just": "",
+    "mvn": "test verify package",
+    "gradle": "test check build",
+    "gradlew": "test check build",
+    "dotnet": "test build",
+    "swift": "test build",
+    "mix": "test",
+    "stack": "test build",
+    "zig": "test build",
+    "rake": "test spec",
+    "rails": "test",
+}
+_TASK_WORDS = ("test", "lint", "check", "typecheck", "type-check", "verify", "spec")
+_NAMED_TASKS = frozenset(("npm", "pnpm", "yarn", "bun", "make", "just"))
+_PYTHONS = frozenset(("python", "python3", "node", "ruby", "php", "bash", "sh"))
+
+
+def simple_commands(line: str) -> list[tuple[tuple[str, ...], str]]:
+    """The simple commands of a line, each with what ends it ("" at the end); none of a line that cannot be read."""
+    lexer = shlex.shlex(line.replace("\n", " ; "), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    found: list[tuple[tuple[str, ...], str]] = []
+    words: list[str] = []
+    try:
+        for token in lexer:
+            if token in _ENDINGS:
+                found.append((tuple(words), token))
+                words = []
+            else:
+                words.append(token)
+    except ValueError:  # a quote without its end
+        return []
+    return [(words, ending) for words, ending in (*found, (tuple(words), "")) if words]
+
+
+def checks_of(line: str) -> frozenset[str]:
+    """The tests and checks whose outcome is the line's exit code, such as {"pytest"} or {"make test"}.
+
+    Of "pytest | tail" or "pytest; ls" the code is that of another command, so there is none.
+    """
+    commands = simple_commands(line)
+    found: set[str] = set()
+    for place, (words, _) in enumerate(commands):
+        name = _check(words)
+        if name and all(ending in ("&&", "") for _, ending in commands[place:]):
+            found.add(name)
+    return frozenset(found)
+
+
+def taken_back(line: str, changed: Iterable[str], commits: Sequence[str]) -> bool:
+    """Whether a git command in the line takes back files that were changed, or commits that were made.
+
+    changed: their paths as they were shown. commits: abbreviated hashes.
+    """
+    files = tuple(changed)
+    return any(_takes_back(_bare(words), files, commits) for words, _ in simple_commands(line))
+
+
+def _takes_back(words: Sequence[str], files: Sequence[str], commits: Sequence[str]) -> bool:
+    if len(words) < 2 or words[0] != "git":
+        return False
+    options = [word for word in words[2:] if word.startswith("-") and word != "--"]
+    rest = [word for word in words[2:] if not word.startswith("-")]
+    match words[1]:
+        case "revert":
+            return bool(commits) and any(one.startswith("HEAD") or _same_commit(one, commits) for one in rest)
+        case "reset":
+            return "--hard" in options and bool(files or commits)
+        case "restore":
+            only_staged = ("--staged" in options or "-S" in options) and not {"--worktree", "-W"} & {*options}
+            return not only_staged and _touches(rest, files)
+        case "checkout":
+            return not {"-b", "-B"} & {*options} and _touches(rest, files)
+        case _:
+            return False
+
+
+def _touches(paths: Sequence[str], files: Sequence[str]) -> bool:
+    """Whether any of the paths is one of the files, or a folder one of them lies in."""
+    cleaned = [path.removeprefix("./").rstrip("/") for path in paths]
+    return any(
+        path in (".", "*", ":/", "") or file == path or file.endswith("/" + path) or file.startswith(path + "/")
+        for path in cleaned
+        for file in files
+    )
+
+
+def _same_commit(word: str, commits: Sequence[str]) -> bool:
+    return any(len(word) >= 6 and (word.startswith(one) or one.startswith(word)) for one in commits)
+
+
+def _check(words: Sequence[str]) -> str:
+    """The name of the check a simple command runs; "" for any other."""
+    words = _bare(words)
+    if not words:
+        return ""
+    name = words[0].rsplit("/", 1)[-1]
+    if name in _CHECKS:
+        return name
+    if name in _PYTHONS:
+        script = next((word for word in words[1:] if not word.startswith("-")), "")
+        base = script.rsplit("/", 1)[-1]
+        return base if base.startswith("test") or base.partition(".")[0].endswith("_test") else ""
+    if name not in _TASKS:
+        return ""
+    rest = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    rest = rest[1:] if rest[:1] == ["run"] else rest
+    task = rest[0] if rest else ""
+    named = name in _NAMED_TASKS and any(word in task.lower() for word in _TASK_WORDS)
+    return f"{name} {task}" if task and (named or task in _TASKS[name].split()) else ""
+
+
+def _bare(words: Sequence[str]) -> Sequence[str]:
+    """The command without what only starts it: assignments, `uv run`, `python -m`, `timeout 60`."""
+    while words:
+        name = words[0].rsplit("/", 1)[-1]
+        if "=" in name and not name.startswith("="):
+            words = words[1:]
+            continue
+        if name == "timeout" and len(words) > 2:
+            words = words[2:]
+            continue
+        lead = next((lead for lead in _RUNNERS if (name, *words[1 : len(lead)]) == lead), None)
+        if lead is None:
+            return words
+        words = words[len(lead) :]
+    return words
+
+
+Verdict = Literal["refused", "praised"]
+_OPENING_CHARS = 160
+_ENDS = r"(?=\s*(?:[,.!?;:…]|\s[-–—]|$|\n))"
+
+# "no" alone is an answer where clio has asked something.
+_BARE_NO = LazyRegex(
+    r"(?:no+|nope|nah|nein|nee|non)(?: (?:man|dude|wait|bro))?(?=\s*(?:[,.!;…]|\s[-–—]))"
+    r"(?!\W+(?:thank|thanks|problem|worries|rush|need|danke|merci|gracias)\b)"
+)
+_REFUSED = LazyRegex(
+    r"(?:(?:no+|nope|nein|non)\W+)?(?:"
+    r"(?:that|this|it)(?:'s| is| was| looks| seems)(?: still| just| plain| completely| totally| all)? "
+    r"(?:not (?:right|correct|it|true|what|how|the (?:right|best|one)|at all)|wrong|incorrect|"
+    r"false|nonsense|garbage)\b|"
+    r"(?:that|this|it) (?:isn't|wasn't|ain't) (?:right|correct|it|true|what|how|the (?:right|best|one))\b|"
+    r"(?:that|this|it) (?:did not|didn't) (?:work|help|fix|change anything|solve)\b|"
+    rf"(?:wrong|incorrect|totally wrong|completely wrong){_ENDS}|"
+    r"wrong (?:file|one|way|place|function|branch|approach)\b|"
+    r"still (?:wrong|broken|failing|fails|not (?:working|right|fixed|what))\b|"
+    r"not (?:what|how|like) (?:i|that|this)\b|not (?:that|this) one\b|not (?:right|correct|good enough)\b|"
+    r"i (?:didn't|did not|never) (?:ask|want|say|tell|mean)\b|i (?:asked|told you|said)\b(?=.{0,80}\bnot\b)|"
+    r"you (?:misunderstood|broke|missed the point|got (?:it|that|this) wrong|ignored)\b|"
+    r"(?:please )?(?:revert|undo|roll ?back)(?: (?:that|this|it|those|these|them|your|all|everything|both|the last)\b|"
+    rf"{_ENDS})|take (?:that|it|this) back\b|(?:put|change) (?:it|that|them) back\b|don't do (?:that|this)\b|"
+    r"(?:das|es) (?:ist|war) (?:falsch|nicht (?:richtig|was))|das stimmt nicht\b|falsch\b|"
+    r"what are you talking about\b|mach das (?:wieder )?rückgängig\b|"
+    r"c'est (?:faux|pas (?:ça|correct|ce que))|ce n'est pas (?:ça|correct|ce que)|annule (?:ça|cela)\b|"
+    r"(?:eso )?(?:está mal|no es (?:lo que|correcto))|deshaz (?:eso|esto)\b"
+    r")"
+)
+_PRAISE = (
+    r"perfect|excellent|awesome|amazing|brilliant|fantastic|wonderful|superb|great|nice|cool|lovely|beautiful|"
+    r"exactly(?: right| what i (?:wanted|needed|meant))?|spot on|well done|lgtm|ty|love it|much better|"
+    r"(?:good|great|nice|excellent|fantastic) (?:job|work|one|stuff|catch|answer|idea|point)|"
+    r"looks (?:good|great|perfect|right)|i (?:love|like) (?:it|this|that)|"
+    r"(?:that|this|it)(?:'s| is) (?:perfect|great|excellent|exactly (?:it|right|what i (?:wanted|needed|meant))|"
+    r"much better|better|it)|"
+    r"(?:that|this|it)(?: now)? (?:works?|worked|helps?|helped|did it|fixed it)"
+    r"(?: (?:great|perfectly|well|now|fine|a lot))?|"
+    r"works (?:great|perfectly|now|well|like a charm|fine)|"
+    r"vielen dank|perfekt|super|prima|klasse|parfait|génial|perfecto|genial"
+)
+_THANKS = r"(?:many |vielen |okay |ok )?(?:thanks|thank you|thx|danke|merci|gracias)\b(?! to\b)"
+_PRAISED = LazyRegex(
+    rf"(?:(?:oh|ah|wow|yes|yeah|yep|ok|okay|ja|oui|sí)\W+)?(?:{_THANKS}|(?:{_PRAISE})(?:\W{{1,3}}{_THANKS}|{_ENDS}))"
+)
+_THANKED = LazyRegex(_THANKS)
+# "great, it broke again", "thanks, but …", "perfect. Now the tests fail": said all the same, and no praise.
+_SPOILT = LazyRegex(
+    r"\b(?:but|however|except|although|though|unfortunately|sadly|yet|still|again|instead|broke|broken|breaks?|"
+    r"fail(?:s|ed|ing|ure)?|errors?|crash\w*|wrong|worse|worst|nothing|never|useless|slow\w*|bugs?|not|no|aber|"
+    r"mais|pero|leider)\b|n't\b"
+)
+_SENTENCE = LazyRegex(r"\n|(?<=[.!?])\s")
+
+
+def opening_verdict(text: str, *, after_question: bool) -> Verdict | None:
+    """What a message's first words say of the answer before it.
+
+    after_question: that answer ended with a question, so that a bare "no" may only answer it.
+    """
+    lines = (" ".join(line.split()) for line in text.strip()[:_OPENING_CHARS].splitlines())
+    opening = "\n".join(lines).replace("’", "'").casefold()
+    if _REFUSED.match(opening) or (not after_question and _BARE_NO.match(opening)):
+        return "refused"
+    if not _PRAISED.match(opening):
+        return None
+    first, *rest = _SENTENCE.split(opening, maxsplit=2)
+    # Who thanks means it, and goes on with the next thing, which may well be about an error.
+    meant = first if _THANKED.search(first) else " ".join([first, *rest[:1]])
+    return None if _SPOILT.search(meant) else "praised"
+
+
+def asks(text: str) -> bool:
+    """Whether an answer of clio's ends with a question."""
+    lines = [line.strip().strip("*_`) ") for line in text.strip()[-600:].splitlines() if line.strip()]
+    if not lines:
+        return False
+    return any(line.endswith("?") for line in lines[-4:]) or "? " in lines[-1]
+
+
+Source = Literal["words", "tests", "revert"]
+WORDS_WEIGHT, TESTS_WEIGHT, REVERT_WEIGHT = 0.25, 0.25, 0.5
+_NOTE_CHARS = 60
+_NOT_RUN = frozenset((126, 127))
+"""Exit codes of a shell that could not start the command: that is no failed test."""
+
+
+class Signal(Struct, frozen=True, kw_only=True):
+    """One sign. target: the answer of this turn, or of the one before. reward: +1 or −1. weight: of it, 0 to 1.
+
+    note: what it was, in a few words; it quotes the person, so it is redacted before it is stored.
+    """
+
+    target: Literal["this", "before"]
+    reward: Literal[-1, 1]
+    weight: float
+    source: Source
+    note: str
+
+
+def signals_in(turn: Sequence[Message], before: Sequence[Message]) -> list[Signal]:
+    """The signs in a turn that is over. before: the turn before it in the same session; empty for none.
+
+    Words and deeds that say the same of one answer are one sign, the heavier one: "undo that" is what is then done.
+    """
+    found = [*_taken_back(turn, before), *_said(turn, before), *_turned_green(turn)]
+    heaviest: dict[tuple[str, int], Signal] = {}
+    for signal in sorted(found, key=lambda signal: -signal.weight):
+        heaviest.setdefault((signal.target, signal.reward), signal)
+    return list(heaviest.values())
+
+
+def _said(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
+    """What the first words of this turn say of the answer before it."""
+    said = next((one for one in turn if isinstance(one, UserMessage)), None)
+    answer = next((one.content for one in reversed(before) if isinstance(one, AssistantMessage) and one.content), "")
+    if said is None or said.origin != "user" or not answer:
+        return
+    verdict = opening_verdict(said.content, after_question=asks(answer))
+    if verdict:
+        quote = truncate_line(said.content, _NOTE_CHARS)
+        reward = -1 if verdict == "refused" else 1
+        yield Signal(target="before", reward=reward, weight=WORDS_WEIGHT, source="words", note=f"“{quote}”")
+
+
+def _turned_green(turn: Sequence[Message]) -> Iterator[Signal]:
+    """A test or check that failed, then files were changed, then it passed; and nothing of it failed any more."""
+    failed: set[str] = set()
+    changed: set[str] = set()  # of those that failed, the ones after which something was changed
+    green: dict[str, None] = {}
+    for _, _, deeds in _calls(turn):
+        if deeds.changed:
+            changed |= failed
+        if not deeds.command or deeds.exit_code is None or deeds.exit_code in _NOT_RUN:
+            continue
+        checks = checks_of(deeds.command)
+        if deeds.exit_code:
+            failed |= checks
+            changed -= checks
+            green = {name: None for name in green if name not in checks}
+        else:
+            green |= dict.fromkeys(sorted(checks & changed))
+            failed -= checks
+            changed -= checks
+    if green and not failed:
+        note = f"{', '.join(green)} failed and passes now"
+        yield Signal(target="this", reward=1, weight=TESTS_WEIGHT, source="tests", note=note)
+
+
+def _taken_back(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[Signal]:
+    """Changes of the turn before that this one took back, by git or by editing them back."""
+    earlier = list(_calls(before))
+    files = {path for _, _, deeds in earlier for deed in deeds.changed for path in (deed.path, deed.moved_to) if path}
+    added = {deed.path for _, _, deeds in earlier for deed in deeds.changed if deed.kind == "add"}
+    commits = [commit.hash for _, _, deeds in earlier for commit in deeds.commits]
+    edits = {edit for call, result, _ in earlier if result.ok and (edit := _edit(call))}
+    if not files and not commits:
+        return
+    for call, result, deeds in _calls(turn):
+        note = ""
+        if deeds.command and deeds.exit_code == 0 and taken_back(deeds.command, files, commits):
+            note = deeds.command
+        elif result.ok and (edit := _edit(call)) and (edit[0], edit[2], edit[1]) in edits:
+            note = f"{edit[0]} edited back"
+        elif gone := [deed.path for deed in deeds.changed if deed.kind == "delete" and deed.path in added]:
+            note = f"{gone[0]} deleted again"
+        if note:
+            note = " ".join(note.split())[:_NOTE_CHARS]
+            yield Signal(target="before", reward=-1, weight=REVERT_WEIGHT, source="revert", note=note)
+            return
+
+
+def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage, Deeds]]:
+    """The answered calls in the order of their results, with what they did."""
+    open_calls: dict[str, ToolCall] = {}
+    for message in messages:
+        if isinstance(message, AssistantMessage):
+            open_calls |= {call.id: call for call in message.tool_calls}
+        elif isinstance(message, ToolMessage) and (call := open_calls.pop(message.tool_call_id, None)):
+            yield call, message, deeds_of(call, message)
+
+
+def _edit(call: ToolCall) -> tuple[str, str, str] | None:
+    """(path, old text, new text) of a call that replaces one text by another."""
+    try:
+        given: object = decode_json(call.arguments)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(given, dict):
+        return None
+    arguments = cast("dict[str, Any]", given)
+    values = tuple(arguments.get(name) for name in ("path", "old_string", "new_string"))
+    return cast("tuple[str, str, str]", values) if all(isinstance(value, str) for value in values) else None

@@ -1,0 +1,188 @@
+"""Errors that were mended: what counts as one, what is told of it, and what takes it back."""
+
+import pytest
+
+from clio.memory.consolidation.experiences import Finding, experiences_of
+from clio.memory.consolidation.fixes import fixes_across
+from clio.memory.consolidation.runner import findings_in
+from clio.memory.consolidation.shell_runs import doings_of, error_line, outcome_of, without_varying
+from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
+from tests.memory.consolidation.turns import turn
+
+FAILS = "$ pytest -q => 1 | E   KeyError: 'SMTP_HOST'"
+PASSES = "$ pytest -q => 0 | 3 passed in 0.2s"
+
+
+def fixes(*steps: str) -> list[Finding]:
+    """What one turn of steps teaches of errors."""
+    return [found for found in findings_in(turn("> fix it", *steps)) if found.kind == "solution"]
+
+
+def test_a_mended_error_tells_what_was_changed_and_what_passed_then() -> None:
+    experience = turn("> fix it", FAILS, "~ app/mail.py", "~ app/conf.py", PASSES, session="s", message="m", at=7.0)
+    assert findings_in(experience) == [
+        Finding(
+            kind="solution",
+            text="KeyError: 'SMTP_HOST'",
+            solution="changed app/mail.py, app/conf.py; then `pytest -q` passed",
+            files=("app/mail.py", "app/conf.py"),
+            confidence=0.7,
+            asserted_by="model",
+            quote="KeyError: 'SMTP_HOST'",
+            session="s",
+            message="m",
+            at=7.0,
+        )
+    ]
+
+
+def test_a_commit_afterwards_makes_it_surer() -> None:
+    [found] = fixes(FAILS, "~ a.py", PASSES, "$ git commit -am x => 0 | [main 1a2b3c4] x")
+    assert found.confidence == 0.85
+
+
+def test_the_cause_is_told_in_the_agents_words_as_a_quotation() -> None:
+    [found] = fixes(FAILS, "~ a.py", PASSES, "< Done. The problem was a missing default for **SMTP_HOST**. Bye.")
+    assert found.solution.endswith("the agent said “The problem was a missing default for SMTP_HOST.”")
+
+
+@pytest.mark.parametrize(
+    "words", ["It might be caused by the cache.", "The failure was odd, let me look.", "All good."]
+)
+def test_a_guess_is_no_cause(words: str) -> None:
+    assert "the agent said" not in fixes(FAILS, "~ a.py", PASSES, f"< {words}")[0].solution
+
+
+def test_a_run_again_without_a_change_mends_nothing() -> None:
+    assert fixes(FAILS, PASSES) == []
+    assert fixes(FAILS, "$ cat a.py => 0 | x", "$ ls => 0 | a.py", PASSES) == []
+
+
+def test_a_change_before_the_failure_mends_nothing() -> None:
+    assert fixes("~ a.py", FAILS, PASSES) == []
+
+
+def test_of_several_failures_the_last_one_was_mended() -> None:
+    later = "$ pytest -q => 1 | E   ValueError: bad port"
+    assert [found.text for found in fixes(FAILS, "~ a.py", later, "~ b.py", PASSES)] == ["ValueError: bad port"]
+    assert fixes(FAILS, "~ a.py", later, "~ b.py", PASSES)[0].files == ("b.py",)
+
+
+@pytest.mark.parametrize(
+    ("passing", "mends"),
+    [
+        ("uv run pytest", True),
+        ("pytest -x -vv", True),
+        ("cd app && pytest -q", True),
+        ("ruff check . && pytest -q", True),
+        ("pytest tests/test_mail.py", True),
+        ("pytest tests/test_other.py", False),
+        ("pytest -q --deselect tests/test_mail.py", False),
+        ("npm test", False),
+        ("pytest -q || true", False),
+    ],
+)
+def test_only_the_same_run_or_a_part_that_had_failed_shows_that_it_is_mended(passing: str, mends: bool) -> None:
+    failing = "$ pytest -q => 1 | E   KeyError: 'SMTP_HOST' ⏎ FAILED tests/test_mail.py::test_send - KeyError"
+    assert bool(fixes(failing, "~ a.py", f"$ {passing} => 0 |")) is mends
+
+
+def test_behind_a_pipe_the_output_says_how_it_ended() -> None:
+    failing = "$ pytest 2>&1 | tail -3 => 0 | E   KeyError: 'SMTP_HOST' ⏎ 1 failed in 0.3s"
+    assert len(fixes(failing, "~ a.py", "$ pytest 2>&1 | tail -3 => 0 | 4 passed in 0.3s")) == 1
+    assert fixes(failing, "~ a.py", "$ pytest 2>&1 | tail -3 => 0 | (nothing)") == []
+
+
+@pytest.mark.parametrize(
+    "back",
+    ["git checkout -- a.py", "git restore a.py", "git reset --hard", "git stash", "git revert HEAD --no-edit"],
+)
+def test_a_fix_that_was_taken_back_is_none(back: str) -> None:
+    assert fixes(FAILS, "~ a.py", PASSES, f"$ {back} => 0 |") == []
+
+
+def test_taking_another_file_back_leaves_the_fix() -> None:
+    assert len(fixes(FAILS, "~ a.py", PASSES, "$ git checkout -- other.py => 0 |")) == 1
+
+
+def test_a_fix_after_which_it_fails_again_is_none() -> None:
+    assert fixes(FAILS, "~ a.py", PASSES, FAILS) == []
+
+
+def test_a_typo_in_what_the_turn_had_just_written_is_no_lesson() -> None:
+    wrong = "$ pytest -q => 1 | E   NameError: name 'x' is not defined"
+    assert fixes("+ a.py", wrong, "~ a.py", PASSES) == []
+    assert len(fixes(wrong, "~ a.py", PASSES)) == 1
+
+
+def test_a_call_that_was_refused_is_no_failure() -> None:
+    call = ToolCall(id="c", name="run_command", arguments='{"command": "pytest"}')
+    refused = ToolMessage(tool_call_id="c", name="run_command", content="denied: error: not allowed here", ok=False)
+    assert doings_of([UserMessage(content="x"), AssistantMessage(tool_calls=(call,)), refused]) == []
+
+
+def test_an_error_of_one_turn_may_be_mended_in_a_later_one() -> None:
+    one = turn("> run it", FAILS, message="m1")
+    two = turn("> fix that", "~ a.py", PASSES, message="m2", at=8.0)
+    assert [findings_in(one), findings_in(two)] == [[], []]
+    assert [(found.text, found.message, found.at) for found in fixes_across([one, two])] == [
+        ("KeyError: 'SMTP_HOST'", "m2", 8.0)
+    ]
+    assert fixes_across([]) == []
+
+
+def test_a_fix_the_user_had_undone_in_the_next_turn_is_none() -> None:
+    one = turn("> fix that", FAILS, "~ a.py", PASSES)
+    assert len(fixes_across([one, turn("> thanks")])) == 1
+    assert fixes_across([one, turn("> no, please undo that")]) == []
+
+
+def test_call_ids_that_repeat_are_told_apart() -> None:
+    experience = turn("> fix it", FAILS, "~ a.py", PASSES)
+    again = [
+        message
+        if not isinstance(message, ToolMessage)
+        else ToolMessage(tool_call_id="same", content=message.content, deeds=message.deeds)
+        for message in experience.messages
+    ]
+    same = [
+        AssistantMessage(tool_calls=(ToolCall(id="same", name=message.tool_calls[0].name),))
+        if isinstance(message, AssistantMessage) and message.tool_calls
+        else message
+        for message in again
+    ]
+    [same_turn] = experiences_of("s1", same)
+    assert [found.text for found in findings_in(same_turn)] == ["KeyError: 'SMTP_HOST'"]
+
+
+@pytest.mark.parametrize(
+    ("output", "line"),
+    [
+        ('Traceback (most recent call last):\n  File "/a/b.py", line 3\nImportError: no x', "ImportError: no x"),
+        ("src/a.ts:3:5 - error TS2304: Cannot find name 'f'.", "error TS2304: Cannot find name 'f'."),
+        ("error[E0425]: no `x`\n --> a.rs:2:5\nerror: could not compile `a`", "error[E0425]: no `x`"),
+        ("./main.go:12:3: undefined: foo", "undefined: foo"),
+        ("bash: pnpm: command not found", "pnpm: command not found"),
+        ("make: *** [all] Error 2", ""),
+        ("all is well", ""),
+        ("\x1b[31mError: no such table: users\x1b[0m", "no such table: users"),
+    ],
+)
+def test_the_line_that_tells_the_error_is_found(output: str, line: str) -> None:
+    assert error_line(f"[exit 1 in 0.3 s]\n{output}") == line
+
+
+def test_what_differs_from_run_to_run_is_left_out_and_what_matters_stays() -> None:
+    assert without_varying("2026-01-02T03:04:05Z cannot open /home/x/p/conf.yaml at 0x7f3a9c after 0.31s") == (
+        "cannot open conf.yaml at 0x…"
+    )
+    assert without_varying("app.py:12: error, port 5433 refused, redis://db.example.com:6379, v1.2") == (
+        "app.py: error, port 5433 refused, redis://db.example.com:6379, v1.2"
+    )
+
+
+def test_an_exit_code_of_zero_beside_a_failure_is_no_success() -> None:
+    assert outcome_of(0, "FAILED tests/a.py::b - KeyError", sure=True) == "failed"
+    assert outcome_of(0, "3 passed", sure=True) == "passed"
+    assert outcome_of(0, "whatever", sure=False) == "unknown"
+    assert outcome_of(None, "3 passed", sure=True) == "unknown"

@@ -1,0 +1,45 @@
+"""What a person says has changed for good is learned; what is only so at the moment is not."""
+
+import pytest
+
+from clio.memory.consolidation.stated_facts import stated
+from clio.memory.store.deduplication import judge
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the staging queue is now called heron-2",
+        "the staging server now listens on port 8081",
+        "the billing bucket is now otter-7",
+        "logs are now kept for 90 days",
+        "team-4 now owns the mail module",
+        "the timeout of the worker is 300 ms now",
+    ],
+)
+def test_another_name_place_or_number_is_learned(words: str) -> None:
+    assert [text for _, text, *_ in stated(words)] == [words]
+    assert [text for _, text, *_ in stated(f"Remember that {words}.")] == [words]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "the build is now green",
+        "the server is now running",
+        "the page is now 3 times slower",
+        "the callback is now called 3 times",
+        "the login hook is now called twice",
+        "the status is 500 now",
+        "CI is now failing",
+        "is the queue now called heron-2?",
+    ],
+)
+def test_how_things_stand_at_the_moment_is_not(words: str) -> None:
+    assert list(stated(words)) == []
+
+
+def test_now_alone_makes_no_other_memory_of_the_same_words() -> None:
+    plain = "we deploy the import service to zone-4"
+    assert judge(plain, "We now deploy the import service to zone-4.") == "same"
+    assert judge(plain, "We no longer deploy the import service to zone-4.") == "successor"

@@ -1,0 +1,344 @@
+"""A whole night: what it learns, from where it goes on, and that it changes nothing twice."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clio.errors import ToolFailed, UserError
+from clio.memory.consolidation import runner
+from clio.memory.consolidation.progress import read_state
+from clio.memory.consolidation.runner import sleep
+from clio.memory.store.notes import Notes
+from clio.memory.store.record import Entry, MemoryRecord, Provenance
+from clio.memory.store.typed_store import TypedStore
+from clio.memory.styles.feedback import Rating, Trajectories, Trajectory
+from clio.memory.system import MemorySystem
+from clio.messages import AssistantMessage, Message, UserMessage
+from clio.storage.locks import FileLock
+from tests.memory.consolidation.night_support import DAY, FACTS, NOW, Place, edited, noted, ran, said
+
+MENDED: list[Message] = [
+    UserMessage(content="make the tests pass"),
+    *ran("pytest -q", "E   ModuleNotFoundError: No module named 'httpx2'\n1 failed", 1),
+    *edited("pyproject.toml"),
+    *ran("pytest -q", "12 passed"),
+    AssistantMessage(content="The tests failed because httpx2 was missing from the dependencies; it is there now."),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def memory_of(place: Place) -> MemorySystem:
+    return MemorySystem(
+        place.project, place.store, incognito=False, ltm=True, home=place.person, clock=lambda: place.now
+    )
+
+
+def test_what_was_said_and_mended_is_known_afterwards(place: Place) -> None:
+    place.session(said(FACTS[0]), MENDED, said("thanks"))
+    place.session(said(FACTS[1]))
+    report = place.sleep()
+    assert (report.facts, report.solutions, report.replayed, report.cut) == (2, 1, 4, "")
+    assert any("8080" in fact for fact in place.facts)
+    [fix] = [line for line in place.knowledge if line.startswith("solution")]
+    assert "httpx2" in fix and "pyproject.toml" in fix
+    assert report.line == "slept: 4 turns replayed, 2 facts, 1 fix · /memory log, /memory undo"
+
+
+def test_a_second_night_changes_not_one_byte(place: Place) -> None:
+    place.session(*(said(fact) for fact in FACTS), MENDED)
+    TypedStore(place.person / "memories.json").remember("I prefer tabs", "preference")
+    place.sleep()
+    before = place.tree()
+    report = place.sleep()
+    assert place.tree() == before
+    assert report.line == "slept: 0 turns replayed, nothing new"
+
+
+def test_only_what_is_new_is_replayed(place: Place) -> None:
+    first = place.session(said(FACTS[0]))
+    assert place.sleep().replayed == 1
+    session = place.store.open(first)
+    for message in said(FACTS[1]):
+        session.append(message)
+    assert place.sleep().replayed == 0  # it is open: whoever has it open is not disturbed
+    session.close()
+    report = place.sleep()
+    assert (report.replayed, report.facts) == (1, 1)
+    assert len(place.facts) == 2
+
+
+def test_a_night_that_is_ended_keeps_what_is_done_and_the_next_goes_on(place: Place) -> None:
+    for number in range(6):
+        place.session(*(said(f"The service number{number}{part} listens on port 90{number}{part}.") for part in "123"))
+    asked = iter(range(10_000))
+    report = place.sleep(stop=lambda: next(asked) > 20)
+    assert report.cut == "stopped"
+    assert 0 < report.replayed < 18
+    assert report.waiting == 18 - report.replayed
+    assert f"cut short by a key, {report.waiting} turns left" in report.line
+    assert len(place.facts) == report.facts
+    rest = place.sleep()
+    assert rest.replayed == report.waiting
+    assert len(place.facts) == len(set(place.facts)) == 18
+
+
+def test_a_budget_that_is_used_up_leaves_the_rest_for_the_next_night(place: Place) -> None:
+    place.session(said(FACTS[0]))
+    report = place.sleep("exit", budget_s=0.0)
+    assert (report.cut, report.replayed) == ("time", 0)
+    assert place.nights().is_due()
+    assert place.sleep("exit", budget_s=60.0).facts == 1
+    assert not place.nights().is_due()
+    place.now += DAY
+    assert place.nights().is_due()
+
+
+def test_many_turns_are_drawn_from_in_rounds(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "ROUND", 3)
+    monkeypatch.setattr(runner, "TOGETHER", 2)
+    for number in range(5):
+        place.session(*(said(f"The queue{number}{part} listens on port 60{number}{part}.") for part in "1234"))
+    report = place.sleep()
+    assert (report.sessions, report.replayed, report.facts, report.cut) == (5, 20, 20, "")
+    assert place.sleep().replayed == 0
+
+
+def test_what_was_said_later_holds_however_the_turns_are_drawn(tmp_path: Path) -> None:
+    for seed in range(8):
+        place = Place(tmp_path / str(seed))
+        place.session(said("The API listens on port 8080."), days_ago=9)
+        place.session(said("The API listens on port 8081."), days_ago=3)
+        place.session(said("The API listens on port 8082."), days_ago=6)
+        sleep(place.nights(seed))
+        assert [fact.rstrip(".") for fact in place.facts if "API" in fact] == ["The API listens on port 8081"]
+
+
+def test_rated_and_recent_turns_come_first(tmp_path: Path) -> None:
+    drawn: list[str] = []
+    for seed in range(10):
+        place = Place(tmp_path / str(seed))
+        ids = [
+            place.session(said(f"The worker{number} listens on port 70{number}."), days_ago=300) for number in range(9)
+        ]
+        rated = place.store.read(ids[4])[0].id
+        file = Trajectories(place.project / ".clio" / "trajectories.jsonl")
+        file.add(Trajectory(message=rated, session=ids[4], at=NOW), Rating(message=rated, at=NOW, reward=1))
+        asked = iter(range(1_000))
+        sleep(place.nights(seed), stop=lambda asked=asked: next(asked) > 26)
+        drawn += place.facts
+    counts = {number: sum(f"worker{number} " in fact for fact in drawn) for number in range(9)}
+    assert counts[4] == max(counts.values()), counts
+
+
+def test_a_secret_is_not_kept(place: Place) -> None:
+    place.secrets = ("hunter2",)
+    place.session(said("The staging password is hunter2."), said("The API listens on hunter2:8080."))
+    place.sleep()
+    for name, data in place.tree().items():
+        assert b"hunter2" not in data or "sessions" in name, name
+
+
+def test_a_night_is_one_change_to_undo(place: Place) -> None:
+    memory = memory_of(place)
+    kept = memory.memories.remember("The moon is far", "fact").record
+    place.session(*(said(fact) for fact in FACTS), MENDED)
+    report = place.sleep()
+    assert report.changed == 5
+    assert memory.undo().startswith("Undone: the sleep of ")
+    assert place.facts == [kept.content]
+    assert not [line for line in place.knowledge if line.startswith("solution")]
+    assert place.sleep().changed == 0  # what was taken back is not learned again
+    assert memory.undo() == "Undone: remembered “The moon is far”."
+
+
+def test_what_was_changed_since_is_left_by_undo(place: Place) -> None:
+    place.session(said(FACTS[0]), said(FACTS[1]))
+    place.sleep()
+    elsewhere = TypedStore(place.project / ".clio" / "memories.json")  # no change of its own in the log
+    [api] = [record for record in elsewhere.records() if "8080" in record.content]
+    elsewhere.update(api.id, importance=0.99)
+    told = memory_of(place).undo()
+    assert "1 change taken back" in told and "was changed since" in told
+    assert ["8080" in fact for fact in place.facts] == [True]
+
+
+def test_notes_seen_in_three_sessions_become_knowledge(place: Place) -> None:
+    notes = Notes(place.project / ".clio" / "memory", lambda: NOW)
+    notes.store("release-steps", "tag, then push, then publish")
+    notes.store("once", "seen once only")
+    place.session(noted("release-steps"), noted("release-steps", "retrieve"))
+    place.session(noted("release-steps", "retrieve"), noted("once"))
+    assert place.sleep().promoted == 0
+    place.session(noted("release-steps", "retrieve"))
+    report = place.sleep()
+    assert report.promoted == 1
+    assert "discovery: release-steps: tag, then push, then publish" in place.knowledge
+    assert not [line for line in place.knowledge if "seen once" in line]
+    memory_of(place).undo()
+    place.session(noted("release-steps", "retrieve"))
+    assert place.sleep().promoted == 0
+
+
+def test_what_has_faded_and_what_is_doubtful_leaves(place: Place) -> None:
+    place.session(said("hello there"))
+    memory = memory_of(place)
+    old = NOW - 200 * DAY
+    store = TypedStore(place.project / ".clio" / "memories.json", clock=lambda: old)
+    store.remember("Something nobody used for long", "fact")
+    memory.add(Entry(kind="discovery", text="hardly believed", confidence=0.1), Provenance())
+    memory.add(Entry(kind="rule", text="never push on Fridays"), Provenance(asserted_by="user"))
+    variant = MemoryRecord(
+        id="v", type="fact", content="Others say so", confidence=0.2, variants_of="x",
+        created=NOW - 100 * DAY, updated=NOW - 100 * DAY, accessed=NOW - 100 * DAY, seen=NOW - 100 * DAY,
+    )  # fmt: skip
+    store.put("made", (variant,))
+    report = place.sleep()
+    assert report.archived == 3
+    assert place.facts == []
+    assert place.knowledge == ["rule: never push on Fridays"]
+    memory.undo()
+    assert len(place.facts) == 2 and len(place.knowledge) == 2
+
+
+def test_turns_no_one_rated_leave_after_ninety_days(place: Place) -> None:
+    place.session(said("hello there"))
+    file = Trajectories(place.project / ".clio" / "trajectories.jsonl")
+    old, new = NOW - 100 * DAY, NOW - 10 * DAY
+    for message, at in (("old", old), ("rated", old), ("new", new)):
+        file.add(Trajectory(message=message, session="s", at=at))
+    file.add(Rating(message="rated", at=old, reward=1))
+    report = place.sleep()
+    assert (report.turns_archived, report.turns_deleted) == (1, 0)
+    assert [one.turn.message for one in file.all()] == ["rated", "new"]
+
+
+def test_usual_commands_are_handed_on_once_and_stay_gone_when_taken_out(place: Place) -> None:
+    def worked(number: int) -> None:
+        turn = [UserMessage(content="check it"), *ran("make check-all", f"ok {number} passed")]
+        place.session([*turn, AssistantMessage(content="It is fine.")], days_ago=10 - number)
+
+    for number in range(3):
+        worked(number)
+    place.sleep()
+    [line] = [line for line in place.knowledge if "make check-all" in line]
+    assert line.startswith("workflow")
+    memory = memory_of(place)
+    memory.forget([entry.id for entry in memory.knowledge().of("workflow")])
+    place.now += 60 * DAY
+    worked(3)
+    place.sleep()
+    assert not [line for line in place.knowledge if "make check-all" in line]
+
+
+def test_never_two_at_once(place: Place) -> None:
+    place.session(said(FACTS[0]))
+    script = """
+import sys, time
+from pathlib import Path
+from clio.storage.locks import FileLock
+lock = FileLock(Path(sys.argv[1]))
+assert lock.acquire()
+print("held", flush=True)
+time.sleep(60)  # it holds the lock until it is killed
+"""
+    path = place.project / ".clio" / "sleep.lock"
+    with subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "held\n"
+        with pytest.raises(UserError, match=f"process {process.pid} on .* sleeps over this project since"):
+            place.sleep()
+        process.kill()
+    assert place.sleep().facts == 1
+    assert not path.exists()
+
+
+def test_the_users_memories_are_compacted_by_one_project_a_day(tmp_path: Path) -> None:
+    places = [Place(tmp_path / name) for name in ("one", "two")]
+    places[1].person = places[0].person
+    tastes = TypedStore(places[0].person / "memories.json", clock=lambda: NOW - 200 * DAY)
+    tastes.remember("A note of the person", "note")
+    for place in places:
+        place.session(said("hello there"))
+    assert places[0].sleep().archived == 1
+    TypedStore(places[0].person / "memories.json", clock=lambda: NOW - 200 * DAY).remember("Another such", "note")
+    assert places[1].sleep().archived == 0
+    places[1].now += DAY
+    assert places[1].sleep().archived == 1
+
+
+def test_the_users_memories_are_left_while_another_consolidation_uses_them(place: Place) -> None:
+    TypedStore(place.person / "memories.json", clock=lambda: NOW - 200 * DAY).remember("A note", "note")
+    place.session(said("hello there"))
+    with FileLock(place.person / "sleep.person.lock"):
+        assert place.sleep().archived == 0
+
+
+def test_a_damaged_state_is_set_aside_and_told(place: Place) -> None:
+    place.session(said(FACTS[0]))
+    place.sleep()
+    state = place.project / ".clio" / "sleep.json"
+    state.write_bytes(b"{torn")
+    report = place.sleep()
+    assert report.replayed == 1 and report.facts == 0  # known by where it came from
+    assert "sleep.json" in report.trouble[0]
+    assert len(place.facts) == 1
+    assert list(state.parent.glob("sleep.json.corrupt-*"))
+
+
+def test_a_session_that_cannot_be_read_costs_the_others_nothing(place: Place) -> None:
+    broken = place.session(said(FACTS[0]))
+    place.session(said(FACTS[1]))
+    (place.store.folder / f"{broken}.json").write_bytes(b"\0\0")
+    report = place.sleep()
+    assert (report.unread, report.facts) == (1, 1)
+
+
+def test_a_store_that_cannot_be_written_is_told_and_the_turns_wait(place: Place) -> None:
+    place.session(said(FACTS[0]))
+    (place.project / ".clio" / "memories.journal.jsonl").mkdir()
+    report = place.sleep()
+    assert report.trouble == (report.unkept,) and report.facts == 0
+    assert report.unkept.startswith("not all that the night found could be kept: ") and "Errno" not in report.unkept
+    assert read_state(place.project / ".clio" / "sleep.json")[0].last_full == 0.0
+    Path(place.project / ".clio" / "memories.journal.jsonl").rmdir()
+    assert place.sleep().facts == 1
+
+
+def test_a_night_without_its_account_says_so(place: Place) -> None:
+    place.session(said(FACTS[0]))
+    (place.project / ".clio" / "sleep.log.jsonl").mkdir()
+    report = place.sleep()
+    assert report.facts == 1 and report.trouble == (report.unkept,)
+    assert report.unkept.startswith("/memory log does not have this night: ")
+
+
+def test_sessions_that_are_gone_are_forgotten(place: Place) -> None:
+    gone = place.session(said(FACTS[0]))
+    place.sleep()
+    place.store.delete(gone)
+    place.now += DAY
+    place.session(said(FACTS[1]))
+    place.sleep()
+    assert gone not in read_state(place.project / ".clio" / "sleep.json")[0].sessions
+
+
+def test_a_project_without_anything_stays_so(place: Place) -> None:
+    assert place.sleep().line == "slept: 0 turns replayed, nothing new"
+    assert place.dry_run().replayed == 0
+    assert place.tree() == {}
+    assert not place.nights().is_due()
+
+
+def test_incognito_and_memory_off_have_no_nights(place: Place) -> None:
+    hidden = MemorySystem(place.project, place.store, incognito=True, ltm=True, home=place.person)
+    with pytest.raises(ToolFailed, match="incognito"):
+        _ = hidden.sleep
+    memory = memory_of(place)
+    memory.is_off = True
+    with pytest.raises(ToolFailed, match="memory is off"):
+        _ = memory.sleep

@@ -1,0 +1,49 @@
+"""Nights that are killed: whatever they had done stands once, and the next one finishes it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from clio.errors import UserError
+from clio.memory.system import MemorySystem
+from tests.memory.consolidation.night_support import Place, edited, ran, said
+
+KILLS = 24
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is POSIX")
+def test_killed_at_any_point_nothing_is_doubled_and_nothing_is_lost(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    facts: list[str] = []
+    for number in range(40):
+        facts.append(f"The service{number} listens on port 7{number:03}.")
+        mended = [
+            *said("make it pass", "I look."),
+            *ran("pytest -q", f"E   KeyError: 'setting{number}'\n1 failed", 1),
+            *edited(f"conf{number}.py"),
+            *ran("pytest -q", "3 passed"),
+        ]
+        place.session(said(facts[-1]), [*mended, *said("thanks", "Welcome.")])
+    # ids of this process's sessions; the children open the same folder
+    subprocess.run(
+        [sys.executable, "-m", "tests.memory.consolidation.crash", str(tmp_path), str(KILLS), "7"],
+        check=True,
+        capture_output=True,
+        timeout=300,
+    )
+    last = place.sleep()
+    assert last.trouble == ()
+    kept = [fact.rstrip(".") for fact in place.facts]
+    assert sorted(kept) == sorted(fact.rstrip(".") for fact in facts)
+    fixes = [line for line in place.knowledge if line.startswith("solution")]
+    assert len(fixes) == len({line.partition("→")[0] for line in fixes})
+    assert place.sleep().replayed == 0
+    leftovers = [path.name for path in (place.project / ".clio").iterdir() if "corrupt" in path.name]
+    assert leftovers == []
+    undone = MemorySystem(place.project, place.store, incognito=False, ltm=True, home=place.person)
+    with pytest.raises(UserError, match="nothing to undo"):
+        while True:
+            assert "the sleep of" in undone.undo()  # each killed night is a change of its own
+    assert len(place.facts) <= KILLS  # who is killed between a memory and the note of it leaves one without

@@ -1,0 +1,48 @@
+"""What is told of a night: its line, and its place in the log."""
+
+from pathlib import Path
+
+import pytest
+
+from clio.memory.consolidation import consolidation as report_module
+from clio.memory.consolidation.consolidation import Report, ReportLog
+
+
+@pytest.mark.parametrize(
+    ("report", "line"),
+    [
+        (
+            Report(at=0.0, replayed=42, facts=3, solutions=1, merged=2, archived=5),
+            "slept: 42 turns replayed, 3 facts, 1 fix, 2 merged, 5 archived · /memory log, /memory undo",
+        ),
+        (Report(at=0.0, replayed=1), "slept: 1 turn replayed, nothing new"),
+        (
+            Report(at=0.0, replayed=7, facts=1, cut="stopped", waiting=1_200),
+            "slept: 7 turns replayed, 1 fact; cut short by a key, 1,200 turns left · /memory log, /memory undo",
+        ),
+        (Report(at=0.0, cut="time", waiting=1), "slept: 0 turns replayed, nothing new; out of time, 1 turn left"),
+        (Report(at=0.0, replayed=2, rules=1, dry_run=True), "dry run: 2 turns to replay, 1 rule · nothing was written"),
+    ],
+)
+def test_a_night_in_one_line(report: Report, line: str) -> None:
+    assert report.line == line
+
+
+def test_the_log_holds_the_newest_and_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_module, "_FOLD_BYTES", 20_000)
+    log = ReportLog(tmp_path / ".clio" / "sleep.log.jsonl")
+    assert log.last(5) == ()
+    for number in range(300):
+        log.add(Report(at=float(number), facts=number, changes=("a change " * 20,)))
+        assert log.path.stat().st_size <= 21_000
+    assert [report.facts for report in log.last(3)] == [299, 298, 297]
+    assert log.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_no_one_understands_costs_one_report(tmp_path: Path) -> None:
+    log = ReportLog(tmp_path / "sleep.log.jsonl")
+    log.add(Report(at=1.0))
+    with log.path.open("ab") as file:
+        file.write(b'{"at": "soon"}\n{"at": 2')
+    log.add(Report(at=3.0))
+    assert [report.at for report in log.last(10)] == [3.0, 1.0]

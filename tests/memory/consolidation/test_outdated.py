@@ -1,0 +1,125 @@
+"""What was said since takes the place of what it contradicts, in the project knowledge too, and can be taken back."""
+
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from clio.memory.consolidation.tidy import SITTING_S, outdated
+from clio.memory.store.ltm_store import LongTermMemory
+from clio.memory.store.record import AssertedBy, Entry, Provenance
+from clio.memory.store.typed_store import TypedStore
+from clio.memory.store.undo_log import UndoLog
+from tests.memory.consolidation.night_support import DAY, NOW, Place
+
+
+def entry(id: str, text: str, day: float, by: AssertedBy = "user", **fields: Any) -> Entry:
+    at = NOW + day * DAY
+    made = Entry(kind="rule", id=id, text=text, created=at, confirmed=at, provenance=Provenance(asserted_by=by))
+    return structs.replace(made, **fields)
+
+
+USER = Provenance(asserted_by="user")
+OLD = entry("r-1", "releases must always be signed with key-1", 0)
+NEW = entry("r-2", "releases must always be signed with key-2", 9)
+
+
+def test_what_was_said_since_and_says_otherwise_takes_the_place() -> None:
+    assert outdated((OLD, NEW)) == {"r-1": "r-2"}
+
+
+def test_of_several_the_newest_takes_the_place_of_all() -> None:
+    newest = entry("r-3", "releases must always be signed with key-3", 20)
+    assert outdated((OLD, NEW, newest)) == {"r-1": "r-3", "r-2": "r-3"}
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        entry("r-2", "images must always be built with key-2", 9),
+        entry("r-2", NEW.text, SITTING_S / DAY / 2),
+        entry("r-2", NEW.text, 9, "model"),
+        entry("r-2", NEW.text, 9, context="lib/core/"),
+        entry("r-2", NEW.text, 9, kind="discovery"),
+    ],
+    ids=["about something else", "in one sitting", "by one trusted less", "for another place", "of another kind"],
+)
+def test_both_stay_where_one_does_not_plainly_replace_the_other(new: Entry) -> None:
+    assert outdated((OLD, new)) == {}
+
+
+def test_what_was_said_again_since_the_other_came_stays() -> None:
+    again = entry("r-1", OLD.text, 0, confirmed=NOW + 10 * DAY)
+    assert outdated((again, NEW)) == {}
+
+
+def test_what_is_about_different_files_stays_side_by_side() -> None:
+    one = entry("d-1", "the limit is 3", 0, kind="discovery", examples=("a.py",))
+    assert outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("b.py",)))) == {}
+    assert outdated((one, entry("d-2", "the limit is 4", 9, kind="discovery", examples=("a.py",)))) == {"d-1": "d-2"}
+
+
+def knowledge(place: Place) -> LongTermMemory:
+    undo = UndoLog(place.project / ".clio" / "memory.undo.jsonl")
+    path = place.project / ".clio" / "ltm.json"
+    return LongTermMemory(path, project=place.project, undo=undo, clock=lambda: place.now)
+
+
+@pytest.fixture
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    place = Place(tmp_path_factory.mktemp("place"))
+    for text in (OLD.text, NEW.text):
+        knowledge(place).add(Entry(kind="rule", text=text), USER)
+        place.now += DAY
+    return place
+
+
+def test_a_night_puts_it_away_once_and_says_what_took_its_place(place: Place) -> None:
+    old, new = knowledge(place).read().entries
+    report = place.sleep()
+    assert report.superseded == 1
+    assert any("key-1" in line and "gave way to" in line and "key-2" in line for line in report.changes)
+    assert [one.text for one in knowledge(place).read().entries] == [NEW.text]
+    [archived] = knowledge(place).archived()
+    assert (archived.id, archived.superseded_by) == (old.id, new.id)
+    [ended] = [one for one in knowledge(place).versions() if one.left]
+    assert (ended.entry.id, ended.because) == (old.id, "superseded")
+    assert place.sleep().superseded == 0
+
+
+def test_it_is_back_as_it_was_once_that_is_undone(place: Place) -> None:
+    before = knowledge(place).read()
+    knowledge(place).supersede({before.entries[0].id: before.entries[1].id})
+    undo = UndoLog(place.project / ".clio" / "memory.undo.jsonl")
+    change = undo.last()
+    assert change is not None and "replaced the rule" in change.what
+    knowledge(place).revert(change)
+    assert knowledge(place).read() == before
+    assert knowledge(place).archived() == ()
+
+
+def test_what_is_said_again_takes_its_place_back(place: Place) -> None:
+    place.sleep()
+    place.now += DAY
+    again = knowledge(place).add(Entry(kind="rule", text=OLD.text), USER)
+    assert again.restored and again.entry.superseded_by == ""
+    place.now += DAY
+    place.sleep()
+    assert [one.text for one in knowledge(place).read().entries] == [OLD.text]
+
+
+def test_a_fact_that_was_kept_since_takes_the_place_of_a_rule(place: Place) -> None:
+    memories = TypedStore(place.project / ".clio" / "memories.json", clock=lambda: place.now)
+    fact = memories.remember("releases must always be signed with key-3", "fact", provenance=USER).record
+    assert place.sleep().superseded == 2
+    assert knowledge(place).read().entries == ()
+    assert {one.superseded_by for one in knowledge(place).archived()} == {fact.id}
+    assert [record.id for record in memories.records()] == [fact.id]
+
+
+def test_what_is_gone_meanwhile_stays_gone_and_nothing_gives_way_to_what_leaves_itself(place: Place) -> None:
+    before = knowledge(place).read()
+    one, other = (entry.id for entry in before.entries)
+    assert knowledge(place).supersede({"r-none": one}) == ()
+    assert knowledge(place).supersede({one: other, other: one}) == ()
+    assert knowledge(place).read() == before

@@ -1,0 +1,105 @@
+"""Why an answer was not liked, told from a few words."""
+
+import importlib.util
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from clio.memory.styles.feedback_signals import CATEGORIES, EXAMPLES, Category, reason_of
+from clio.memory.vectors.embedders import EmbeddingFailed, HashedEmbedder, Row
+from clio.memory.vectors.minilm import PACKAGE, MiniLmEmbedder
+
+OF_EXAMPLE = {example: name for name, examples in EXAMPLES.items() for example in examples}
+
+
+class Directions:
+    """An embedder that gives each reason a direction of its own, and every text a common one, as real ones do.
+
+    shares: how much of which reason's direction a text has that is no example.
+    """
+
+    piece_words = 150
+    remote = True
+
+    def __init__(self, name: str, shares: dict[str, dict[Category, float]] | None = None, common: float = 1.0) -> None:
+        self.name = name
+        self.asked: list[Sequence[str]] = []
+        self._shares = shares or {}
+        self._common = common
+
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        self.asked.append(texts)
+        return [self._row(text) for text in texts]
+
+    def _row(self, text: str) -> Row:
+        shares = {OF_EXAMPLE[text]: 1.0} if text in OF_EXAMPLE else self._shares.get(text, {})
+        return array("f", [self._common, *(shares.get(name, 0.0) for name in CATEGORIES), 0.1])
+
+
+class Broken(Directions):
+    def embed(self, texts: Sequence[str]) -> list[Row]:
+        raise EmbeddingFailed("the server is gone")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("way too long", "too_verbose"),
+        ("Please be more concise.", "too_verbose"),
+        ("not enough detail", "too_brief"),
+        ("don’t be so rude", "wrong_tone"),
+        ("you missed the point", "not_helpful"),
+        ("that function doesn’t exist", "incorrect_info"),
+        ("meh", None),
+        ("  ", None),
+    ],
+)
+def test_english_needs_no_embedder(text: str, reason: Category | None) -> None:
+    assert reason_of(text, None) == reason
+
+
+def test_the_rules_are_asked_first() -> None:
+    embedder = Directions("first")
+    assert reason_of("too long", embedder) == "too_verbose"
+    assert embedder.asked == []
+
+
+@pytest.mark.parametrize("common", [0.2, 1.0, 4.0])
+def test_other_words_are_compared_with_examples_however_alike_all_texts_are_to_the_embedder(common: float) -> None:
+    shares: dict[str, dict[Category, float]] = {
+        "bitte kürzer": {"too_verbose": 1.0},
+        "hm": {},
+        "ein wenig lang": {"too_verbose": 0.1},
+    }
+    embedder = Directions(f"far-{common}", shares, common)
+    assert reason_of("bitte kürzer", embedder) == "too_verbose"
+    assert reason_of("hm", embedder) is None
+    assert reason_of("ein wenig lang", embedder) is None  # below 0.6
+
+
+def test_the_examples_are_embedded_once() -> None:
+    embedder = Directions("once")
+    reason_of("eins", embedder)
+    reason_of("zwei", embedder)
+    assert [len(texts) for texts in embedder.asked] == [1, len(OF_EXAMPLE), 1]
+
+
+def test_the_hashed_embedder_is_never_asked() -> None:
+    assert reason_of("bitte kürzer", HashedEmbedder()) is None
+
+
+def test_an_embedder_that_fails_says_nothing_and_is_not_remembered() -> None:
+    assert reason_of("bitte kürzer", Broken("mended")) is None
+    assert reason_of("bitte kürzer", Directions("mended", {"bitte kürzer": {"too_verbose": 1.0}})) == "too_verbose"
+
+
+@pytest.mark.skipif(importlib.util.find_spec(PACKAGE) is None, reason="the weights are not installed (90 MB)")
+def test_a_small_language_model_knows_most_complaints_the_rules_do_not_and_takes_nothing_else_for_one() -> None:
+    lines = (Path(__file__).parent / "reasons.txt").read_text(encoding="utf-8").splitlines()
+    wanted = [tuple(part.strip() for part in line.split("|")) for line in lines if not line.startswith("#")]
+    embedder = MiniLmEmbedder()
+    given = [(reason, reason_of(text, embedder)) for reason, text in wanted]
+    assert sum(one == reason for reason, one in given) >= 18
+    assert [one for reason, one in given if reason == "-" and one] == []
