@@ -1,4 +1,4 @@
-"""Nothing in the tests depends on the person who runs them, and nothing leaves this machine."""
+"""No test depends on the user who runs it, and no test connects to another machine."""
 
 import gc
 import os

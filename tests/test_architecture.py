@@ -1,4 +1,4 @@
-"""The house has floors: imports run downwards, never in a circle, and heavy packages wait behind named doors."""
+"""Imports go from higher layers to lower ones, never in a cycle, and heavy packages are imported by named functions."""
 
 import ast
 from collections.abc import Iterator

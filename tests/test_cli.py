@@ -1,4 +1,4 @@
-"""The command as a person or a script meets it: real processes, their output and exit codes."""
+"""The command as a user or a script meets it: real processes, their output and exit codes."""
 
 import ast
 import json

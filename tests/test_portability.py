@@ -1,4 +1,4 @@
-"""What only POSIX has stands behind a question that Windows answers with no; read from the code, for none runs here."""
+"""What only POSIX has is guarded by a check that is false on Windows; read from the code, for no test runs there."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Answered turns on a desk, with the style a real turn would have been given."""
+"""Answered turns of an app, with the style a real turn would have been given."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""A desk for every test of commands that makes no other."""
+"""An app for every test of commands that makes no other."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a custom command's text becomes with the words a person wrote: places, quotes, commands, outputs."""
+"""What a custom command's text becomes with the words a user wrote: places, quotes, commands, outputs."""
 
 import shlex
 import subprocess

@@ -1,4 +1,4 @@
-"""/memory sleep and /memory log: asked for, carried out, told; and `clio memory sleep` as a process of its own."""
+"""/memory sleep and /memory log: requested, run, reported; and `clio memory sleep` in a process of its own."""
 
 import json
 import signal

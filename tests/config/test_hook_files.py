@@ -1,4 +1,4 @@
-"""hooks.yaml: what a person and a project say runs at which event, and what a project's needs trust for."""
+"""hooks.yaml: what a user and a project say runs at which event, and what a project's needs trust for."""
 
 from pathlib import Path
 

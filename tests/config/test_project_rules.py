@@ -1,4 +1,4 @@
-"""A project nobody trusts sets what narrows its rights, and nothing else."""
+"""An untrusted project can only narrow its own rights."""
 
 from pathlib import Path
 

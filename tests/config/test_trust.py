@@ -1,4 +1,4 @@
-"""A project's file widens nothing until the person has agreed to exactly these values."""
+"""A project's file widens nothing until the user has agreed to exactly these values."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One value set in a file that a person wrote."""
+"""One value set in a file that a user wrote."""
 
 import os
 from pathlib import Path

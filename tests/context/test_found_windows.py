@@ -1,4 +1,4 @@
-"""Found windows on disk: by server and model, for some days, and only until somebody says otherwise."""
+"""Found window sizes on disk: by server and model, for some days, until the user sets another."""
 
 import asyncio
 import json

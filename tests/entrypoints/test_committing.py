@@ -1,4 +1,4 @@
-"""/commit, /review and /pr on real repositories, with a whole clio and a person who answers by a list."""
+"""/commit, /review and /pr in real repositories, with a whole app and a scripted user."""
 
 import asyncio
 import os

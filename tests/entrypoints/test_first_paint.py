@@ -1,4 +1,4 @@
-"""The prompt that stands before anything is imported, in a real terminal."""
+"""The prompt that is drawn before anything is imported, in a real terminal."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""From when clio looks for garbage in earnest."""
+"""When clio turns on garbage collection."""
 
 import ctypes
 import subprocess

@@ -1,4 +1,4 @@
-"""Sleeping by itself, in a real terminal: when nobody types, until somebody does; and as clio is left."""
+"""Consolidation while the prompt is idle and at exit, in a real terminal."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""`clio init`: a `.clio/` begun, nothing overwritten, nobody's `.gitignore` changed unasked."""
+"""`clio init` creates `.clio/`, overwrites nothing and changes no `.gitignore` unasked."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a person types besides words, in a real terminal of three sizes with a real server."""
+"""What a user types besides words, in a real terminal of three sizes with a real server."""
 
 import base64
 import os

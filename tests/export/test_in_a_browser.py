@@ -1,4 +1,4 @@
-"""The page in a real browser: what it looks like is not judged here, what it does is."""
+"""What the exported page does in a real browser; how it looks is not checked here."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The Markdown form: whatever is said in it, what comes after stands where it should."""
+"""The Markdown export: no message can change the layout of what follows it."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""`clio import` as a person meets it: the page about it, the questions, the errors, Ctrl-C."""
+"""`clio import` for a user: the start page, the questions, the errors, Ctrl-C."""
 
 import json
 import os

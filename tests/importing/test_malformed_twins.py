@@ -1,4 +1,4 @@
-"""A line that is damaged never stands for a valid one with the same id."""
+"""A damaged line never replaces a valid one with the same id."""
 
 import json
 from pathlib import Path

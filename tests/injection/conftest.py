@@ -1,3 +1,3 @@
-"""The desk of the turns."""
+"""The app of the tests in turns/."""
 
 from tests.turns.conftest import make_desk as make_desk

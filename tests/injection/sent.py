@@ -1,4 +1,4 @@
-"""What a model was sent, looked at as one would who wants to be misled: messages, frames, letters nobody sees."""
+"""What a model was sent, read as an attacker would: messages, frames, invisible characters."""
 
 import json
 import re

@@ -1,4 +1,5 @@
-"""Orders on their way through memory: pages, other clones' entries, other agents' sessions, documents, a night."""
+"""Injected orders on their way through memory: pages, other clones' entries, other agents' sessions, documents,
+consolidation."""
 
 import asyncio
 import html

@@ -1,4 +1,4 @@
-"""Every way on which somebody else's text reaches a terminal or a page: given a text, what is written."""
+"""Every way on which foreign text reaches a terminal or a page: given a text, what is written."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""The one door: what enters a request, what can be taken back, and that incognito leaves everything alone."""
+"""The interface of memory: what enters a request, what can be undone, and that incognito leaves everything alone."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the offline provider looks up for a question."""
+"""What the offline provider searches for a question."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A server whose certificate nobody trusts, until somebody does."""
+"""A server whose certificate is not trusted until the user trusts it."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""Programs named in a repository's settings do not run when clio only looks at it."""
+"""Programs named in a repository's settings do not run when clio only reads it."""
 
 import asyncio
 import os

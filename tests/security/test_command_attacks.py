@@ -1,4 +1,4 @@
-"""The command lines in `command_attacks.jsonl`: what a careful person wants of each, in every mode, and why."""
+"""The command lines in `command_attacks.jsonl`: what a careful user wants of each, in every mode, and why."""
 
 import os
 from pathlib import Path

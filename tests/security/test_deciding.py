@@ -1,4 +1,4 @@
-"""Everything of a project that waits for trust lies in a file that no mode writes unasked, and the page says so."""
+"""Everything of a project that needs trust is in a file that no mode writes unasked, and the page says so."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""`clio -p` in a repository that nobody trusts runs nothing of it, sends nothing from outside of it, and goes on."""
+"""`clio -p` in an untrusted repository runs nothing of it, sends nothing from outside of it, and goes on."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""One holder, whoever dies."""
+"""A lock has one holder, also when a process dies."""
 
 import os
 import subprocess

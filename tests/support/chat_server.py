@@ -5,7 +5,7 @@
     assert server.requests[0].body["messages"][-1]["content"] == "..."
 
 One reply answers one POST to .../chat/completions, in order; a callable `(body) -> Reply` decides when it is asked, and
-a callable instead of the list answers every request. When the script runs out the answer is 400, which nobody retries.
+a callable instead of the list answers every request. When the script runs out the answer is 400, which no one retries.
 For another process: `python -m tests.support.chat_server script.json` prints the URL and serves until stdin closes;
 the script is a list such as `[{"text": "hi"}, {"tool_calls": [["git", {"operation": "status"}]]}, {"error": 500}]`,
 where further keys are the builder's keyword arguments. `--repeat` answers the last reply for ever.

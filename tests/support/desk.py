@@ -1,4 +1,4 @@
-"""A whole clio in a test: a real project folder, a real server on loopback, a person with written answers."""
+"""A whole clio in a test: a real project folder, a real server on loopback, a user with scripted answers."""
 
 import asyncio
 import subprocess

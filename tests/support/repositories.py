@@ -1,4 +1,4 @@
-"""Real git repositories for tests, by a git that knows nobody and reads no settings but their own."""
+"""Real git repositories for tests, by a git without a configured user that reads only their own settings."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 """A walk through one real clio: a screen is taken at each moment, and compared with the one on record.
 
-WALK=write pytest tests/entrypoints/test_walk.py          the screens are recorded anew; then look at each
+WALK=write pytest tests/entrypoints/test_walk.py          the screens are recorded again; then look at each
 WALK_PICTURES=/tmp/walk pytest tests/entrypoints/test_walk.py    and an SVG of each, in colour
 """
 

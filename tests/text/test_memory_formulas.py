@@ -1,4 +1,4 @@
-"""Laws of the formulas memory stands on; their numbers are in tests/vectors."""
+"""Properties of the formulas of memory; their numbers are in tests/vectors."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""Money in whole micro-dollars, and how a person reads it."""
+"""Money in whole micro-dollars, and how it is shown."""
 
 import pytest
 from hypothesis import given

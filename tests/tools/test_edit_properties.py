@@ -1,4 +1,4 @@
-"""An edit never changes a byte it was not asked to change, whatever the file looks like and however it was quoted."""
+"""An edit never changes a byte it was not asked to change, whatever the file contains and however it was quoted."""
 
 import codecs
 import re

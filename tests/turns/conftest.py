@@ -1,4 +1,4 @@
-"""A desk for each test: a git repository, a home of its own, a server with a written script."""
+"""An app for each test: a git repository, a home of its own, a server with a script."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""Custom commands, whole turns over real HTTP: what the server is sent, what is run and what a person is asked."""
+"""Custom commands, whole turns over real HTTP: what the server is sent, what is run and what a user is asked."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Guards that help: repeated calls, interruptions, tools left out, and results that follow the free room."""
+"""Guards that help: repeated calls, interruptions, tools left out, and results that fit the free space."""
 
 import asyncio
 import sys

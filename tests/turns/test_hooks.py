@@ -1,4 +1,4 @@
-"""Whole turns with a person's hooks: what they stop, what they add, and that nothing they say widens anything."""
+"""Whole turns with a user's hooks: what they stop, what they add, and that nothing they say widens anything."""
 
 import asyncio
 from collections.abc import Callable

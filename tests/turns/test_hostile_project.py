@@ -1,6 +1,6 @@
 """A cloned repository brings everything a project can bring, all of it hostile.
 
-Nothing runs, nothing widens, and nothing is told to the model but its AGENTS.md until a person trusts the folder; and
+Nothing runs, nothing widens, and nothing is told to the model but its AGENTS.md until a user trusts the folder; and
 the model cannot grant any of it to itself.
 """
 

@@ -1,4 +1,4 @@
-"""A repository that was unpacked, its settings full of programs: whatever a person does with clio there, none runs."""
+"""A repository that was unpacked, its settings full of programs: whatever a user does with clio there, none runs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Whole turns in a project whose files ask something of agents: what the model is sent, and what a person can see."""
+"""Whole turns in a project whose files ask something of agents: what the model is sent, and what a user can see."""
 
 import asyncio
 from typing import Any

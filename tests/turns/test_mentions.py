@@ -1,4 +1,4 @@
-"""What a message names with "@", whole turns over real HTTP: what the server is sent, and what the person is told."""
+"""What a message names with "@", whole turns over real HTTP: what the server is sent, and what the user is told."""
 
 import asyncio
 from collections.abc import Callable

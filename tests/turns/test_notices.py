@@ -1,4 +1,4 @@
-"""What a person says about how things are to be done: remembered in one line, asked about where in doubt, undone."""
+"""What a user says about how things are to be done: remembered in one line, asked about where in doubt, undone."""
 
 import subprocess
 import sys

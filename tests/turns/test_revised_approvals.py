@@ -1,4 +1,4 @@
-"""A person allows something else than was proposed: fewer hunks, fewer files, their own text. Real files, real HTTP."""
+"""A user allows something else than was proposed: fewer hunks, fewer files, their own text. Real files, real HTTP."""
 
 import asyncio
 from collections.abc import Callable

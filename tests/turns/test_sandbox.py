@@ -1,4 +1,4 @@
-"""A whole turn in a process of its own: held commands, and nobody there to let one out."""
+"""A whole turn in a process of its own: confined commands, and no user to allow one more."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What servers do to a stream, and what a person sees of it."""
+"""What servers do to a stream, and what a user sees of it."""
 
 import asyncio
 from contextlib import ExitStack

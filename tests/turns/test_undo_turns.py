@@ -1,4 +1,4 @@
-"""Turns are taken back and brought again: by the commands a person types, with a real server and real files."""
+"""Turns are taken back and brought again: by the commands a user types, with a real server and real files."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal, over prompt_toolkit's pipe input."""
+"""Questions to the user at the terminal, over prompt_toolkit's pipe input."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""The program that hands out the clipboard's picture, when nobody waits for it any more."""
+"""The program that reads the clipboard's picture, when its result is no longer awaited."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""What a diff looks like: every changed line is there, under its number, and nothing in it can deceive."""
+"""How a diff is shown: every changed line is there, under its number, and nothing in it can deceive."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Earlier lines on disk, whoever writes them."""
+"""Earlier lines on disk, written by several processes."""
 
 import multiprocessing
 import sys

@@ -1,4 +1,4 @@
-"""The person's own pager."""
+"""The user's own pager."""
 
 import sys
 from pathlib import Path

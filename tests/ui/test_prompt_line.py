@@ -1,4 +1,4 @@
-"""The line a person types on, driven by keys through a pipe."""
+"""The line a user types on, driven by keys through a pipe."""
 
 import asyncio
 import contextlib

@@ -1,4 +1,4 @@
-"""Themes: what they are made of, that they can be read, a person's own, and which one is in force."""
+"""Themes: what they are made of, that they can be read, a user's own, and which one is in force."""
 
 import re
 from pathlib import Path

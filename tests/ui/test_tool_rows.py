@@ -1,4 +1,4 @@
-"""The row of a call, and what stands below it."""
+"""The row of a call, and what is below it."""
 
 import pytest
 

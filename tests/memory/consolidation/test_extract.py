@@ -1,4 +1,4 @@
-"""What sleep learns from one turn: which turns there are, how much they matter, what the person stated."""
+"""What sleep learns from one turn: which turns there are, how much they matter, what the user stated."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""What a person says has changed for good is learned; what is only so at the moment is not."""
+"""What a user says has changed for good is learned; what is only so at the moment is not."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A whole night: what it learns, from where it goes on, and that it changes nothing twice."""
+"""A whole consolidation: what it learns, from where it goes on, and that it changes nothing twice."""
 
 import subprocess
 import sys

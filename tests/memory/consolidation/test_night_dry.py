@@ -1,4 +1,4 @@
-"""A dry run says what the night would do, and writes nothing at all."""
+"""A dry run says what the consolidation would do, and writes nothing at all."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Nights that are killed: whatever they had done stands once, and the next one finishes it."""
+"""Consolidations that are killed: what they had done is there once, and the next one finishes it."""
 
 import subprocess
 import sys

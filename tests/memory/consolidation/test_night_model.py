@@ -1,4 +1,4 @@
-"""What a model may add to a night: once, within bounds, and only what really stands in the turns."""
+"""What a model may add to a consolidation: once, within bounds, and only what really is in the turns."""
 
 import random
 import threading

@@ -1,4 +1,4 @@
-"""What is told of a night: its line, and its place in the log."""
+"""What is reported of a consolidation: its line, and its place in the log."""
 
 from pathlib import Path
 

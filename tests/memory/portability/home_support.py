@@ -1,4 +1,4 @@
-"""A project and a person who have a memory of everything, each word of it marked, made by the stores themselves."""
+"""A project and a user who have a memory of everything, each word of it marked, made by the stores themselves."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Taking a bundle in: everything comes along, nothing here is lost, nobody gains trust."""
+"""Taking a bundle in: everything comes along, nothing here is lost, no one gains trust."""
 
 from pathlib import Path
 

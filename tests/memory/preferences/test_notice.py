@@ -1,4 +1,4 @@
-"""What clio notices of what a person says."""
+"""What clio notices of what a user says."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Taking changes back: exactly, once, and never over what somebody did since."""
+"""Taking changes back: exactly, once, and never over what someone did since."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Memories of a person and a project whose clock a test moves."""
+"""Memories of a user and a project whose clock a test moves."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""A shared folder in a test, without git: a person who trusts it, at a time that stands still."""
+"""A shared folder in a test, without git: a user who trusts it, at a time that stands still."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sharing is turned on and off, and things are said anew, while other clios read and write."""
+"""Sharing is turned on and off, and things are said again, while other clios read and write."""
 
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""Files that came from nobody knows whom: they are read with care, left out and named, and never fatal."""
+"""Files that came from no one knows whom: they are read with care, left out and named, and never fatal."""
 
 import json
 import os

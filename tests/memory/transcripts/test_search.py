@@ -1,4 +1,4 @@
-"""The door to recall: what it answers, whatever state the sessions and the index are in."""
+"""The interface of recall: what it answers, whatever state the sessions and the index are in."""
 
 import os
 import random
