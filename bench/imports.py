@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 import clio  # noqa: E402 the path must be set first
 from clio.text.lazy_regex import LazyRegex  # noqa: E402
 from tests.test_architecture import HEAVY  # noqa: E402
-from tests.test_late_rooms import asked  # noqa: E402
+from tests.test_lazy_imports import asked  # noqa: E402
 
 PAGE = ROOT / "docs" / "development" / "imports.md"
 _TIMED = "import time; begin = time.perf_counter(); import {0}; print((time.perf_counter() - begin) * 1000)"

@@ -11,8 +11,8 @@ from tests.support.python_source import parse_source
 
 PACKAGE = Path(__file__).parent.parent / "clio"
 
-# Top to bottom. A file imports from lower floors, or from its own folder without a circle.
-FLOORS: tuple[tuple[str, ...], ...] = (
+# Top to bottom. A file imports from lower layers, or from its own package without a cycle.
+LAYERS: tuple[tuple[str, ...], ...] = (
     ("__main__",),
     ("cli",),
     ("entrypoints",),
@@ -30,7 +30,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("storage",),
     ("text", "threads", "children", "fragments", "errors", "ids"),
 )
-FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 
 # Packages that cost more than a keystroke to import, and the only modules that may import them, inside a function.
 HEAVY: dict[str, set[str]] = {
@@ -113,52 +113,53 @@ def _imports(path: Path) -> Iterator[tuple[str, str]]:
 
 @cache
 def own_imports() -> dict[str, set[str]]:
-    """The arrows between clio's own modules."""
+    """The imports between clio's own modules."""
     known = modules()
     return {name: {target for target, _ in imports(path) if target in known} - {name} for name, path in known.items()}
 
 
-def room(module: str) -> str:
+def package_of(module: str) -> str:
+    """The package or module directly in `clio` that holds this module; empty for `clio` itself."""
     return module.split(".")[1] if "." in module else ""
 
 
 def test_every_module_has_a_layer() -> None:
-    assert {room(name) for name in modules()} - {""} <= set(FLOOR_OF)
+    assert {package_of(name) for name in modules()} - {""} <= set(LAYER_OF)
 
 
-def test_arrows_run_down() -> None:
+def test_imports_go_to_lower_layers() -> None:
     wrong = [
         f"{name} -> {target}"
         for name, targets in own_imports().items()
         for target in targets
-        if room(name) and room(target) and room(name) != room(target)
-        if FLOOR_OF[room(name)] >= FLOOR_OF[room(target)]
+        if package_of(name) and package_of(target) and package_of(name) != package_of(target)
+        if LAYER_OF[package_of(name)] >= LAYER_OF[package_of(target)]
     ]
     assert wrong == []
 
 
-def test_no_circles() -> None:
-    arrows = own_imports()
+def test_there_are_no_import_cycles() -> None:
+    imported = own_imports()
     done: set[str] = set()
 
     def visit(name: str, path: tuple[str, ...]) -> None:
         assert name not in path, " -> ".join([*path, name])
         if name not in done:
-            for target in arrows[name]:
+            for target in imported[name]:
                 visit(target, (*path, name))
             done.add(name)
 
-    for name in arrows:
+    for name in imported:
         visit(name, ())
 
 
-def test_package_faces_are_empty() -> None:
-    faces = [path for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE]
-    assert [str(path) for path in faces if path.read_text(encoding="utf-8").strip()] == []
+def test_package_init_files_are_empty() -> None:
+    init_files = [path for path in PACKAGE.rglob("__init__.py") if path.parent != PACKAGE]
+    assert [str(path) for path in init_files if path.read_text(encoding="utf-8").strip()] == []
 
 
 @pytest.mark.parametrize("package", sorted(HEAVY))
-def test_heavy_packages_wait(package: str) -> None:
+def test_heavy_packages_are_imported_when_needed(package: str) -> None:
     for name, path in modules().items():
         for target, place in imports(path):
             if target == package or target.startswith(package + "."):

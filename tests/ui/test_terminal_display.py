@@ -1,4 +1,4 @@
-"""Terminal detection, the words for times and tokens, widths, highlighting."""
+"""Terminal detection, texts for times and tokens, widths, highlighting."""
 
 import io
 import subprocess

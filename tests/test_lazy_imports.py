@@ -1,4 +1,4 @@
-"""An import inside a function hides an arrow. Its one reason: what is behind it is not for every start."""
+"""A module imported inside a function is one that a plain question does not load."""
 
 import os
 import subprocess
@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 from tests.support.chat_server import ChatServer, text
-from tests.test_architecture import HEAVY, imports, modules, room
+from tests.test_architecture import HEAVY, imports, modules, package_of
 
-# One question of a person who has nothing configured, in a folder that holds nothing; then all that it took.
+# One question of a user without any configuration in an empty folder; then all modules that were loaded.
 QUESTION = """
 import sys
 from clio.cli import main
@@ -16,26 +16,26 @@ code = main(["-p", "hi"])
 print(code, *sys.modules, file=sys.stderr)
 """
 STARTS = ("cli", "__main__", "entrypoints", "app")
-"""They choose what is to run, so they open what they choose."""
+"""They choose what runs, so they import what they choose."""
 
 
-def test_what_is_opened_late_is_not_for_every_question(tmp_path: Path) -> None:
-    opened = asked(tmp_path)
+def test_lazily_imported_modules_are_not_loaded_by_a_plain_question(tmp_path: Path) -> None:
+    loaded = asked(tmp_path)
     late = {
         target: name
         for name, path in modules().items()
-        if room(name) not in STARTS
+        if package_of(name) not in STARTS
         for target, place in imports(path)
         if place == "lazy" and target in modules()
     }
-    assert {target: f"opened late by {name}" for target, name in late.items() if target in opened} == {}
+    assert {target: f"imported lazily by {name}" for target, name in late.items() if target in loaded} == {}
 
 
-def test_of_other_packages_only_the_heavy_ones_wait() -> None:
+def test_only_heavy_third_party_packages_are_imported_lazily() -> None:
     wrong = [
         f"{name} imports {target}"
         for name, path in modules().items()
-        if room(name) not in STARTS
+        if package_of(name) not in STARTS
         for target, place in imports(path)
         if place == "lazy" and not target.startswith((*HEAVY, "clio"))
         if target.split(".")[0] not in sys.stdlib_module_names

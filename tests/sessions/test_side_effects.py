@@ -1,4 +1,4 @@
-"""What a call did, told by the call itself or read from a session that does not say it."""
+"""The side effects of a tool call, reported by the call or read from a session that does not record them."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Which words of a command line belong to clio, and which to a sub-command with words of its own."""
+"""Which arguments of a command line belong to clio, and which to a sub-command."""
 
 import pytest
 
@@ -60,9 +60,9 @@ def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
 
 
 def test_the_help_of_each_subcommand_names_every_form_within_a_hundred_columns() -> None:
-    for door in SUBCOMMANDS:
-        lines = help_text(door.name, 100).splitlines()
-        assert max(map(len, lines)) <= 100, door.name
+    for subcommand in SUBCOMMANDS:
+        lines = help_text(subcommand.name, 100).splitlines()
+        assert max(map(len, lines)) <= 100, subcommand.name
         assert all(line.startswith(("  ", "options")) or not line for line in lines)
-        assert f"clio {door.name}" in lines[0]
-        assert help_text(door.name) == help_text(door.aliases[0] if door.aliases else door.name)
+        assert f"clio {subcommand.name}" in lines[0]
+        assert help_text(subcommand.name) == help_text(subcommand.aliases[0] if subcommand.aliases else subcommand.name)
