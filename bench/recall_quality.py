@@ -1,12 +1,13 @@
-"""How well recall finds what was said: clio's own index, and plain FTS5 (porter, stop words out) beside it.
+"""How well earlier sessions are found: clio's own index, the original's scoring (the floor) and plain FTS5 beside it.
 
-    python bench/recall_quality.py [FILE] [--mode turns|sessions]
+    python -m bench.recall_quality [FILE] [--mode turns|sessions] [--by-kind] [--only NAME]
 
+Without FILE: every shipped set of `bench.recall_sets`, development and test halves apart.
 FILE: {"histories": [{"sessions": [{"session_id", "title", "date", "turns": [{"turn_id", "speaker", "role", "text"}]}],
 "queries": [{"qid", "text", "cat", "gold": [[session_id, turn_id], …]}]}]}. Title, date, speaker, role and cat may be
-missing. Each history has an index of its own. Without FILE: the questions that ship with clio, in
-`bench/data/recall_coding.json`.
+missing. Each history has an index of its own.
 --mode turns asks "which turn says it", sessions "which session did this"; without it both are asked.
+--by-kind: one line for each kind of question too.
 
 hit@k: share of questions with a gold turn (session) among the first k. recall@10: mean share of the gold turns
 (sessions) there. MRR: mean of 1 / rank of the first one. Sessions are counted once each. ms: CPU time of a query.
@@ -20,61 +21,16 @@ from pathlib import Path
 from typing import Literal, cast
 
 import msgspec
-from msgspec import Struct
 
+from bench.recall_sets import File, History, Turn, session_time, shipped_sets
 from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.transcript_records import SessionDoc, TurnDoc
-from clio.text.vocabulary import STOP_WORDS, words
+from clio.text.vocabulary import STOP_WORDS, has_phrase, words
 
-SHIPPED = Path(__file__).parent / "data" / "recall_coding.json"
 DEPTH = 50
 Mode = Literal["turns", "sessions"]
 Key = tuple[str, str]
 """A session and one of its turns."""
-
-
-class Turn(Struct):
-    """One message of a history."""
-
-    turn_id: str | int
-    text: str
-    speaker: str | None = None
-    role: str | None = None
-
-
-class Session(Struct):
-    """One conversation of a history."""
-
-    session_id: str | int
-    turns: list[Turn]
-    title: str | None = None
-    date: object = None
-
-
-class Question(Struct):
-    """A query and the turns that answer it."""
-
-    qid: str | int
-    text: str
-    gold: list[list[str | int]]
-    cat: str | int | None = None
-
-    def answers(self) -> list[Key]:
-        """The gold turns."""
-        return [(str(gold[0]), str(gold[1])) for gold in self.gold]
-
-
-class History(Struct):
-    """Sessions, and what is asked about them."""
-
-    sessions: list[Session]
-    queries: list[Question]
-
-
-class File(Struct):
-    """The whole file."""
-
-    histories: list[History]
 
 
 class Tally:
@@ -102,17 +58,18 @@ def documents(history: History) -> list[SessionDoc]:
     """The sessions as clio would know them; who is named as a speaker stands before what was said."""
     docs: list[SessionDoc] = []
     for number, session in enumerate(history.sessions):
+        at = session_time(session.date) or float(number)
         turns = tuple(
             TurnDoc(
                 message_id=str(turn.turn_id),
                 role="assistant" if turn.role == "assistant" else "tool" if turn.role == "tool" else "user",
-                created=float(number),
+                created=at,
                 text=said(turn),
             )
             for turn in session.turns
         )
         id = str(session.session_id)
-        docs.append(SessionDoc(id=id, title=session.title or "", updated=float(number), stamp="1", turns=turns))
+        docs.append(SessionDoc(id=id, title=session.title or "", updated=at, stamp="1", turns=turns))
     return docs
 
 
@@ -152,18 +109,39 @@ def plain_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key
     return find
 
 
-def measure(
-    histories: Iterable[History], mode: Mode, finder: Callable[[list[SessionDoc], Mode], Callable[[str], list[Key]]]
-) -> None:
-    """Ask everything and print a table."""
-    by_turn: dict[str, Tally] = {}
-    by_session: dict[str, Tally] = {}
-    indexing = asking = 0.0
+def original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
+    """The original's scoring: 3 for the query word for word, 1 for each word, up to 1.5 for density, 0.5 for a title."""
+
+    def find(query: str) -> list[Key]:
+        wanted = [word for word in dict.fromkeys(words(query)) if len(word) > 2 and word not in STOP_WORDS]
+        scored: list[tuple[float, float, Key]] = []
+        for doc in docs:
+            title = set(words(doc.title))
+            for turn in doc.turns:
+                said = words(turn.text)
+                hits = sum(word in said for word in wanted)
+                if not hits:
+                    continue
+                density = min(1.5, 10 * sum(word in wanted for word in said) / max(len(said), 1))
+                exact = 3.0 if has_phrase(said, words(query)) else 0.0
+                score = exact + hits + density + (0.5 if title.intersection(wanted) else 0.0)
+                scored.append((score, turn.created, (doc.id, turn.message_id)))
+        return [key for _, _, key in sorted(scored, key=lambda one: (-one[0], -one[1]))]
+
+    return find
+
+
+Finder = Callable[[list[SessionDoc], Mode], Callable[[str], list[Key]]]
+FINDERS: dict[str, Finder] = {"clio": clio_finder, "the original": original_finder, "plain FTS5": plain_finder}
+
+
+def measure(histories: Iterable[History], mode: Mode, finder: Finder) -> tuple[dict[str, tuple[Tally, Tally]], float]:
+    """Results by kind of question, for turns and for sessions, and milliseconds of CPU a query."""
+    tallies: dict[str, tuple[Tally, Tally]] = {}
+    asking = 0.0
     asked = 0
     for history in histories:
-        start = time.process_time()
         find = finder(documents(history), mode)
-        indexing += time.process_time() - start
         for question in history.queries:
             start = time.process_time()
             found = find(question.text)
@@ -172,29 +150,36 @@ def measure(
             gold = question.answers()
             if gold:
                 for category in (str(question.cat or "-"), "all"):
-                    by_turn.setdefault(category, Tally()).add(list(found), set(gold))
-                    sessions = list(dict.fromkeys(session for session, _ in found))
-                    by_session.setdefault(category, Tally()).add(list(sessions), {session for session, _ in gold})
-    print(f"  indexing {indexing:.2f} s, {1000 * asking / max(asked, 1):.2f} ms CPU a query")
-    print(f"  {'':<22}{'n':>5}  by turn: @1     @5    @10  rec@10    MRR   by session: @1     @5    @10  rec@10    MRR")
-    for category in sorted(by_turn, key=lambda name: (name == "all", name)):
-        turn, session = by_turn[category], by_session[category]
-        print(f"  {category:<22}{turn.asked:>5}    {turn.line()}           {session.line()}")
+                    turns, sessions = tallies.setdefault(category, (Tally(), Tally()))
+                    turns.add(list(found), set(gold))
+                    sessions.add(list(dict.fromkeys(session for session, _ in found)), {session for session, _ in gold})
+    return tallies, 1000 * asking / max(asked, 1)
 
 
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description="How well recall finds what was said.")
-    parser.add_argument("file", nargs="?", type=Path, default=SHIPPED)
+    parser.add_argument("file", nargs="?", type=Path)
     parser.add_argument("--mode", choices=["turns", "sessions"])
+    parser.add_argument("--by-kind", action="store_true", help="one line for each kind of question")
+    parser.add_argument("--only", choices=list(FINDERS))
     options = parser.parse_args()
-    histories = msgspec.json.decode(options.file.read_bytes(), type=File).histories
-    turns = sum(len(session.turns) for history in histories for session in history.sessions)
-    print(f"{options.file.name}: {len(histories)} histories, {turns} turns")
+    sets = shipped_sets()
+    if options.file:
+        sets = {options.file.name: msgspec.json.decode(options.file.read_bytes(), type=File).histories}
     for mode in cast("list[Mode]", [options.mode] if options.mode else ["turns", "sessions"]):
-        for name, finder in (("clio", clio_finder), ("plain FTS5", plain_finder)):
-            print(f"\n{name}, mode {mode}")
-            measure(histories, mode, finder)
+        print(f"mode {mode:<38}{'n':>4} by turn:  @1     @5    @10  rec@10    MRR   by session: @1     @5    @10  rec@10")
+        for set_name, histories in sets.items():
+            for name, finder in FINDERS.items():
+                if options.only in (None, name):
+                    tallies, ms = measure(histories, mode, finder)
+                    kinds = sorted(set(tallies) - {"all"}) if options.by_kind else []
+                    for kind in [*kinds, "all"]:
+                        turn, session = tallies[kind]
+                        label = f"{set_name}: {name}" if kind == "all" else f"  {kind}"
+                        cost = f"  {ms:.1f} ms" if kind == "all" else ""
+                        print(f"{label:<43}{turn.asked:>4}   {turn.line()}         {session.line()[:28]}{cost}")
+        print()
 
 
 if __name__ == "__main__":

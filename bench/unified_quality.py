@@ -16,7 +16,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from bench.recall_quality import SHIPPED, File
+from bench.recall_sets import CODING, File
 from clio.memory.retrieval.results import FUSIONS, Fusion, UnifiedHit
 from clio.memory.store.record import Entry, Kind, Provenance
 from clio.memory.system import MemorySystem
@@ -69,7 +69,7 @@ def lay_out(home: Home, memory: MemorySystem, store: SessionStore, project: Path
 def add_noise(store: SessionStore, project: Path) -> int:
     """Sessions about other things; how many."""
     sessions = [
-        one for history in msgspec.json.decode(SHIPPED.read_bytes(), type=File).histories for one in history.sessions
+        one for history in msgspec.json.decode(CODING.read_bytes(), type=File).histories for one in history.sessions
     ]
     for number, one in enumerate(sessions):
         session = store.new(project, name=one.title)
