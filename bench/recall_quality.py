@@ -168,7 +168,9 @@ def main() -> None:
     if options.file:
         sets = {options.file.name: msgspec.json.decode(options.file.read_bytes(), type=File).histories}
     for mode in cast("list[Mode]", [options.mode] if options.mode else ["turns", "sessions"]):
-        print(f"mode {mode:<38}{'n':>4} by turn:  @1     @5    @10  rec@10    MRR   by session: @1     @5    @10  rec@10")
+        print(
+            f"mode {mode:<38}{'n':>4} by turn:  @1     @5    @10  rec@10    MRR   by session: @1     @5    @10  rec@10"
+        )
         for set_name, histories in sets.items():
             for name, finder in FINDERS.items():
                 if options.only in (None, name):

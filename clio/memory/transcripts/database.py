@@ -10,17 +10,18 @@ from msgspec import Struct
 
 from clio.errors import StorageError
 
-VERSION = 2
+VERSION = 3
 BUSY_SECONDS = 5.0
 """How long a process waits for another one that is writing."""
 
 _SCHEMA = f"""
 CREATE TABLE sessions (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, updated REAL NOT NULL, stamp TEXT NOT NULL
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, title TEXT NOT NULL, updated REAL NOT NULL, stamp TEXT NOT NULL,
+    user_turns INTEGER NOT NULL DEFAULT 0, assistant_turns INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE turns (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL, place INTEGER NOT NULL, message NOT NULL, role INTEGER NOT NULL,
-    created REAL NOT NULL, text_block INTEGER NOT NULL, text_start INTEGER NOT NULL, text_size INTEGER NOT NULL,
+    asks INTEGER NOT NULL, created REAL NOT NULL, text_block INTEGER NOT NULL, text_start INTEGER NOT NULL, text_size INTEGER NOT NULL,
     output_block INTEGER NOT NULL, output_start INTEGER NOT NULL, output_size INTEGER NOT NULL
 );
 CREATE INDEX turns_of ON turns (session, place);

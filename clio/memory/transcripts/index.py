@@ -14,7 +14,7 @@ from msgspec import structs
 from clio.errors import StorageError
 from clio.memory.transcripts.database import Database, RecallIndexBusy, RecallIndexUnusable, Ref, TextBlocks
 from clio.memory.transcripts.index_queries import PASSAGE_BITS, ROLES, Candidates, ref_at, short_id
-from clio.memory.transcripts.query import indexable, parse, passages
+from clio.memory.transcripts.query import asking_kind, indexable, parse, passages
 from clio.memory.transcripts.search import Search
 from clio.memory.transcripts.transcript_records import Having, Recalled, SessionDoc, SessionHit, TurnDoc
 from clio.messages import Commit
@@ -167,13 +167,14 @@ class RecallIndex:
         for turn, text, output, (text_at, output_at) in zip(turns, said, gave, places, strict=True):
             place += bool(text)
             key = self._database.run(
-                "INSERT INTO turns (session, place, message, role, created, text_block, text_start, text_size,"
-                " output_block, output_start, output_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO turns (session, place, message, role, asks, created, text_block, text_start, text_size,"
+                " output_block, output_start, output_size) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     session,
                     place,
                     short_id(turn.message_id),
                     ROLES.index(turn.role),
+                    asking_kind(text),
                     turn.created,
                     *_row(text_at),
                     *_row(output_at),
@@ -182,6 +183,11 @@ class RecallIndex:
             self._put_text(key, text)
             self._put_output(key, output)
             self._put_commits(session, key, turn)
+        roles = [turn.role for turn, text in zip(turns, said, strict=True) if text]
+        self._database.run(
+            "UPDATE sessions SET user_turns = user_turns + ?, assistant_turns = assistant_turns + ? WHERE id = ?",
+            (roles.count("user"), roles.count("assistant"), session),
+        )
 
     def _put_commits(self, session: int, key: int, turn: TurnDoc) -> None:
         rows = ((session, key, _clean(one.hash), _clean(one.subject)) for one in turn.commits)
@@ -207,9 +213,9 @@ class RecallIndex:
                 self._put_output(int(str(key)), output)
                 (output_at,) = blocks.append(session, "output", [output])
             self._database.run(
-                "UPDATE turns SET role = ?, created = ?, text_block = ?, text_start = ?, text_size = ?,"
+                "UPDATE turns SET role = ?, asks = ?, created = ?, text_block = ?, text_start = ?, text_size = ?,"
                 " output_block = ?, output_start = ?, output_size = ? WHERE id = ?",
-                (ROLES.index(turn.role), turn.created, *_row(text_at), *_row(output_at), key),
+                (ROLES.index(turn.role), asking_kind(text), turn.created, *_row(text_at), *_row(output_at), key),
             )
             self._database.run("DELETE FROM commits WHERE session = ? AND turn = ?", (session, key))
             self._put_commits(session, int(str(key)), turn)

@@ -7,6 +7,7 @@ weigh: those passages are looked at that have a rare word, or two common ones.
 
 import math
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations
@@ -15,7 +16,7 @@ from msgspec import Struct
 
 from clio.memory.transcripts.database import Database, Ref, TextBlocks
 from clio.memory.transcripts.query import Query, Term
-from clio.memory.transcripts.ranking import Turn
+from clio.memory.transcripts.ranking import Talk, Turn, talk_of
 from clio.memory.transcripts.transcript_records import Role
 from clio.text.vocabulary import LEAST_LETTERS, is_misspelling
 
@@ -125,7 +126,7 @@ class Candidates:
         """Turns by their key, in the order of the keys; those that are gone are left out."""
         wanted = list(dict.fromkeys(keys))
         rows = self._database.rows(
-            f"SELECT id, session, place, role, created FROM turns WHERE id IN ({','.join(map(str, wanted))})"
+            f"SELECT id, session, place, role, asks, created FROM turns WHERE id IN ({','.join(map(str, wanted))})"
         )
         found = {
             int(str(key)): Turn(
@@ -133,9 +134,10 @@ class Candidates:
                 session=int(str(session)),
                 place=int(str(place)),
                 role=ROLES[int(str(role))],
+                asks=int(str(asks)),
                 created=float(str(created)),
             )
-            for key, session, place, role, created in rows
+            for key, session, place, role, asks, created in rows
         }
         return {key: found[key] for key in wanted if key in found}
 
@@ -167,6 +169,29 @@ class Candidates:
             f"SELECT id, {kind}_block, {kind}_start, {kind}_size FROM turns WHERE id IN ({','.join(map(str, keys))})"
         )
         return {int(str(key)): self._blocks.text(ref_at(ref)) for key, *ref in rows}
+
+    def talks(self, keys: Iterable[int]) -> dict[int, Talk]:
+        """Who talks in sessions, by key."""
+        rows = self._database.rows(
+            f"SELECT id, user_turns, assistant_turns FROM sessions WHERE id IN ({','.join(map(str, keys))})"
+        )
+        return {int(str(key)): talk_of(int(str(users)), int(str(replies))) for key, users, replies in rows}
+
+    def said_between(self, start: float, end: float, limit: int) -> list[Turn]:
+        """The first `limit` turns with a text of a span of time."""
+        rows = self._database.rows(
+            "SELECT id FROM turns WHERE created >= ? AND created < ? AND text_size ORDER BY id LIMIT ?",
+            (start, end, limit),
+        )
+        return list(self.turns(int(str(key)) for (key,) in rows).values())
+
+    def years(self, limit: int) -> list[int]:
+        """The last `limit` years in which sessions were changed, the newest first."""
+        ((first, last),) = self._database.rows("SELECT min(updated), max(updated) FROM sessions")
+        if first is None:
+            return []
+        from_year, to_year = (time.localtime(float(str(at))).tm_year for at in (first, last))
+        return list(range(to_year, max(from_year, to_year - limit + 1) - 1, -1))
 
     def messages(self, keys: Iterable[int]) -> dict[int, str]:
         """The ids of the messages of turns, by key."""

@@ -1,8 +1,9 @@
 """A query taken apart, and texts prepared for the index: passages, word forms, the same words on both sides. Pure."""
 
 import re
+import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from msgspec import Struct
@@ -64,6 +65,78 @@ param parameter|perf performance|photo photograph|pkg package|repo repository|tm
 """
 
 
+_KINDS = """
+pet: dog cat puppy kitten rabbit hamster parrot goldfish tortoise gecko
+dog: puppy retriever labrador poodle beagle terrier spaniel shepherd dachshund bulldog collie husky corgi whippet
+cat: kitten siamese persian tabby
+animal: dog cat horse cow sheep goat pig bird rabbit fox deer bear
+bird: parrot heron owl sparrow robin gull eagle duck goose chicken
+instrument: piano guitar violin cello flute drum trumpet saxophone harmonica clarinet harp ukulele organ bass keyboard
+sport: football soccer tennis basketball volleyball swimming climbing judo karate hockey golf rugby cycling running
+exercise: yoga gym running swimming cycling pilates workout jogging weight hiking
+camera: canon nikon sony fujifilm leica lens photo photography
+phone: iphone android pixel samsung smartphone
+computer: laptop macbook desktop
+laptop: macbook thinkpad
+vehicle: car bus truck van motorcycle bicycle scooter
+car: toyota honda ford tesla volkswagen bmw audi mazda subaru volvo
+bicycle: bike brompton ebike
+fruit: apple banana orange pear plum cherry grape berry strawberry mango lemon peach
+vegetable: bean carrot tomato potato onion courgette cabbage spinach pea pepper lettuce
+drink: coffee tea wine beer juice water milk cocktail whisky
+meal: breakfast lunch dinner brunch supper
+dish: soup curry salad pasta stew pizza casserole risotto dumpling
+dessert: cake pie cookie brownie pudding tart
+colour: red blue green yellow black white purple orange pink grey brown
+color: red blue green yellow black white purple orange pink gray brown
+family: mother father sister brother daughter son uncle aunt cousin grandmother grandfather parent wife husband
+parent: mother father mum dad
+sibling: sister brother twin
+child: son daughter kid baby toddler twin
+relative: uncle aunt cousin niece nephew grandmother grandfather
+partner: wife husband girlfriend boyfriend fiancé
+plant: tomato basil fern orchid rose tulip succulent cactus herb tree flower lettuce mint
+flower: rose tulip lily orchid daisy sunflower
+medicine: pill tablet antibiotic aspirin ibuprofen amoxicillin penicillin
+doctor: physician dentist surgeon therapist dermatologist neurologist
+illness: flu cold cough fever infection allergy asthma migraine
+injury: fracture sprain wound bruise broke broken torn
+job: teacher nurse engineer doctor lawyer designer accountant manager writer chef translator
+book: novel memoir biography story
+game: chess poker monopoly minecraft zelda
+hobby: painting knitting photography gardening climbing pottery hiking reading cooking fishing
+art: painting sculpture drawing watercolour pottery
+clothes: shirt dress coat jacket shoe trouser jeans sweater hat scarf
+shoes: sneaker boot sandal heel
+jewelry: ring necklace bracelet earring
+furniture: table chair sofa couch bed desk shelf wardrobe lamp
+house: flat apartment home
+home: house flat apartment
+shop: store supermarket bakery market boutique
+restaurant: cafe bistro diner pizzeria
+holiday: vacation trip travel
+trip: flight vacation holiday travel journey
+money: euro dollar pound cent crown price cost
+religion: church mosque temple synagogue
+"""
+
+
+def _kinds() -> dict[str, tuple[str, ...]]:
+    lines = (line.partition(":") for line in _KINDS.strip().splitlines())
+    return {kind: tuple(members.split()) for kind, _, members in lines}
+
+
+_MEMBERS: Mapping[str, tuple[str, ...]] = _kinds()
+
+
+def words_of_kind(word: str) -> tuple[str, ...]:
+    """Things that are one of what a lower-case word names, as a puppy is a dog: a question asks for the kind."""
+    for known in (word, word.removesuffix("s"), word.removesuffix("es")):
+        if known in _MEMBERS:
+            return _MEMBERS[known]
+    return ()
+
+
 def _table() -> dict[str, tuple[str, ...]]:
     lines = [*_IRREGULAR.strip().splitlines(), *_SHORT.strip().splitlines()]
     groups = [tuple(group.split()) for line in lines for group in line.split("|")]
@@ -103,10 +176,114 @@ _MARKS = LazyRegex(r"[\u0300-\u036f]")
 
 
 class Term(Struct, frozen=True, kw_only=True):
-    """A word that is searched for. forms: it and its other forms. stems: those stemmed, its own first."""
+    """A word that is searched for.
+
+    forms: it, its other forms, and things of its kind. stems: it and its other forms stemmed, its own first.
+    kinds: the stems of things of its kind.
+    """
 
     forms: tuple[str, ...]
     stems: tuple[str, ...]
+    kinds: tuple[str, ...] = ()
+
+
+_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH = "|".join(f"{name[:3]}(?:{name[3:]})?" if name != "may" else name for name in _MONTHS)
+_ISO_DAY = LazyRegex(r"(?<!\d)((?:19|20)\d\d)[-/](\d{1,2})(?:[-/](\d{1,2}))?(?!\d)")
+_WRITTEN_DAY = LazyRegex(
+    rf"\b(?:(?P<before>\d{{1,2}})(?:st|nd|rd|th)?(?: of)? )?(?P<month>{_MONTH})\b\.?"
+    r"(?: (?P<after>\d{1,2})(?:st|nd|rd|th)?\b(?!:))?(?:,? (?P<year>(?:19|20)\d\d)\b)?",
+    re.IGNORECASE,
+)
+_YEAR = LazyRegex(r"\b(?:in|of|during|since) ((?:19|20)\d\d)\b", re.IGNORECASE)
+_ANY_DIGIT_OR_MONTH = LazyRegex(rf"\d|\b(?:{_MONTH})\b", re.IGNORECASE)
+
+
+class NamedDate(Struct, frozen=True, kw_only=True):
+    """A date a query names, as far as it names it."""
+
+    year: int | None = None
+    month: int | None = None
+    day: int | None = None
+
+    def includes(self, timestamp: float) -> bool:
+        """Whether a time, in seconds since the epoch, is of that date here."""
+        at = time.localtime(timestamp)
+        wanted = ((self.year, at.tm_year), (self.month, at.tm_mon), (self.day, at.tm_mday))
+        return all(part is None or part == there for part, there in wanted)
+
+    def spans(self, years: Iterable[int]) -> list[tuple[float, float]]:
+        """From when to when the month or day lasted, in each of these years where it names none; empty without one."""
+        if self.month is None:
+            return []
+        found: list[tuple[float, float]] = []
+        for year in [self.year] if self.year else years:
+            first = (year, self.month, self.day or 1)
+            after = (year, self.month, self.day + 1) if self.day else (year, self.month + 1, 1)
+            start, end = (time.mktime((*date, 0, 0, 0, 0, 0, -1)) for date in (first, after))
+            found.append((start, end))
+        return found
+
+
+def named_dates(text: str) -> tuple[NamedDate, ...]:
+    """The days, months and years that a text names, such as 2024-03-02, 2 March 2024, in March, in 2024."""
+    if not _ANY_DIGIT_OR_MONTH.search(text):
+        return ()
+    found: list[NamedDate] = []
+    for year, month, day in _ISO_DAY.findall(text):
+        found.append(NamedDate(year=int(year), month=int(month), day=int(day) if day else None))
+    for match in _WRITTEN_DAY.finditer(text):
+        day = match["before"] or match["after"]
+        if match["month"].lower() in ("may", "mar") and not (day or match["year"]) and not _follows_in(text, match):
+            continue
+        month = next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(match["month"].lower()[:3]))
+        year = int(match["year"]) if match["year"] else None
+        found.append(NamedDate(year=year, month=month, day=int(day) if day else None))
+    if not found:
+        found = [NamedDate(year=int(year)) for year in _YEAR.findall(text)]
+    return tuple(date for date in dict.fromkeys(found) if _is_date(date))
+
+
+def _follows_in(text: str, match: re.Match[str]) -> bool:
+    """Whether a word that may be a month, such as "may", follows "in" or the like, so that it is one."""
+    before = text[: match.start()].split()
+    return bool(before) and before[-1].lower() in ("in", "last", "of", "during", "since", "this", "until", "before")
+
+
+def _is_date(date: NamedDate) -> bool:
+    return (date.month is None or 1 <= date.month <= 12) and (date.day is None or 1 <= date.day <= 31)
+
+
+STATES, ENDS_ASKING, ONLY_ASKS = range(3)
+"""What a text does: it states something; it states something and ends with a question; it asks and states nothing."""
+_SENTENCE = LazyRegex(r"[^.!?\n]*(?:[.!?]+(?=\s|$)|\n|$|[.!?])")
+_REQUEST = LazyRegex(
+    r"\W*(?:(?:please|now|then|and|so|hey|hi|ok(?:ay)?|also)\W+)*(?:what|when|where|which|who|whose|whom|why|how|can|could|"
+    r"would|will|do|does|did|is|are|was|were|has|have|should|shall|tell|show|find|list|give|remind|search|look|explain|"
+    r"recall|help|check|remember when)\b",
+    re.IGNORECASE,
+)
+_ASKING_CHARS = 4_000
+
+
+def asking_kind(text: str) -> int:
+    """Whether a message states something, ends with a question, or only asks: one of the three constants above."""
+    text = text[-_ASKING_CHARS:].strip()
+    if not text:
+        return STATES
+    ends = text.rstrip("\"')*_ ").endswith(("?", "？"))
+    sentences = [sentence for found in _SENTENCE.findall(text) if (sentence := found.strip(" \n.!"))]
+    if len(sentences) <= 6 and all(one.endswith("?") or _REQUEST.match(one) for one in sentences):
+        return ONLY_ASKS
+    return ENDS_ASKING if ends else STATES
+
+
+_OF_ASSISTANT = LazyRegex(
+    r"\byou(?:'d| had| have|'ve)?(?: \w+ly)? (?:told|tell|said|say|suggest|recommend|propose|gave|give|mention|list|"
+    r"provid|plan|explain|describ|advis|wrote|write|made|make|show|answer|call|name|us)|\byour (?:answer|advice|"
+    r"suggestion|recommendation|list|plan|explanation|reply)|\bdid you\b",
+    re.IGNORECASE,
+)
 
 
 class Query(Struct, frozen=True, kw_only=True):
@@ -114,7 +291,7 @@ class Query(Struct, frozen=True, kw_only=True):
 
     words: stems of all words as they stand, in order. terms: those that say something, each once.
     pairs: places in `terms` that stood next to each other. phrases: what stood in quotes, as words.
-    scope: which text is searched.
+    scope: which text is searched. dates: those it names. of_assistant: it asks for what the assistant told.
     """
 
     words: tuple[str, ...] = ()
@@ -122,6 +299,8 @@ class Query(Struct, frozen=True, kw_only=True):
     pairs: tuple[tuple[int, int], ...] = ()
     phrases: tuple[tuple[str, ...], ...] = ()
     scope: str = "text"
+    dates: tuple[NamedDate, ...] = ()
+    of_assistant: bool = False
 
 
 def parse(text: str) -> Query:
@@ -145,6 +324,8 @@ def parse(text: str) -> Query:
         pairs=tuple(dict.fromkeys(pair for pair in near if pair[0] != pair[1])),
         phrases=tuple(phrase for phrase in phrases if phrase),
         scope=scopes[-1].lower() if scopes else "text",
+        dates=named_dates(text),
+        of_assistant=_OF_ASSISTANT.search(text) is not None,
     )
 
 
@@ -181,8 +362,12 @@ def _humps(text: str) -> list[str]:
 
 
 def _term(word: str) -> Term:
-    forms = (word, *other_forms(word))
-    return Term(forms=forms, stems=tuple(dict.fromkeys(porter(form) for form in forms)))
+    same, members = (word, *other_forms(word)), words_of_kind(word)
+    return Term(
+        forms=(*same, *members),
+        stems=tuple(dict.fromkeys(porter(form) for form in same)),
+        kinds=tuple(dict.fromkeys(porter(member) for member in members)),
+    )
 
 
 def _folded(text: str) -> str:

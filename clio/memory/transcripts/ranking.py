@@ -7,10 +7,11 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice, zip_longest
 from operator import attrgetter
+from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.memory.transcripts.query import Query
+from clio.memory.transcripts.query import ONLY_ASKS, NamedDate, Query
 from clio.text.vocabulary import porter
 
 K1, B = 0.9, 0.3
@@ -30,43 +31,79 @@ CHANGES = frozenset(
 """Stems of words that tell of a change of state."""
 
 
-class Weights(Struct, frozen=True, kw_only=True):
-    """What is added to a turn's own score, as shares; which of them count depends on what is asked.
+Talk = Literal["people", "assistant", "agent"]
+"""Who talks in a session: users alone; a user and an assistant in turn; an agent that works between two requests."""
+AGENT_FROM = 1.5
+"""So many turns of the assistant for each of the user's make it an agent's session."""
 
-    previous, second, next: of the scores of the turn before it, the one before that, and the one behind it. session:
-    of the best score of its session. user: what a turn of the user's is multiplied with. form: how much another form
-    of a word counts. pair: how much two words of the query next to each other count, as a share of both. cover: how
-    much it counts to have many words of the query. title: of
-    the words found in the session's title. spread: how much it counts for a session that all words of the query stand
-    in it, though not in one turn.
+
+class Weights(Struct, frozen=True, kw_only=True):
+    """What is added to a turn's own score, as shares.
+
+    previous, second, next: of the scores of the turn before it, the one before that, and the one behind it.
+    answer: of the score of a question of another user's, for the turn that follows it. reply: of the score of the
+    assistant's reply, for the user's turn before it. session: of the mean of the `prior_turns` best scores of its session.
+    user, question, request: what a turn of the user's, one that ends with a question, and one that only asks is
+    multiplied with. form: how much another form of a word counts, kind: a thing of its kind. pair: how much two words of the query next to each
+    other count, as a share of both. cover: how much it counts to have many words of the query. title: of the words
+    found in the session's title. date, day: of the best score, where the turn is of the month or year,
+    or of the day, that the query names.
     """
 
     previous: float = 0.3
     second: float = 0.1
     next: float = 0.1
+    answer: float = 0.3
+    reply: float = 0.1
     session: float = 0.4
     user: float = 1.4
+    question: float = 1.0
+    request: float = 1.0
     form: float = 0.7
+    kind: float = 0.4
     pair: float = 0.5
     cover: float = 0.5
     title: float = 0.3
-    spread: float = 1.0
+    date: float = 0.5
+    day: float = 1.0
+    prior_turns: int = 1
 
 
-TURNS = Weights()
+TURNS: Mapping[Talk, Weights] = {
+    "people": Weights(previous=0.2, answer=0.9, question=0.8, user=1.0, prior_turns=3),
+    "assistant": Weights(previous=0.0, second=0.1, next=0.0, reply=0.4, user=1.5, prior_turns=3),
+    "agent": Weights(),
+}
 """For "which turn says it"."""
-SESSIONS = Weights(previous=0.0, second=0.0, next=0.0, session=0.0, user=1.0)
+OF_ASSISTANT = Weights(previous=0.5, second=0.0, next=0.0, reply=0.0, user=0.8, prior_turns=3)
+"""For talk with an assistant where the query asks for what the assistant told."""
+_NO_CONTEXT = Weights(previous=0.0, second=0.0, next=0.0, answer=0.0, reply=0.0, session=0.0, user=1.0)
+SESSIONS: Mapping[Talk, Weights] = {"people": _NO_CONTEXT, "assistant": _NO_CONTEXT, "agent": _NO_CONTEXT}
 """For "which session did this"."""
+SPREAD = 1.0
+"""How much it counts for a session that all words of the query stand in it, though not in one turn."""
+
+
+def talk_of(user_turns: int, assistant_turns: int) -> Talk:
+    """Who talks in a session with so many turns of each."""
+    if not assistant_turns:
+        return "people"
+    return "agent" if assistant_turns > AGENT_FROM * user_turns else "assistant"
 
 
 class Turn(Struct, frozen=True, kw_only=True):
-    """A turn that may answer. session: the number of its session; place: where it stands there, without gaps."""
+    """A turn that may answer.
+
+    session: the number of its session; place: where it stands there, without gaps. asks: what
+    `clio.memory.transcripts.query.asking_kind` says of it.
+    """
 
     key: int
     session: int
     place: int
     role: str
     created: float
+    asks: int = 0
 
 
 class Scored(Struct, frozen=True, kw_only=True):
@@ -104,8 +141,8 @@ def weigher(
     """A function that weighs a passage, given as its stems in order. rarities: of each term of the query."""
     place_of: dict[str, tuple[int, float]] = {}
     for place, term in enumerate(query.terms):
-        for number, stem in enumerate(term.stems):
-            strength = 1.0 if number == 0 else weights.form
+        strengths = [1.0, *[weights.form] * (len(term.stems) - 1), *[weights.kind] * len(term.kinds)]
+        for stem, strength in zip((*term.stems, *term.kinds), strengths, strict=True):
             if strength > place_of.get(stem, (0, 0.0))[1]:
                 place_of[stem] = (place, strength)
     near = {frozenset(pair): weights.pair * sum(rarities[place] for place in pair) for pair in query.pairs}
@@ -130,7 +167,7 @@ def weigher(
         share = sum(rarities[place] for place in counts) / possible
         return Weighing(
             score=score * (1.0 - weights.cover + weights.cover * share),
-            exact=len(counts) == len(query.terms) and has_phrase(stems, query.words),
+            exact=len(query.words) > 1 and len(counts) == len(query.terms) and has_phrase(stems, query.words),
             found=frozenset(counts),
             tells_change=not CHANGES.isdisjoint(stems),
         )
@@ -145,27 +182,51 @@ def has_phrase(stems: Sequence[str], phrase: Sequence[str]) -> bool:
     return any(stem == first and list(stems[at : at + length]) == wanted for at, stem in enumerate(stems))
 
 
-def in_context(found: Iterable[Scored], titles: Mapping[int, float], weights: Weights) -> list[Scored]:
+def in_context(
+    found: Iterable[Scored],
+    titles: Mapping[int, float],
+    talks: Mapping[int, Talk],
+    weights_of: Mapping[Talk, Weights],
+    dates: Sequence[NamedDate] = (),
+) -> list[Scored]:
     """The turns by what stands round them too, the best first, the newest of equals first.
 
-    titles: the score of each session's title, by session.
+    titles: the score of each session's title, by session. talks: who talks in each session. dates: those named.
     """
     scored = list(found)
-    alone = {(item.turn.session, item.turn.place): item.score for item in scored}
-    best: dict[int, float] = {}
+    at = {(item.turn.session, item.turn.place): item for item in scored}
+    scores: dict[int, list[float]] = {}
     for item in scored:
-        best[item.turn.session] = max(best.get(item.turn.session, 0.0), item.score)
-    top = max(best.values(), default=0.0)
+        scores.setdefault(item.turn.session, []).append(item.score)
+    priors: dict[int, float] = {}
+    for session, all_scores in scores.items():
+        count = weights_of[talks.get(session, "agent")].prior_turns
+        priors[session] = sum(sorted(all_scores, reverse=True)[:count]) / count
+    top = max((item.score for item in scored), default=0.0)
 
     def around(item: Scored) -> Scored:
         turn = item.turn
+        talk = talks.get(turn.session, "agent")
+        weights = weights_of[talk]
+        before, second, behind = (at.get((turn.session, turn.place + step)) for step in (-1, -2, 1))
         score = item.score
-        score += weights.previous * alone.get((turn.session, turn.place - 1), 0.0)
-        score += weights.second * alone.get((turn.session, turn.place - 2), 0.0)
-        score += weights.next * alone.get((turn.session, turn.place + 1), 0.0)
-        score += weights.session * best[turn.session]
-        score *= weights.user if turn.role == "user" else 1.0
+        if before is not None:
+            is_answer = before.turn.asks and before.turn.role == turn.role == "user"
+            score += (weights.answer if is_answer else weights.previous) * before.score
+        if second is not None and (talk != "assistant" or second.turn.role == turn.role == "user"):
+            score += weights.second * second.score
+        if behind is not None:
+            is_reply = turn.role == "user" and behind.turn.role == "assistant"
+            score += (weights.reply if is_reply else weights.next) * behind.score
+        score += weights.session * priors[turn.session]
+        if turn.role == "user":
+            score *= weights.user
+            score *= weights.question if turn.asks else 1.0
+            score *= weights.request if turn.asks == ONLY_ASKS else 1.0
         score += weights.title * titles.get(turn.session, 0.0)
+        named = [date for date in dates if date.includes(turn.created)]
+        if named:
+            score += (weights.day if any(date.day for date in named) else weights.date) * top
         # More than anything else can give: who types words as they stand gets the place where they stand first.
         return structs.replace(item, score=score + (4.0 * top if item.exact else 0.0))
 
@@ -178,7 +239,7 @@ def by_rank(found: Iterable[Scored]) -> list[Scored]:
     return sorted(newest, key=lambda item: round(item.score, 6), reverse=True)
 
 
-def by_session(ranked: Sequence[Scored], rarities: Sequence[float], weights: Weights) -> list[tuple[int, float]]:
+def by_session(ranked: Sequence[Scored], rarities: Sequence[float], spread: float) -> list[tuple[int, float]]:
     """Sessions and their scores, the best first; of equals the one whose best turn stands first in `ranked`.
 
     A session scores what its best turn does, and more the more of the query stands anywhere in it: a piece of work is
@@ -191,7 +252,7 @@ def by_session(ranked: Sequence[Scored], rarities: Sequence[float], weights: Wei
         found.setdefault(item.turn.session, set()).update(item.found)
     possible = sum(rarities) or 1.0
     scores = {
-        session: score * (1.0 + weights.spread * sum(rarities[place] for place in found[session]) / possible)
+        session: score * (1.0 + spread * sum(rarities[place] for place in found[session]) / possible)
         for session, score in best.items()
     }
     return sorted(scores.items(), key=lambda pair: round(pair[1], 6), reverse=True)

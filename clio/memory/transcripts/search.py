@@ -10,10 +10,13 @@ from msgspec import structs
 from clio.memory.transcripts.index_queries import Candidates
 from clio.memory.transcripts.query import Query, Term, folded_words, passages, stems
 from clio.memory.transcripts.ranking import (
+    OF_ASSISTANT,
     SESSIONS,
+    SPREAD,
     TURNS,
     Exchange,
     Scored,
+    Talk,
     Turn,
     Weighing,
     Weights,
@@ -78,6 +81,9 @@ def _densest(places: list[tuple[int, list[str]]], wanted: set[str]) -> int:
 
 WEIGHED = 80
 """How many passages are weighed word for word; the others keep what FTS5 gave them."""
+DATED = 200
+"""So many turns of a named date are looked at, whatever they say."""
+DATED_YEARS = 5
 NEIGHBOURS_OF = 20
 """Of how many of the best turns the neighbours may be an answer too."""
 WEIGHED_OUTPUTS = 60
@@ -106,10 +112,11 @@ class Search:
 
     def turns(self, limit: int) -> tuple[Recalled, ...]:
         """Single turns, the best first."""
-        scored = self._scored(TURNS)
+        scored = self._scored()
         if self._query.scope == "text":
             scored += self._neighbours(scored)
-        return self._shown(in_context(scored, self._titles(), TURNS)[:limit])
+            scored += self._dated(scored)
+        return self._shown(self._in_context(scored, self._titles(), TURNS)[:limit])
 
     def sessions(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
         """Sessions by their best turn, each with its best turns; those next to a better one are left out.
@@ -144,13 +151,36 @@ class Search:
 
     def _by_session(self, limit: int) -> tuple[list[Scored], list[tuple[int, float]], dict[int, list[Scored]]]:
         """All turns weighed; the best sessions with their scores; the turns of each, the best first."""
-        scored = self._scored(SESSIONS)
+        scored = self._scored()
         titles = self._titles()
         known = {item.turn.session for item in scored}
         firsts = self._candidates.first_turns(titles.keys() - known)
         scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
-        ranked = by_session(in_context(scored, titles, SESSIONS), self._rarities, SESSIONS)[:limit]
-        return scored, ranked, grouped(in_context(scored, titles, TURNS))
+        by_turn = self._in_context(scored, titles, SESSIONS)
+        ranked = by_session(by_turn, self._rarities, SPREAD)[:limit]
+        return scored, ranked, grouped(self._in_context(scored, titles, TURNS))
+
+    def _in_context(
+        self, scored: Sequence[Scored], titles: Mapping[int, float], weights: Mapping[Talk, Weights]
+    ) -> list[Scored]:
+        talks = self._candidates.talks({item.turn.session for item in scored})
+        if self._query.of_assistant:
+            weights = {**weights, "assistant": OF_ASSISTANT}
+        return in_context(scored, titles, talks, weights, self._query.dates)
+
+    def _dated(self, scored: Sequence[Scored]) -> list[Scored]:
+        """The turns of a day or month the query names, which may answer without any of its words."""
+        known = {item.turn.key for item in scored}
+        if not self._query.dates:
+            return []
+        years = self._candidates.years(DATED_YEARS)
+        spans = [span for date in self._query.dates for span in date.spans(years)]
+        found = [turn for span in spans for turn in self._candidates.said_between(*span, DATED)]
+        return [
+            Scored(turn=turn, score=0.0)
+            for turn in dict.fromkeys(found)
+            if turn.key not in known and turn.created <= self._until and turn.session not in self._exclude
+        ]
 
     def _hits(
         self, ranked: Sequence[tuple[int, float]], kept: Mapping[int, list[Scored]], shown: Mapping[int, Recalled]
@@ -238,7 +268,7 @@ class Search:
         near = self._candidates.around((item.turn for item in by_rank(scored)[:NEIGHBOURS_OF]), reach=2)
         return [Scored(turn=turn, score=0.0) for turn in near if turn.key not in known and turn.created <= self._until]
 
-    def _scored(self, weights: Weights) -> list[Scored]:
+    def _scored(self) -> list[Scored]:
         query = self._query
         if not query.terms:
             return []
@@ -248,7 +278,7 @@ class Search:
             query = self._query = self._spelt(query, counts)
             counts = self._candidates.counts(query.terms)
         self._rarities = [idf(totals.passages, count) for count in counts]
-        weigh = weigher(query, self._rarities, totals.mean_words, weights)
+        weigh = weigher(query, self._rarities, totals.mean_words, Weights())
         if query.scope == "output":
             found = self._candidates.outputs(query, self._exclude)
             turns = [turn for turn in found if turn.created <= self._until][:WEIGHED_OUTPUTS]
