@@ -110,7 +110,7 @@ def plain_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key
 
 
 def original_finder(docs: list[SessionDoc], mode: Mode) -> Callable[[str], list[Key]]:
-    """The original's scoring: 3 for the query word for word, 1 for each word, up to 1.5 for density, 0.5 for a title."""
+    """The original's scoring: 3 for the query word for word, 1 a word, up to 1.5 for density, 0.5 for a title."""
 
     def find(query: str) -> list[Key]:
         wanted = [word for word in dict.fromkeys(words(query)) if len(word) > 2 and word not in STOP_WORDS]

@@ -21,7 +21,8 @@ CREATE TABLE sessions (
 );
 CREATE TABLE turns (
     id INTEGER PRIMARY KEY, session INTEGER NOT NULL, place INTEGER NOT NULL, message NOT NULL, role INTEGER NOT NULL,
-    asks INTEGER NOT NULL, created REAL NOT NULL, text_block INTEGER NOT NULL, text_start INTEGER NOT NULL, text_size INTEGER NOT NULL,
+    asks INTEGER NOT NULL, created REAL NOT NULL,
+    text_block INTEGER NOT NULL, text_start INTEGER NOT NULL, text_size INTEGER NOT NULL,
     output_block INTEGER NOT NULL, output_start INTEGER NOT NULL, output_size INTEGER NOT NULL
 );
 CREATE INDEX turns_of ON turns (session, place);

@@ -24,7 +24,7 @@ PASSAGE_BITS = 7
 ROLES: tuple[Role, ...] = ("assistant", "user", "tool")
 """As they are numbered in the index."""
 RANKED_AT_MOST = 5_000
-CANDIDATES = 400
+CANDIDATES = 240
 TITLES = 100
 RAREST = 10
 """So many words of a long query choose the candidates; all of them are weighed."""

@@ -263,6 +263,8 @@ _REQUEST = LazyRegex(
     r"recall|help|check|remember when)\b",
     re.IGNORECASE,
 )
+_REQUEST_WORDS, _REQUEST_SENTENCES = 14, 3
+"""A longer request tells what it is about, so it states something."""
 _ASKING_CHARS = 4_000
 
 
@@ -273,7 +275,8 @@ def asking_kind(text: str) -> int:
         return STATES
     ends = text.rstrip("\"')*_ ").endswith(("?", "？"))
     sentences = [sentence for found in _SENTENCE.findall(text) if (sentence := found.strip(" \n.!"))]
-    if len(sentences) <= 6 and all(one.endswith("?") or _REQUEST.match(one) for one in sentences):
+    asking = (len(one.split()) <= _REQUEST_WORDS and (one.endswith("?") or _REQUEST.match(one)) for one in sentences)
+    if len(sentences) <= _REQUEST_SENTENCES and all(asking):
         return ONLY_ASKS
     return ENDS_ASKING if ends else STATES
 

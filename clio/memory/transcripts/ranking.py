@@ -38,16 +38,13 @@ AGENT_FROM = 1.5
 
 
 class Weights(Struct, frozen=True, kw_only=True):
-    """What is added to a turn's own score, as shares.
+    """What is added to a turn's own score, as shares of the scores of others.
 
-    previous, second, next: of the scores of the turn before it, the one before that, and the one behind it.
-    answer: of the score of a question of another user's, for the turn that follows it. reply: of the score of the
-    assistant's reply, for the user's turn before it. session: of the mean of the `prior_turns` best scores of its session.
-    user, question, request: what a turn of the user's, one that ends with a question, and one that only asks is
-    multiplied with. form: how much another form of a word counts, kind: a thing of its kind. pair: how much two words of the query next to each
-    other count, as a share of both. cover: how much it counts to have many words of the query. title: of the words
-    found in the session's title. date, day: of the best score, where the turn is of the month or year,
-    or of the day, that the query names.
+    previous, second, next: of the turn before it, the one before that, and the one behind it.
+    answer: of another user's question right before it. reply: of the assistant's reply, for the user's turn before it.
+    session: of the mean of the `prior_turns` best scores of its session.
+    user, question, request: what a turn of the user's, one that ends with a question, and a short one that only asks
+    is multiplied with.
     """
 
     previous: float = 0.3
@@ -56,30 +53,29 @@ class Weights(Struct, frozen=True, kw_only=True):
     answer: float = 0.3
     reply: float = 0.1
     session: float = 0.4
+    prior_turns: int = 3
     user: float = 1.4
     question: float = 1.0
-    request: float = 1.0
-    form: float = 0.7
-    kind: float = 0.4
-    pair: float = 0.5
-    cover: float = 0.5
-    title: float = 0.3
-    date: float = 0.5
-    day: float = 1.0
-    prior_turns: int = 1
+    request: float = 0.7
 
 
 TURNS: Mapping[Talk, Weights] = {
-    "people": Weights(previous=0.2, answer=0.9, question=0.8, user=1.0, prior_turns=3),
-    "assistant": Weights(previous=0.0, second=0.1, next=0.0, reply=0.4, user=1.5, prior_turns=3),
-    "agent": Weights(),
+    "people": Weights(previous=0.2, answer=0.9, question=0.8, user=1.0, request=1.0),
+    "assistant": Weights(previous=0.0, next=0.0, reply=0.4, user=1.5),
+    "agent": Weights(prior_turns=1),
 }
-"""For "which turn says it"."""
-OF_ASSISTANT = Weights(previous=0.5, second=0.0, next=0.0, reply=0.0, user=0.8, prior_turns=3)
+OF_ASSISTANT = Weights(previous=0.5, second=0.0, next=0.0, reply=0.0, user=0.8)
 """For talk with an assistant where the query asks for what the assistant told."""
-_NO_CONTEXT = Weights(previous=0.0, second=0.0, next=0.0, answer=0.0, reply=0.0, session=0.0, user=1.0)
-SESSIONS: Mapping[Talk, Weights] = {"people": _NO_CONTEXT, "assistant": _NO_CONTEXT, "agent": _NO_CONTEXT}
-"""For "which session did this"."""
+FORM, KIND = 0.7, 0.4
+"""How much another form of a word counts, and a thing of its kind."""
+PAIR = 0.5
+"""How much two words of the query next to each other count, as a share of both."""
+COVER = 0.5
+"""How much of a score depends on the share of the query that a passage has."""
+TITLE = 0.3
+"""Of the words found in the session's title."""
+MONTH, DAY = 0.5, 1.0
+"""Of the best score, for a turn of the month or year, and of the day, that the query names."""
 SPREAD = 1.0
 """How much it counts for a session that all words of the query stand in it, though not in one turn."""
 
@@ -135,17 +131,15 @@ def idf(total: int, having: int) -> float:
     return math.log(1.0 + (total - having + 0.5) / (having + 0.5)) if total >= having else 0.0
 
 
-def weigher(
-    query: Query, rarities: Sequence[float], mean_words: float, weights: Weights
-) -> Callable[[Sequence[str]], Weighing]:
+def weigher(query: Query, rarities: Sequence[float], mean_words: float) -> Callable[[Sequence[str]], Weighing]:
     """A function that weighs a passage, given as its stems in order. rarities: of each term of the query."""
     place_of: dict[str, tuple[int, float]] = {}
     for place, term in enumerate(query.terms):
-        strengths = [1.0, *[weights.form] * (len(term.stems) - 1), *[weights.kind] * len(term.kinds)]
+        strengths = [1.0, *[FORM] * (len(term.stems) - 1), *[KIND] * len(term.kinds)]
         for stem, strength in zip((*term.stems, *term.kinds), strengths, strict=True):
             if strength > place_of.get(stem, (0, 0.0))[1]:
                 place_of[stem] = (place, strength)
-    near = {frozenset(pair): weights.pair * sum(rarities[place] for place in pair) for pair in query.pairs}
+    near = {frozenset(pair): PAIR * sum(rarities[place] for place in pair) for pair in query.pairs}
     possible = sum(rarities) or 1.0
 
     def weigh(stems: Sequence[str]) -> Weighing:
@@ -166,7 +160,7 @@ def weigher(
         score = sum(rarities[place] * count * (K1 + 1.0) / (count + norm) for place, count in counts.items()) + pairs
         share = sum(rarities[place] for place in counts) / possible
         return Weighing(
-            score=score * (1.0 - weights.cover + weights.cover * share),
+            score=score * (1.0 - COVER + COVER * share),
             exact=len(query.words) > 1 and len(counts) == len(query.terms) and has_phrase(stems, query.words),
             found=frozenset(counts),
             tells_change=not CHANGES.isdisjoint(stems),
@@ -182,6 +176,16 @@ def has_phrase(stems: Sequence[str], phrase: Sequence[str]) -> bool:
     return any(stem == first and list(stems[at : at + length]) == wanted for at, stem in enumerate(stems))
 
 
+def by_text(found: Iterable[Scored], titles: Mapping[int, float], dates: Sequence[NamedDate] = ()) -> list[Scored]:
+    """The turns by what they and the titles of their sessions say, the best first; for "which session did this".
+
+    titles: the score of each session's title, by session. dates: those the query names.
+    """
+    scored = list(found)
+    top = max((item.score for item in scored), default=0.0)
+    return by_rank(structs.replace(item, score=item.score + _bonus(item, titles, dates, top)) for item in scored)
+
+
 def in_context(
     found: Iterable[Scored],
     titles: Mapping[int, float],
@@ -189,7 +193,7 @@ def in_context(
     weights_of: Mapping[Talk, Weights],
     dates: Sequence[NamedDate] = (),
 ) -> list[Scored]:
-    """The turns by what stands round them too, the best first, the newest of equals first.
+    """The turns by what is said round them too, the best first, the newest of equals first; for "which turn says it".
 
     titles: the score of each session's title, by session. talks: who talks in each session. dates: those named.
     """
@@ -206,31 +210,38 @@ def in_context(
 
     def around(item: Scored) -> Scored:
         turn = item.turn
-        talk = talks.get(turn.session, "agent")
+        session, place, is_user = turn.session, turn.place, turn.role == "user"
+        talk = talks.get(session, "agent")
         weights = weights_of[talk]
-        before, second, behind = (at.get((turn.session, turn.place + step)) for step in (-1, -2, 1))
-        score = item.score
-        if before is not None:
-            is_answer = before.turn.asks and before.turn.role == turn.role == "user"
+        score = item.score + weights.session * priors[session]
+        if before := at.get((session, place - 1)):
+            is_answer = is_user and before.turn.asks and before.turn.role == "user"
             score += (weights.answer if is_answer else weights.previous) * before.score
-        if second is not None and (talk != "assistant" or second.turn.role == turn.role == "user"):
+        second = at.get((session, place - 2))
+        if second and (talk != "assistant" or (is_user and second.turn.role == "user")):
             score += weights.second * second.score
-        if behind is not None:
-            is_reply = turn.role == "user" and behind.turn.role == "assistant"
+        if behind := at.get((session, place + 1)):
+            is_reply = is_user and behind.turn.role == "assistant"
             score += (weights.reply if is_reply else weights.next) * behind.score
-        score += weights.session * priors[turn.session]
-        if turn.role == "user":
-            score *= weights.user
-            score *= weights.question if turn.asks else 1.0
+        if is_user:
+            score *= weights.user * (weights.question if turn.asks else 1.0)
             score *= weights.request if turn.asks == ONLY_ASKS else 1.0
-        score += weights.title * titles.get(turn.session, 0.0)
-        named = [date for date in dates if date.includes(turn.created)]
-        if named:
-            score += (weights.day if any(date.day for date in named) else weights.date) * top
-        # More than anything else can give: who types words as they stand gets the place where they stand first.
-        return structs.replace(item, score=score + (4.0 * top if item.exact else 0.0))
+        return structs.replace(item, score=score + _bonus(item, titles, dates, top))
 
     return by_rank(around(item) for item in scored)
+
+
+def _bonus(item: Scored, titles: Mapping[int, float], dates: Sequence[NamedDate], top: float) -> float:
+    """What a turn gets for the title of its session, for a date the query names, and for having it word for word.
+
+    top: the best score of all turns.
+    """
+    bonus = TITLE * titles.get(item.turn.session, 0.0)
+    if dates and (named := [date for date in dates if date.includes(item.turn.created)]):
+        bonus += (DAY if any(date.day for date in named) else MONTH) * top
+    # More than anything else can give: words typed as they were written find that place first, but not the same
+    # question asked before.
+    return bonus + (4.0 * top if item.exact and item.turn.asks != ONLY_ASKS else 0.0)
 
 
 def by_rank(found: Iterable[Scored]) -> list[Scored]:

@@ -11,18 +11,16 @@ from clio.memory.transcripts.index_queries import Candidates
 from clio.memory.transcripts.query import Query, Term, folded_words, passages, stems
 from clio.memory.transcripts.ranking import (
     OF_ASSISTANT,
-    SESSIONS,
     SPREAD,
     TURNS,
     Exchange,
     Scored,
-    Talk,
     Turn,
     Weighing,
-    Weights,
     about_the_same,
     by_rank,
     by_session,
+    by_text,
     by_turns,
     coverages,
     folded,
@@ -79,7 +77,7 @@ def _densest(places: list[tuple[int, list[str]]], wanted: set[str]) -> int:
     return centre
 
 
-WEIGHED = 80
+WEIGHED = 48
 """How many passages are weighed word for word; the others keep what FTS5 gave them."""
 DATED = 200
 """So many turns of a named date are looked at, whatever they say."""
@@ -116,7 +114,7 @@ class Search:
         if self._query.scope == "text":
             scored += self._neighbours(scored)
             scored += self._dated(scored)
-        return self._shown(self._in_context(scored, self._titles(), TURNS)[:limit])
+        return self._shown(self._in_context(scored, self._titles())[:limit])
 
     def sessions(self, limit: int, passages: int, total: int) -> tuple[SessionHit, ...]:
         """Sessions by their best turn, each with its best turns; those next to a better one are left out.
@@ -156,16 +154,14 @@ class Search:
         known = {item.turn.session for item in scored}
         firsts = self._candidates.first_turns(titles.keys() - known)
         scored += [Scored(turn=turn, score=0.0) for turn in firsts if turn.created <= self._until]
-        by_turn = self._in_context(scored, titles, SESSIONS)
-        ranked = by_session(by_turn, self._rarities, SPREAD)[:limit]
-        return scored, ranked, grouped(self._in_context(scored, titles, TURNS))
+        ranked = by_session(by_text(scored, titles, self._query.dates), self._rarities, SPREAD)[:limit]
+        chosen = {session for session, _ in ranked}
+        inside = [item for item in scored if item.turn.session in chosen]
+        return scored, ranked, grouped(self._in_context(inside, titles))
 
-    def _in_context(
-        self, scored: Sequence[Scored], titles: Mapping[int, float], weights: Mapping[Talk, Weights]
-    ) -> list[Scored]:
+    def _in_context(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[Scored]:
         talks = self._candidates.talks({item.turn.session for item in scored})
-        if self._query.of_assistant:
-            weights = {**weights, "assistant": OF_ASSISTANT}
+        weights = {**TURNS, "assistant": OF_ASSISTANT} if self._query.of_assistant else TURNS
         return in_context(scored, titles, talks, weights, self._query.dates)
 
     def _dated(self, scored: Sequence[Scored]) -> list[Scored]:
@@ -278,7 +274,7 @@ class Search:
             query = self._query = self._spelt(query, counts)
             counts = self._candidates.counts(query.terms)
         self._rarities = [idf(totals.passages, count) for count in counts]
-        weigh = weigher(query, self._rarities, totals.mean_words, Weights())
+        weigh = weigher(query, self._rarities, totals.mean_words)
         if query.scope == "output":
             found = self._candidates.outputs(query, self._exclude)
             turns = [turn for turn in found if turn.created <= self._until][:WEIGHED_OUTPUTS]
