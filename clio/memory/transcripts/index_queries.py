@@ -28,7 +28,7 @@ CANDIDATES = 240
 TITLES = 100
 RAREST = 10
 """So many words of a long query choose the candidates; all of them are weighed."""
-OF_ONE_SESSION = 40
+OF_ONE_SESSION = 20
 """So many of the candidates at most, or one session that says it again and again would be the only one."""
 _CHARS_PER_WORD = 6.0
 _TRIES = 6

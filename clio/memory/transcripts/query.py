@@ -234,7 +234,11 @@ def named_dates(text: str) -> tuple[NamedDate, ...]:
         found.append(NamedDate(year=int(year), month=int(month), day=int(day) if day else None))
     for match in _WRITTEN_DAY.finditer(text):
         day = match["before"] or match["after"]
-        if match["month"].lower() in ("may", "mar") and not (day or match["year"]) and not _follows_in(text, match):
+        if (
+            match["month"].lower() in ("may", "mar", "march")
+            and not (day or match["year"])
+            and not _follows_in(text, match)
+        ):
             continue
         month = next(number for number, name in enumerate(_MONTHS, 1) if name.startswith(match["month"].lower()[:3]))
         year = int(match["year"]) if match["year"] else None
@@ -275,7 +279,10 @@ def asking_kind(text: str) -> int:
         return STATES
     ends = text.rstrip("\"')*_ ").endswith(("?", "？"))
     sentences = [sentence for found in _SENTENCE.findall(text) if (sentence := found.strip(" \n.!"))]
-    asking = (len(one.split()) <= _REQUEST_WORDS and (one.endswith("?") or _REQUEST.match(one)) for one in sentences)
+    sentences = [one for one in sentences if " " in one] or sentences  # without greetings
+    asking = (
+        len(one.split()) <= _REQUEST_WORDS and (one.endswith(("?", "？")) or _REQUEST.match(one)) for one in sentences
+    )
     if len(sentences) <= _REQUEST_SENTENCES and all(asking):
         return ONLY_ASKS
     return ENDS_ASKING if ends else STATES

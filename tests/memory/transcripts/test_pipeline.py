@@ -1,12 +1,25 @@
 """The ranking by itself: which passage weighs more, and what its neighbours, session and title do to it."""
 
-from clio.memory.transcripts.query import parse, stems
+import pytest
+
+from clio.memory.transcripts.query import (
+    ENDS_ASKING,
+    ONLY_ASKS,
+    STATES,
+    NamedDate,
+    asking_kind,
+    named_dates,
+    parse,
+    stems,
+)
 from clio.memory.transcripts.ranking import (
-    SESSIONS,
+    SPREAD,
     TURNS,
     Scored,
+    Talk,
     Turn,
     by_session,
+    by_text,
     folded,
     grouped,
     idf,
@@ -15,13 +28,18 @@ from clio.memory.transcripts.ranking import (
 )
 
 
-def turn(place: int, *, session: int = 1, role: str = "assistant", created: float = 0.0) -> Turn:
-    return Turn(key=session * 1000 + place, session=session, place=place, role=role, created=created)
+def turn(place: int, *, session: int = 1, role: str = "assistant", created: float = 0.0, asks: int = STATES) -> Turn:
+    return Turn(key=session * 1000 + place, session=session, place=place, role=role, created=created, asks=asks)
+
+
+def ranked(items: list[Scored], titles: dict[int, float] | None = None, talk: Talk = "agent") -> list[tuple[int, int]]:
+    talks = {item.turn.session: talk for item in items}
+    return order(in_context(items, titles or {}, talks, TURNS))
 
 
 def weigh(query: str, text: str, rarities: list[float] | None = None) -> float:
     parsed = parse(query)
-    return weigher(parsed, rarities or [1.0] * len(parsed.terms), 20.0, TURNS)(stems(text)).score
+    return weigher(parsed, rarities or [1.0] * len(parsed.terms), 20.0)(stems(text)).score
 
 
 def order(items: list[Scored]) -> list[tuple[int, int]]:
@@ -52,7 +70,7 @@ def test_another_form_of_a_word_counts_a_little_less() -> None:
 
 def test_the_words_as_they_were_typed_are_noticed() -> None:
     query = parse("fix the parser")
-    weighed = weigher(query, [1.0] * len(query.terms), 20.0, TURNS)
+    weighed = weigher(query, [1.0] * len(query.terms), 20.0)
     assert weighed(stems("please fix the parser")).exact
     assert not weighed(stems("the parser fix")).exact
 
@@ -60,35 +78,35 @@ def test_the_words_as_they_were_typed_are_noticed() -> None:
 def test_an_exact_match_comes_first_whatever_is_round_the_others() -> None:
     others = [Scored(turn=turn(place, role="user"), score=9.0) for place in range(1, 9)]
     exact = Scored(turn=turn(1, session=2), score=3.0, exact=True)
-    assert order(in_context([*others, exact], {1: 9.0}, TURNS))[0] == (2, 1)
+    assert ranked([*others, exact], {1: 9.0})[0] == (2, 1)
 
 
 def test_a_neighbour_lifts_a_turn() -> None:
     items = [Scored(turn=turn(1), score=5.0), Scored(turn=turn(2), score=1.0), Scored(turn=turn(7), score=1.1)]
-    assert order(in_context(items, {}, TURNS)) == [(1, 1), (1, 2), (1, 7)]
+    assert ranked(items) == [(1, 1), (1, 2), (1, 7)]
 
 
 def test_a_user_turn_is_worth_more_where_a_turn_is_wanted_and_not_where_a_session_is() -> None:
     items = [Scored(turn=turn(1, role="user"), score=1.0), Scored(turn=turn(1, session=2), score=1.2)]
-    assert order(in_context(items, {}, TURNS))[0] == (1, 1)
-    assert order(in_context(items, {}, SESSIONS))[0] == (2, 1)
+    assert ranked(items)[0] == (1, 1)
+    assert order(by_text(items, {}))[0] == (2, 1)
 
 
 def test_a_title_raises_its_session() -> None:
     items = [Scored(turn=turn(1), score=1.0), Scored(turn=turn(1, session=2), score=1.0)]
-    assert order(in_context(items, {1: 2.0}, SESSIONS))[0] == (1, 1)
+    assert order(by_text(items, {1: 2.0}))[0] == (1, 1)
 
 
 def test_the_newest_of_equals_comes_first() -> None:
     items = [Scored(turn=turn(1, session=number, created=float(number)), score=1.0) for number in (2, 3, 1)]
-    assert order(in_context(items, {}, TURNS)) == [(3, 1), (2, 1), (1, 1)]
+    assert ranked(items) == [(3, 1), (2, 1), (1, 1)]
 
 
 def test_a_session_that_has_all_words_beats_one_that_has_half_of_them() -> None:
     half = Scored(turn=turn(1), score=1.1, found=frozenset({0}))
     first = Scored(turn=turn(1, session=2), score=1.0, found=frozenset({0}))
     second = Scored(turn=turn(9, session=2), score=0.4, found=frozenset({1}))
-    assert [session for session, _ in by_session([half, first, second], [1.0, 1.0], SESSIONS)] == [2, 1]
+    assert [session for session, _ in by_session([half, first, second], [1.0, 1.0], SPREAD)] == [2, 1]
 
 
 def test_neighbours_of_a_better_turn_are_left_out() -> None:
@@ -100,3 +118,72 @@ def test_neighbours_of_a_better_turn_are_left_out() -> None:
 def test_turns_are_grouped_in_their_order() -> None:
     items = [Scored(turn=turn(1, session=session), score=1.0) for session in (2, 1, 2)]
     assert {session: len(turns) for session, turns in grouped(items).items()} == {2: 2, 1: 1}
+
+
+def test_between_people_the_answer_comes_before_the_question_it_answers() -> None:
+    question = Scored(turn=turn(1, role="user", asks=ENDS_ASKING), score=3.0)
+    answer = Scored(turn=turn(2, role="user"), score=0.6)
+    assert ranked([question, answer], talk="people") == [(1, 2), (1, 1)]
+
+
+def test_a_reply_lifts_the_request_before_it() -> None:
+    request = Scored(turn=turn(1, role="user"), score=1.0)
+    reply = Scored(turn=turn(2), score=2.0)
+    other = Scored(turn=turn(1, session=2, role="user"), score=1.3)
+    assert ranked([request, reply, other], talk="assistant")[0] == (1, 1)
+    assert ranked([request, other], talk="assistant")[0] == (2, 1)
+
+
+@pytest.mark.parametrize("talk", ["assistant", "agent"])
+def test_a_statement_comes_before_a_question_with_the_same_words(talk: Talk) -> None:
+    asked = Scored(turn=turn(1, role="user", asks=ONLY_ASKS), score=1.2)
+    stated = Scored(turn=turn(1, session=2, role="user"), score=1.0)
+    assert ranked([asked, stated], talk=talk) == [(2, 1), (1, 1)]
+
+
+def test_the_same_question_asked_before_is_not_its_own_answer() -> None:
+    asked = Scored(turn=turn(1, role="user", asks=ONLY_ASKS), score=3.0, exact=True)
+    exact = Scored(turn=turn(1, session=2, role="user"), score=1.0, exact=True)
+    assert ranked([asked, exact])[0] == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("What is the project's codename?", ONLY_ASKS),
+        ("please remind me of the codename", ONLY_ASKS),
+        ("Hi! Can you show me the log?", ONLY_ASKS),
+        ("The codename is Alabaster.", STATES),
+        ("I moved to Bergen. Where do you live?", ENDS_ASKING),
+        ("Can you make a plan for the marathon on 10 June that I run with my sister Anna in Hamburg?", ENDS_ASKING),
+        ("", STATES),
+        ("漢字は何ですか？", ONLY_ASKS),
+    ],
+)
+def test_what_a_message_does_is_told_from_its_sentences(text: str, kind: int) -> None:
+    assert asking_kind(text) == kind
+
+
+@pytest.mark.parametrize(
+    ("text", "dates"),
+    [
+        ("what did we do on 2024-03-02", [(2024, 3, 2)]),
+        ("what did Ann say in March 2024?", [(2024, 3, None)]),
+        ("the talk on 8 May, 2023", [(2023, 5, 8)]),
+        ("on May 8th", [(None, 5, 8)]),
+        ("on the 8th of May", [(None, 5, 8)]),
+        ("may I ask what happened in 2022", [(2022, None, None)]),
+        ("who bought it in december", [(None, 12, None)]),
+        ("it may march on", []),
+        ("port 8080 and version 3.11", []),
+    ],
+)
+def test_dates_are_read_as_far_as_they_are_named(text: str, dates: list[tuple[int | None, ...]]) -> None:
+    assert [(date.year, date.month, date.day) for date in named_dates(text)] == dates
+
+
+def test_a_named_date_lifts_what_was_said_then() -> None:
+    date = NamedDate(year=2024, month=3)
+    ((start, end),) = date.spans([])
+    items = [Scored(turn=turn(1, created=end), score=1.0), Scored(turn=turn(1, session=2, created=start), score=0.7)]
+    assert [item.turn.session for item in by_text(items, {}, (date,))] == [2, 1]
