@@ -218,11 +218,15 @@ class NamedDate(Struct, frozen=True, kw_only=True):
             return []
         found: list[tuple[float, float]] = []
         for year in [self.year] if self.year else years:
-            first = (year, self.month, self.day or 1)
-            after = (year, self.month, self.day + 1) if self.day else (year, self.month + 1, 1)
-            start, end = (time.mktime((*date, 0, 0, 0, 0, 0, -1)) for date in (first, after))
+            start = _midnight(year, self.month, self.day or 1)
+            end = _midnight(year, self.month, self.day + 1) if self.day else _midnight(year, self.month + 1, 1)
             found.append((start, end))
         return found
+
+
+def _midnight(year: int, month: int, day: int) -> float:
+    """When a day begins here; a day or month too many is the first of the next one."""
+    return time.mktime((year, month, day, 0, 0, 0, 0, 0, -1))
 
 
 def named_dates(text: str) -> tuple[NamedDate, ...]:

@@ -15,8 +15,10 @@ from clio.memory.transcripts.ranking import (
     TURNS,
     Exchange,
     Scored,
+    Talk,
     Turn,
     Weighing,
+    Weights,
     about_the_same,
     by_rank,
     by_session,
@@ -161,7 +163,9 @@ class Search:
 
     def _in_context(self, scored: Sequence[Scored], titles: Mapping[int, float]) -> list[Scored]:
         talks = self._candidates.talks({item.turn.session for item in scored})
-        weights = {**TURNS, "assistant": OF_ASSISTANT} if self._query.of_assistant else TURNS
+        weights: dict[Talk, Weights] = dict(TURNS)
+        if self._query.of_assistant:
+            weights["assistant"] = OF_ASSISTANT
         return in_context(scored, titles, talks, weights, self._query.dates)
 
     def _dated(self, scored: Sequence[Scored]) -> list[Scored]:
