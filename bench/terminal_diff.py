@@ -15,8 +15,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from clio.security.actions import ChangeFiles, FileChange
 from clio.security.approval import ApprovalRequest, Ask
 from clio.tools.files.diff import diff_texts
-from clio.ui.approval_dialog import Desk, TerminalApprover
-from clio.ui.diff_view import changed_words, diff_lines
+from clio.ui.approval_dialog import PromptIO, TerminalApprover
+from clio.ui.diff_view import find_changed_words, render_diff
 from clio.ui.theme import Terminal, Theme
 
 TERMINAL = Terminal(live=True, escapes=True, colour=True, reflows=True)
@@ -61,7 +61,7 @@ async def first_paint_ms(before: str, after: str) -> float:
     stage = _Stage()
     with create_pipe_input() as keyboard:
         display = Vt100_Output(stage, lambda: Size(rows=24, columns=80), term="xterm-256color")
-        desk = Desk(
+        desk = PromptIO(
             io.StringIO(), TERMINAL, lambda: (80, 24), suspended, lambda: None, keyboard=keyboard, display=display
         )
         change = FileChange(path=Path("app.py"), kind="update", before=before, after=after)
@@ -85,9 +85,9 @@ def report() -> None:
     before, after = cases()["10,000 lines, all changed"]
     diff = diff_texts(before, after, "a", "a").text
     print("diff: other, CPU milliseconds")
-    print(f"  {'20 rows of it below a finished call':36}{_ms(lambda: list(diff_lines(diff, Theme(), 80, 20))):8.1f}")
+    print(f"  {'20 rows of it below a finished call':36}{_ms(lambda: list(render_diff(diff, Theme(), 80, 20))):8.1f}")
     worst = ("a b " * 30 + "x", "b a " * 30 + "y")
-    print(f"  {'words of two lines, at worst':36}{_ms(lambda: changed_words(*worst)):8.1f}")
+    print(f"  {'words of two lines, at worst':36}{_ms(lambda: find_changed_words(*worst)):8.1f}")
 
 
 def _ms(work: Callable[[], object]) -> float:

@@ -18,7 +18,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from clio.text.fuzzy import FuzzyNames
-from clio.ui.completer import Chips, LineCompleter
+from clio.ui.completer import LineCompleter, MentionLabels
 from clio.ui.history import HistorySearch, LineHistory, format_entry
 from clio.ui.prompt_line import PromptLine
 from tests.entrypoints.repl_support import make_place
@@ -133,16 +133,18 @@ def report() -> None:
         )
         project = Path(folder)
         (project / "app.py").write_text("x = 1\n" * 50_000, encoding="utf-8")
-        chips = Chips(project)
+        chips = MentionLabels(project)
         line = "why does @app.py:10-40 fail, and not @app.py?"
-        tell("chips: a key of a line with two mentions", [seconds(lambda: chips.of(line)) for _ in range(50)])
+        tell(
+            "chips: a key of a line with two mentions", [seconds(lambda: chips.label_mentions(line)) for _ in range(50)]
+        )
         history = LineHistory(project / "history", project)
         entries = (" ".join(rng.choices(WORDS, k=8)) for _ in range(5_000))
         text = "".join(format_entry(entry, f"2026-01-01 10:00:00 {project}") for entry in entries)
         history.path.write_text(text, encoding="utf-8")
         search = HistorySearch(history)
-        tell("Ctrl-R: reading 5,000 earlier lines", [seconds(search.begin)])
-        tell("Ctrl-R: a key", [seconds(lambda q=q: search.matches(q)) for q in ("use", "parserl", "zzz", "i")])
+        tell("Ctrl-R: reading 5,000 earlier lines", [seconds(search.load_entries)])
+        tell("Ctrl-R: a key", [seconds(lambda q=q: search.find_matches(q)) for q in ("use", "parserl", "zzz", "i")])
     log = "".join(f"line {number} of a long log\n" for number in range(40_000))
     tell(f"paste of {len(log):,} characters", [asyncio.run(paste(log)) for _ in range(5)])
 

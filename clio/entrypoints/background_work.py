@@ -42,7 +42,7 @@ async def until_key(step: LongWork, *, draws: bool = True, aloud: bool = False) 
                 result = await asyncio.to_thread(step.work, Track(stop=stopped.is_set, tell=drawn.at))
     finally:
         stopped.set()  # cancelled: the thread must not keep the process
-    return result, watch.take_text().rstrip("\n")
+    return result, watch.pop_text().rstrip("\n")
 
 
 def until_interrupted(step: LongWork, *, aloud: bool = False) -> CommandResult:

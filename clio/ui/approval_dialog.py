@@ -18,14 +18,14 @@ from clio.sessions.state import Todo
 from clio.text.formatting import format_count
 from clio.tools.files.diff import Hunk, diff_change, keep_hunks, split_hunks
 from clio.tools.files.text_file import main_ending
-from clio.ui.diff_view import Display
+from clio.ui.diff_view import FormatPath
 from clio.ui.painter import Part
-from clio.ui.prompt_io import ENTER, Desk
+from clio.ui.prompt_io import ENTER, PromptIO
 from clio.ui.safe_text import clean, clean_line, spell_out_line, visible
-from clio.ui.terminal_handoff import edit_text, lent
+from clio.ui.terminal_handoff import edit_text, lend_terminal
 
 
-class Piece(Struct, frozen=True, kw_only=True):
+class ChangePiece(Struct, frozen=True, kw_only=True):
     """A part of a change that can be accepted on its own: a hunk, or a whole file that is created, deleted or moved.
 
     number and of: which hunk of how many; 0 for a whole file.
@@ -33,18 +33,18 @@ class Piece(Struct, frozen=True, kw_only=True):
 
     change: FileChange
     hunk: Hunk | None
-    number: int = 0
-    of: int = 0
+    hunk_number: int = 0
+    hunk_count: int = 0
 
     @property
-    def text(self) -> str:
+    def diff_text(self) -> str:
         """The diff of this piece; empty for a move."""
         if self.hunk is not None:
             return self.hunk.text
         return diff_change(self.change).text if self.change.kind != "move" else ""
 
 
-class Proposal:
+class EditableProposal:
     """The proposed changes with the user's edits. Writes nothing."""
 
     def __init__(self, proposed: ChangeFiles) -> None:
@@ -58,21 +58,21 @@ class Proposal:
         return bool(self._edited)
 
     @property
-    def editable(self) -> tuple[FileChange, ...]:
+    def editable_changes(self) -> tuple[FileChange, ...]:
         """The changes that result in a text, which can be edited."""
         return tuple(change for change in self.changes if change.after is not None)
 
     @property
     def has_pieces(self) -> bool:
         """Whether there is more than one piece to accept or decline."""
-        return len(list(islice((piece for change in self.changes for piece in _pieces(change)), 2))) > 1
+        return len(list(islice((piece for change in self.changes for piece in _split_change(change)), 2))) > 1
 
     @property
     def changes_anything(self) -> bool:
         """False if the user's texts leave every file unchanged."""
-        return any(not _idle(change) for change in self.changes)
+        return any(not _has_no_effect(change) for change in self.changes)
 
-    def put(self, path: Path, text: str) -> None:
+    def set_text(self, path: Path, text: str) -> None:
         """Set the user's text for a file. Restores CRLF line endings that an editor replaced with newlines."""
         change = next(change for change in self.changes if change.path == path)
         if "\r\n" not in text and main_ending(change.after or "") == "\r\n":
@@ -82,16 +82,16 @@ class Proposal:
         original = next(proposed for proposed in self._proposed.changes if proposed.path == path)
         (self._edited.add if text != original.after else self._edited.discard)(path)
 
-    def pieces(self) -> list[Piece]:
+    def list_pieces(self) -> list[ChangePiece]:
         """Return the pieces to decide on, in order; a move comes before the hunks of its file."""
-        return [piece for change in self.changes for piece in _pieces(change)]
+        return [piece for change in self.changes for piece in _split_change(change)]
 
-    def answer(self, pieces: Collection[Piece], wanted: Collection[int]) -> Answer | None:
+    def approve_pieces(self, pieces: Collection[ChangePiece], accepted: Collection[int]) -> Answer | None:
         """Accept the pieces at these positions and decline the others; None if nothing would be changed."""
         changes: list[FileChange] = []
         declined: list[Declined] = []
         for change in self.changes:
-            mine = [(place in wanted, piece.hunk) for place, piece in enumerate(pieces) if piece.change is change]
+            mine = [(place in accepted, piece.hunk) for place, piece in enumerate(pieces) if piece.change is change]
             if change.kind == "move" and (False, None) in mine:
                 continue
             taken = any(is_wanted for is_wanted, _ in mine)
@@ -101,7 +101,7 @@ class Proposal:
                 diff = "".join(hunk.text for hunk in left)
                 declined.append(Declined(path=change.path, hunks=len(left), of=len(left) + len(hunks), diff=diff))
                 change = structs.replace(change, after=keep_hunks(change.before or "", change.after or "", hunks))
-            if taken and not _idle(change):
+            if taken and not _has_no_effect(change):
                 changes.append(change)
         if not changes:
             return None
@@ -115,12 +115,12 @@ class Proposal:
             declined=tuple(one for one in declined if one.path in stay),
         )
 
-    def whole(self) -> Answer | None:
+    def approve_all(self) -> Answer | None:
         """Accept everything as it is; None if that leaves every file unchanged."""
-        pieces = self.pieces()
-        return self.answer(pieces, range(len(pieces)))
+        pieces = self.list_pieces()
+        return self.approve_pieces(pieces, range(len(pieces)))
 
-    def said(self, answer: Answer) -> str:
+    def describe_answer(self, answer: Answer) -> str:
         """Describe a partial answer: "allowed: your version, 2 hunks left out"."""
         left = sum(one.hunks for one in answer.declined)
         files = len(self._proposed.changes) - len(answer.changes)
@@ -130,46 +130,46 @@ class Proposal:
         return f"allowed: {', '.join(parts)}"
 
 
-def _pieces(change: FileChange) -> Iterator[Piece]:
+def _split_change(change: FileChange) -> Iterator[ChangePiece]:
     if change.kind in ("add", "delete", "move"):
-        yield Piece(change=change, hunk=None)
+        yield ChangePiece(change=change, hunk=None)
     if change.kind in ("update", "move"):
         hunks = list(split_hunks(change.before or "", change.after or ""))
         for number, hunk in enumerate(hunks, 1):
-            yield Piece(change=change, hunk=hunk, number=number, of=len(hunks))
+            yield ChangePiece(change=change, hunk=hunk, hunk_number=number, hunk_count=len(hunks))
 
 
-def _idle(change: FileChange) -> bool:
+def _has_no_effect(change: FileChange) -> bool:
     return change.kind == "update" and change.before == change.after
 
 
-_KEYS = "123456789"
+_FILE_KEYS = "123456789"
 
 
-async def edit_proposal(desk: Desk, proposal: Proposal, display: Display) -> bool:
+async def edit_proposal(desk: PromptIO, proposal: EditableProposal, display: FormatPath) -> bool:
     """Let the user edit a proposed text; return whether it was changed. Errors are printed and change nothing."""
-    change = await _which(desk, proposal, display)
+    change = await _choose_change(desk, proposal, display)
     if change is None or change.after is None:
         return False
     try:
-        edited = await _in_editor(change.after, (change.moved_to or change.path).suffix)
+        edited = await _edit_on_lent_terminal(change.after, (change.moved_to or change.path).suffix)
     except UserError as error:
         desk.remark(clean_line(visible(str(error))), desk.theme.bad)
         return False
     if edited is None:
         desk.remark("left as it was")
         return False
-    proposal.put(change.path, edited)
+    proposal.set_text(change.path, edited)
     if not proposal.changes_anything:
         desk.remark("your version changes nothing any more", desk.theme.warning)
     return True
 
 
-async def _in_editor(text: str, suffix: str) -> str | None:
+async def _edit_on_lent_terminal(text: str, suffix: str) -> str | None:
     """Edit the text in the user's editor. The editor keeps the terminal until it exits, even if the caller is
     cancelled.
     """
-    async with lent():
+    async with lend_terminal():
         running = asyncio.ensure_future(asyncio.to_thread(edit_text, text, suffix))
         try:
             return await asyncio.shield(running)
@@ -178,29 +178,29 @@ async def _in_editor(text: str, suffix: str) -> str | None:
             raise
 
 
-async def _which(desk: Desk, proposal: Proposal, display: Display) -> FileChange | None:
-    files = proposal.editable
+async def _choose_change(desk: PromptIO, proposal: EditableProposal, display: FormatPath) -> FileChange | None:
+    files = proposal.editable_changes
     if len(files) == 1:
         return files[0]
     names = [clean_line(visible(display(change.moved_to or change.path))) for change in files]
-    if len(files) <= len(_KEYS):
-        key = await desk.questions.key(dict(zip(_KEYS, names, strict=False)))
-        return files[_KEYS.index(key)] if key else None
+    if len(files) <= len(_FILE_KEYS):
+        key = await desk.questions.key(dict(zip(_FILE_KEYS, names, strict=False)))
+        return files[_FILE_KEYS.index(key)] if key else None
     desk.say(Text(f"  {number} {name}") for number, name in enumerate(names, 1))
     answer = (await desk.questions.line("  number of the file: ") or "").strip()
     return files[int(answer) - 1] if answer.isdecimal() and 1 <= int(answer) <= len(files) else None
 
 
-_CHOICES = {"y": "yes", "n": "no", "a": "yes to all the rest", "q": "no to all the rest"}
-_MAX_ROWS = 30
+_HUNK_CHOICES = {"y": "yes", "n": "no", "a": "yes to all the rest", "q": "no to all the rest"}
+_MAX_HUNK_ROWS = 30
 
 
-async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer | None:
+async def ask_about_hunks(desk: PromptIO, proposal: EditableProposal, display: FormatPath) -> Answer | None:
     """Ask yes or no for each hunk and return the resulting answer; None if no hunk was accepted.
 
     Each decision leaves one line in the scrollback. Esc and Ctrl-C decline everything.
     """
-    pieces = proposal.pieces()
+    pieces = proposal.list_pieces()
     wanted: set[int] = set()
     unmoved: set[int] = set()
     rest: bool | None = None
@@ -208,12 +208,12 @@ async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer
         if id(piece.change) in unmoved:  # the move was declined, so the file stays where it is
             continue
         if rest is None:
-            key = await _ask(desk, piece, _named(piece, display))
+            key = await _ask_about_piece(desk, piece, _describe_piece(piece, display))
             if key is None:
                 return Answer("no", interrupted=True)
             rest = {"a": True, "q": False}.get(key)
             yes = key in ("y", "a")
-            said = f"{'yes' if yes else 'no'}: {_named(piece, display)}"
+            said = f"{'yes' if yes else 'no'}: {_describe_piece(piece, display)}"
             desk.remark(said + (", and so all the rest" if rest is not None else ""))
         else:
             yes = rest
@@ -221,44 +221,44 @@ async def walk_hunks(desk: Desk, proposal: Proposal, display: Display) -> Answer
             wanted.add(place)
         elif piece.change.kind == "move" and piece.hunk is None:
             unmoved.add(id(piece.change))
-    return proposal.answer(pieces, wanted)
+    return proposal.approve_pieces(pieces, wanted)
 
 
-async def _ask(desk: Desk, piece: Piece, name: str) -> str | None:
+async def _ask_about_piece(desk: PromptIO, piece: ChangePiece, name: str) -> str | None:
     title = Text(f"  {name}", desk.theme.strong)
-    rows = desk.diff(piece.text)
+    rows = desk.diff(piece.diff_text)
     if desk.questions.live:
-        return await desk.questions.key(_CHOICES, page=desk.page(rows, title))
-    desk.say([title, *desk.excerpt(rows, _MAX_ROWS)])
-    return await desk.questions.key(_CHOICES)
+        return await desk.questions.key(_HUNK_CHOICES, page=desk.page(rows, title))
+    desk.say([title, *desk.excerpt(rows, _MAX_HUNK_ROWS)])
+    return await desk.questions.key(_HUNK_CHOICES)
 
 
-def _named(piece: Piece, display: Display) -> str:
+def _describe_piece(piece: ChangePiece, display: FormatPath) -> str:
     change = piece.change
     name = clean_line(visible(display(change.path)))
     if piece.hunk is not None:
-        return f"{name}, hunk {piece.number} of {piece.of}"
+        return f"{name}, hunk {piece.hunk_number} of {piece.hunk_count}"
     if change.moved_to is not None:
         return f"move {name} → {clean_line(visible(display(change.moved_to)))}"
     return f"{'new file' if change.kind == 'add' else 'delete'} {name}"
 
 
-MAX_ROWS = 30
+MAX_UNSCROLLED_ROWS = 30
 """Up to this many rows are printed directly; longer texts are displayed in a page to scroll."""
-KEPT_ROWS = 20
+SCROLLBACK_ROWS = 20
 """Rows of a scrolled text that stay in the scrollback."""
-_BELOW = 4
+_ROWS_BELOW = 4
 
 
-class Decision:
+class ApprovalQuestion:
     """A question about a call that is carried out as it is or not at all."""
 
-    def __init__(self, desk: Desk, request: ApprovalRequest, display: Display) -> None:
+    def __init__(self, desk: PromptIO, request: ApprovalRequest, display: FormatPath) -> None:
         self._desk = desk
         self._request = request
         self._display = display
 
-    async def take(self, guarded: bool) -> Answer:
+    async def ask(self, guarded: bool) -> Answer:
         """Ask until there is an answer, and print it. guarded: see `Questions.key`."""
         head = list(_heading(self._request, self._desk))
         self._desk.say(head)
@@ -268,9 +268,9 @@ class Decision:
         return answer
 
     async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
-        return await self._settle(await self._key(self._choices(), body, above, guarded=guarded))
+        return await self._answer_for_key(await self._ask_key(self._choices(), body, above, guarded=guarded))
 
-    async def _settle(self, key: str | None) -> Answer:
+    async def _answer_for_key(self, key: str | None) -> Answer:
         match key:
             case "y":
                 return Answer("once")
@@ -304,7 +304,7 @@ class Decision:
             case "no":
                 return f"no: {answer.reason}" if answer.reason else "no"
 
-    async def _key(
+    async def _ask_key(
         self, choices: Mapping[str, str], body: Sequence[Text], above: int, *, guarded: bool = False
     ) -> str | None:
         """Display the body and ask. A body that is too long is scrolled, and only its beginning stays in the
@@ -314,15 +314,15 @@ class Decision:
         undone, at any time.
         """
         desk, questions = self._desk, self._desk.questions
-        room = max(desk.size()[1] - above - _BELOW, 1) if questions.live else MAX_ROWS
-        if desk.fits(body, min(room, MAX_ROWS)):
+        room = max(desk.size()[1] - above - _ROWS_BELOW, 1) if questions.live else MAX_UNSCROLLED_ROWS
+        if desk.fits(body, min(room, MAX_UNSCROLLED_ROWS)):
             desk.say(body)
             return await questions.key(choices, guarded=guarded)
         yes: frozenset[str] = (
             frozenset() if isinstance(self._request.action, ChangeFiles) else frozenset(choices) - {"n"}
         )
         if not questions.live:
-            desk.say(desk.excerpt(body, MAX_ROWS, ", d shows all"))
+            desk.say(desk.excerpt(body, MAX_UNSCROLLED_ROWS, ", d shows all"))
         page = desk.page(body) if questions.live else None
         offered = choices if questions.live else {key: choices[key] for key in choices if key not in yes}
         key = await questions.key({**offered, "d": "show all"}, guarded=guarded, page=page, above=above, after_end=yes)
@@ -330,51 +330,51 @@ class Decision:
             desk.say(body)
             return await questions.key(choices)
         if questions.live:
-            desk.say(desk.excerpt(body, KEPT_ROWS))
+            desk.say(desk.excerpt(body, SCROLLBACK_ROWS))
         return key
 
 
-class ChangeDecision(Decision):
+class ChangeApprovalQuestion(ApprovalQuestion):
     """A question about changes of files, which may be approved in part or in the user's own version."""
 
-    def __init__(self, desk: Desk, request: ApprovalRequest, display: Display, action: ChangeFiles) -> None:
+    def __init__(self, desk: PromptIO, request: ApprovalRequest, display: FormatPath, action: ChangeFiles) -> None:
         super().__init__(desk, request, display)
-        self._proposal = Proposal(action)
+        self._proposal = EditableProposal(action)
 
     async def _decide(self, body: Sequence[Text], above: int, guarded: bool) -> Answer:
         proposal, desk = self._proposal, self._desk
-        key = await self._key(self._choices(), body, above, guarded=guarded)
+        key = await self._ask_key(self._choices(), body, above, guarded=guarded)
         while key == "e":
             if await edit_proposal(desk, proposal, self._display):
                 head = [Part(body=Text("  your version:", desk.theme.strong))]
                 desk.say(head)
                 body = desk.changes(proposal.changes, self._display)
-                key = await self._key(self._choices(), body, desk.rows_of(head))
+                key = await self._ask_key(self._choices(), body, desk.rows_of(head))
             else:
                 key = await desk.questions.key(self._choices())
         answer: Answer | None = None
         if key == "y":
-            answer = proposal.whole()
+            answer = proposal.approve_all()
         elif key == "h":
-            answer = await walk_hunks(desk, proposal, self._display)
+            answer = await ask_about_hunks(desk, proposal, self._display)
             key = "n"  # no hunk was accepted: the user may tell the model why
-        return answer or await self._settle(key)
+        return answer or await self._answer_for_key(key)
 
     def _choices(self) -> dict[str, str]:
         choices = super()._choices()
         if self._proposal.is_edited:  # the approval covers this version only, not future calls
             choices = {"y": "this version", "n": "no"} if self._proposal.changes_anything else {"n": "no"}
-        if self._proposal.editable:
+        if self._proposal.editable_changes:
             choices["e"] = "edit"
         if self._proposal.has_pieces:
             choices["h"] = "by hunks"
         return choices
 
     def _describe_answer(self, answer: Answer) -> str:
-        return self._proposal.said(answer) if answer.kind == "changed" else super()._describe_answer(answer)
+        return self._proposal.describe_answer(answer) if answer.kind == "changed" else super()._describe_answer(answer)
 
 
-def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
+def _heading(request: ApprovalRequest, desk: PromptIO) -> Iterator[Part]:
     verdict, theme = request.verdict, desk.theme
     risk = {"low": theme.good, "medium": theme.warning, "high": theme.bad}[verdict.risk]
     whole = not isinstance(request.action, RunCommand)  # a command is shown below with every line of it
@@ -387,7 +387,7 @@ def _heading(request: ApprovalRequest, desk: Desk) -> Iterator[Part]:
 class TerminalApprover:
     """Shows what a call would do and asks for one key. `display` names a path in diffs, relative to the workspace."""
 
-    def __init__(self, desk: Desk, display: Display = str) -> None:
+    def __init__(self, desk: PromptIO, display: FormatPath = str) -> None:
         self._desk = desk
         self._display = display
 
@@ -396,10 +396,10 @@ class TerminalApprover:
         guarded = self._desk.is_typing()
         async with self._desk.suspended():
             if isinstance(request.action, ChangeFiles):
-                decision = ChangeDecision(self._desk, request, self._display, request.action)
+                decision = ChangeApprovalQuestion(self._desk, request, self._display, request.action)
             else:
-                decision = Decision(self._desk, request, self._display)
-            answer = await decision.take(guarded)
+                decision = ApprovalQuestion(self._desk, request, self._display)
+            answer = await decision.ask(guarded)
         if answer.interrupted:
             self._desk.on_interrupt()
         return answer
@@ -408,7 +408,7 @@ class TerminalApprover:
 class TerminalAsker:
     """Asks the user the model's question: a number chooses an option, any other text is the answer itself."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: PromptIO) -> None:
         self._desk = desk
 
     async def ask(self, question: str, options: tuple[str, ...]) -> str:
@@ -432,24 +432,24 @@ class TerminalAsker:
         return answer.strip()
 
 
-_MOST_FILES = 12
+_MAX_LISTED_FILES = 12
 
 
-class FileRow(Struct, frozen=True):
+class CommitFileRow(Struct, frozen=True):
     """One file of a commit. letter: git's status letter. lines: such as "+12 −3"."""
 
-    letter: str
+    status_letter: str
     path: str
-    lines: str
+    line_counts: str
 
 
-class Proposed(Struct, frozen=True, kw_only=True):
+class ProposedCommit(Struct, frozen=True, kw_only=True):
     """A proposed commit. where: such as "on main". trailer: the line that git adds at the end; "" for none."""
 
     message: str
-    files: tuple[FileRow, ...]
+    files: tuple[CommitFileRow, ...]
     stat: str
-    where: str
+    target: str
     trailer: str = ""
 
 
@@ -457,27 +457,27 @@ class CommitAnswer(Struct, frozen=True, kw_only=True):
     """The user's answer. words: for "again", instructions for the next message."""
 
     kind: Literal["go", "edit", "again", "no"]
-    words: str = ""
+    instructions: str = ""
 
 
 class CommitReviewer:
     """Shows what would be committed and asks for one key."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: PromptIO) -> None:
         self._desk = desk
 
-    async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None:
+    async def choose_files(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None:
         """Ask which files to commit: those this session changed, or all tracked ones. None for Esc."""
         desk = self._desk
         async with desk.suspended():
             desk.say([desk.title("commit", "nothing is staged; what is to go in?")])
-            desk.say(self._names("this session's", own))
-            desk.say(self._names("all tracked", tracked))
+            desk.say(self._list_names("this session's", own))
+            desk.say(self._list_names("all tracked", tracked))
             choices = {ENTER: "this session's", "a": "all tracked", "n": "nothing"}
             key = await desk.questions.key(choices, guarded=desk.is_typing())
         return {ENTER: "own", "a": "tracked"}.get(key or "")  # type: ignore[return-value]
 
-    async def accept_leaks(self, lines: Sequence[str]) -> bool:
+    async def confirm_secrets(self, lines: Sequence[str]) -> bool:
         """Ask whether to commit although these lines contain what looks like secrets."""
         desk = self._desk
         async with desk.suspended():
@@ -487,13 +487,13 @@ class CommitReviewer:
             key = await desk.questions.key({"y": "go on all the same", "n": "no"}, guarded=desk.is_typing())
         return key == "y"
 
-    async def accept_programs(self, lines: Sequence[str]) -> bool:
+    async def confirm_programs(self, lines: Sequence[str]) -> bool:
         """Ask whether git may start these programs with this commit and later ones."""
         desk = self._desk
         async with desk.suspended():
             desk.say([desk.title("commit", "git would start programs that this repository itself names:")])
-            desk.say(desk.excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_ROWS))
-            if len(lines) > MAX_ROWS:
+            desk.say(desk.excerpt([Text(f"  {clean_line(line)}") for line in lines], MAX_UNSCROLLED_ROWS))
+            if len(lines) > MAX_UNSCROLLED_ROWS:
                 desk.remark("/trust shows them all")
             choices = {"y": "run them, now and later", "n": "commit nothing"}
             key = await desk.questions.key(choices, guarded=desk.is_typing())
@@ -501,54 +501,61 @@ class CommitReviewer:
                 desk.remark("they may run with commits here, until one of them changes")
         return key == "y"
 
-    async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer:
+    async def ask_about_commit(self, proposed: ProposedCommit, diff: Callable[[], str]) -> CommitAnswer:
         """Return the user's answer; Esc and Ctrl-C are "no". diff: returns what would be committed, for display."""
         desk = self._desk
         async with desk.suspended():
-            self._show(proposed)
+            self._show_proposal(proposed)
             choices = {ENTER: "commit", "e": "edit", "r": "other words", "d": "the diff", "n": "no"}
             while (key := await desk.questions.key(choices, guarded=True)) == "d":
                 desk.say(desk.diff(clean(diff())))
             if key == "r":
                 words = await desk.questions.line("  what should it say (Enter for any other words): ")
-                return CommitAnswer(kind="no") if words is None else CommitAnswer(kind="again", words=clean_line(words))
+                return (
+                    CommitAnswer(kind="no")
+                    if words is None
+                    else CommitAnswer(kind="again", instructions=clean_line(words))
+                )
         match key:
             case "e":
                 return CommitAnswer(kind="edit")
             case _:
                 return CommitAnswer(kind="go" if key == ENTER else "no")
 
-    def tell(self, words: str, *, bad: bool = False) -> None:
+    def print_sentence(self, words: str, *, bad: bool = False) -> None:
         """Print a sentence permanently."""
         self._desk.remark(clean_line(words), self._desk.theme.bad if bad else "")
 
-    def output(self, text: str) -> None:
+    def print_output(self, text: str) -> None:
         """Print the output of git and its hooks, at most one screen."""
         lines = [Text(f"  {line}") for line in clean(text).splitlines()]
-        self._desk.say(self._desk.excerpt(lines, MAX_ROWS))
+        self._desk.say(self._desk.excerpt(lines, MAX_UNSCROLLED_ROWS))
 
-    def _show(self, proposed: Proposed) -> None:
+    def _show_proposal(self, proposed: ProposedCommit) -> None:
         desk, theme = self._desk, self._desk.theme
-        desk.say([desk.title("commit", f"{proposed.stat} · {clean_line(proposed.where)}")])
+        desk.say([desk.title("commit", f"{proposed.stat} · {clean_line(proposed.target)}")])
         subject, *rest = clean(proposed.message).splitlines() or [""]
-        desk.say([_indented(subject, theme.strong), *(_indented(line) for line in rest)])
+        desk.say([_indent_line(subject, theme.strong), *(_indent_line(line) for line in rest)])
         if proposed.trailer:
-            desk.say([Text(""), _indented(clean_line(proposed.trailer), theme.faint)])
-        rows = [Text.assemble((f"  {one.letter} ", theme.faint), clean_line(one.path), (f"  {one.lines}", theme.faint))
-                for one in proposed.files]  # fmt: skip
-        desk.say([Text(""), *desk.excerpt(rows, _MOST_FILES)])
+            desk.say([Text(""), _indent_line(clean_line(proposed.trailer), theme.faint)])
+        faint = theme.faint
+        rows = [
+            Text.assemble((f"  {one.status_letter} ", faint), clean_line(one.path), (f"  {one.line_counts}", faint))
+            for one in proposed.files
+        ]
+        desk.say([Text(""), *desk.excerpt(rows, _MAX_LISTED_FILES)])
 
-    def _names(self, title: str, paths: Sequence[str]) -> list[Part]:
+    def _list_names(self, title: str, paths: Sequence[str]) -> list[Part]:
         shown = ", ".join(clean_line(path) for path in paths[:6])
         more = f" and {len(paths) - 6} more" if len(paths) > 6 else ""
-        return [_indented(f"{title}: {shown}{more}", columns=2)]
+        return [_indent_line(f"{title}: {shown}{more}", columns=2)]
 
 
-def _indented(line: str, style: str = "", columns: int = 4) -> Part:
+def _indent_line(line: str, style: str = "", columns: int = 4) -> Part:
     return Part(body=Padding(Text(line, style), (0, 0, 0, columns), expand=False))
 
 
-_STAYS = "/plan shows it again, /plan off leaves plan mode"
+_LATER_HINT = "/plan shows it again, /plan off leaves plan mode"
 
 
 class PlanAnswer(Struct, frozen=True, kw_only=True):
@@ -566,10 +573,10 @@ class PlanAnswer(Struct, frozen=True, kw_only=True):
 class PlanReviewer:
     """Shows a plan and asks for one key."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: PromptIO) -> None:
         self._desk = desk
 
-    async def ask(self, todos: tuple[Todo, ...], before: ApprovalMode, width: int) -> PlanAnswer:
+    async def ask_about_plan(self, todos: tuple[Todo, ...], mode_before: ApprovalMode, width: int) -> PlanAnswer:
         """Return the user's answer; Esc and Ctrl-C mean "later".
 
         Args:
@@ -578,20 +585,24 @@ class PlanReviewer:
         """
         async with self._desk.suspended():
             rows = self._desk.todos(todos, width)
-            hidden = len(rows) > MAX_ROWS
+            hidden = len(rows) > MAX_UNSCROLLED_ROWS
             heading = self._desk.title("plan", format_count(len(todos), "item"))
-            self._desk.say([heading, *(self._desk.excerpt(rows, MAX_ROWS, ", d shows all") if hidden else rows)])
+            self._desk.say(
+                [heading, *(self._desk.excerpt(rows, MAX_UNSCROLLED_ROWS, ", d shows all") if hidden else rows)]
+            )
             while True:
-                key = await self._desk.questions.key(_choices(before, hidden), guarded=self._desk.is_typing())
+                key = await self._desk.questions.key(
+                    _list_plan_choices(mode_before, hidden), guarded=self._desk.is_typing()
+                )
                 if key != "d":
                     break
                 hidden = False
                 self._desk.say(rows)
-            answer = await self._answer(key, before)
+            answer = await self._answer_for_key(key, mode_before)
             self._desk.remark(_describe_plan_answer(answer))
         return answer
 
-    async def _answer(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
+    async def _answer_for_key(self, key: str | None, before: ApprovalMode) -> PlanAnswer:
         match key:
             case "y":
                 return PlanAnswer(kind="go", mode=before)
@@ -606,7 +617,7 @@ class PlanReviewer:
                 return PlanAnswer(kind="later")
 
 
-def _choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
+def _list_plan_choices(before: ApprovalMode, hidden: bool) -> dict[str, str]:
     choices = {"y": f"carry it out, mode {before}"}
     if before == "ask":
         choices["a"] = "with edits allowed"
@@ -624,6 +635,6 @@ def _describe_plan_answer(answer: PlanAnswer) -> str:
         case "edit":
             return "in the editor"
         case "no":
-            return f"no: {answer.reason}" if answer.reason else f"no; {_STAYS}"
+            return f"no: {answer.reason}" if answer.reason else f"no; {_LATER_HINT}"
         case "later":
-            return f"later; {_STAYS}"
+            return f"later; {_LATER_HINT}"

@@ -36,21 +36,21 @@ _RESOURCE = re.compile(r"[A-Za-z0-9][\w.-]*:[a-z][a-z0-9+.-]*:\S")
 """`server:scheme:…`, a resource of an MCP server; whether it exists is known only by asking the server."""
 
 
-class Chips:
+class MentionLabels:
     """Labels of the mentions on a line. A file is read again only if it has changed, and only inside the project."""
 
     def __init__(self, project: Path) -> None:
         self._workspace = Workspace(project)
         self._lines: dict[tuple[Path, int, int], int] = {}
 
-    def of(self, text: str) -> list[str]:
+    def label_mentions(self, text: str) -> list[str]:
         """Return the labels in order; text that names nothing has none."""
         if "@" not in text:
             return []
-        labels = (self._label(mention) for mention in find_mentions(text)[:MAX_MENTIONS])
+        labels = (self._label_mention(mention) for mention in find_mentions(text)[:MAX_MENTIONS])
         return [clean_line(label) for label in labels if label]
 
-    def _label(self, mention: Mention) -> str:
+    def _label_mention(self, mention: Mention) -> str:
         if mention.kind != "path":
             return f"+ {mention.label}"
         for reading in readings(mention):
@@ -61,7 +61,7 @@ class Chips:
                 continue
             if stat.S_ISDIR(status.st_mode):
                 return f"+ {reading.name.rstrip('/')}/"
-            lines = self._count(path, status.st_size, status.st_mtime_ns)
+            lines = self._count_lines(path, status.st_size, status.st_mtime_ns)
             if lines is None or looks_like_image(reading.name):
                 return f"+ {reading.label} · {format_bytes(status.st_size)}"
             if reading.lines is not None:
@@ -69,7 +69,7 @@ class Chips:
             return f"+ {reading.label} · {format_count(lines, 'line')}"
         return f"+ {mention.label}" if _RESOURCE.match(mention.label) else ""
 
-    def _count(self, path: Path, size: int, changed: int) -> int | None:
+    def _count_lines(self, path: Path, size: int, changed: int) -> int | None:
         if size > _MAX_COUNTED_BYTES or not path.is_file() or not self._workspace.contains(path):
             return None
         key = (path, size, changed)
@@ -86,13 +86,13 @@ class Chips:
         return self._lines[key]
 
 
-FRESH_S = 5.0
+REFRESH_AFTER_S = 5.0
 """Seconds before a listing is refreshed, so that new files appear soon."""
-_BETWEEN = "\0"
+_SEPARATOR = "\0"
 """Separator that no file name can contain."""
 
 
-class FileNames:
+class FileListing:
     """The files of a project and their search index. Queried by one thread, refreshed by another.
 
     Args:
@@ -115,23 +115,23 @@ class FileNames:
         self._listed_at: float | None = None
         self._ahead: tuple[str, float] | None = None
         self._listing = threading.Lock()
-        self.changed: Callable[[], None] = lambda: None
+        self.on_changed: Callable[[], None] = lambda: None
 
-    def now(self) -> tuple[Sequence[str], FuzzyNames]:
+    def get_files_and_index(self) -> tuple[Sequence[str], FuzzyNames]:
         """Return the files, and an index of their names and those of their directories.
 
         The first call lists the files unless `prepare` has; later calls return at once. A listing older than
-        `FRESH_S` is still returned, and refreshed in the background.
+        `REFRESH_AFTER_S` is still returned, and refreshed in the background.
         """
         if self._listed_at is None:
             with self._listing:
                 if self._listed_at is None:
-                    self._unpack() if self._ahead else self._take(self._list_files())
-        if self._clock() - (self._listed_at or 0.0) > FRESH_S and self._listing.acquire(blocking=False):
-            start_daemon_thread(self._renew, "list-file-names")
+                    self._unpack() if self._ahead else self._set_files(self._list_files())
+        if self._clock() - (self._listed_at or 0.0) > REFRESH_AFTER_S and self._listing.acquire(blocking=False):
+            start_daemon_thread(self._refresh, "list-file-names")
         return self._held
 
-    def prepare(self) -> None:
+    def list_in_advance(self) -> None:
         """List the files in advance unless there are too many; for a thread.
 
         They are kept as one text: an index of 20,000 names takes 5 MiB but only 0.03 s to build, and many users
@@ -139,33 +139,33 @@ class FileNames:
         """
         with self._listing:
             if self._listed_at is None and (files := self._list_ahead()) is not None:
-                self._ahead = _BETWEEN.join(files), self._clock()
+                self._ahead = _SEPARATOR.join(files), self._clock()
 
     def _unpack(self) -> None:
         """Build the index from the files listed in advance."""
         assert self._ahead is not None
         names, at = self._ahead
         self._ahead = None
-        self._take(names.split(_BETWEEN) if names else [])
+        self._set_files(names.split(_SEPARATOR) if names else [])
         self._listed_at = at
 
-    def _renew(self) -> None:
+    def _refresh(self) -> None:
         before = self._held
         try:
             with suppress(OSError):  # the project was removed or is not readable: keep offering the last listing
-                self._take(self._list_files())
+                self._set_files(self._list_files())
         finally:
             self._listing.release()
         if self._held is not before:
-            self.changed()
+            self.on_changed()
 
-    def _take(self, files: Sequence[str]) -> None:
+    def _set_files(self, files: Sequence[str]) -> None:
         if files != self._held[0]:
-            self._held = (files, FuzzyNames((*files, *_folders(files))))
+            self._held = (files, FuzzyNames((*files, *_list_directories(files))))
         self._listed_at = self._clock()
 
 
-def _folders(files: Sequence[str]) -> list[str]:
+def _list_directories(files: Sequence[str]) -> list[str]:
     """Return every directory that contains files, each with a final slash."""
     folders: dict[str, None] = {}
     for path in files:
@@ -176,19 +176,19 @@ def _folders(files: Sequence[str]) -> list[str]:
     return list(folders)
 
 
-MAX_SHOWN = 60
-RECENT_BOOST = 12.0
+MAX_OFFERS = 60
+MOST_RECENT_POINTS = 12.0
 """Points of the file used last; earlier ones get fewer, at least a quarter of this."""
-_MAX_RECENT = 40
-_MAX_LOOKED_AT = 300  # number of messages searched, newest first
-_WORDS = {"session": "an earlier session", "note": "a note"}
+_MAX_RECENT_FILES = 40
+_MAX_SEARCHED_MESSAGES = 300  # number of messages searched, newest first
+_PREFIX_NOTES = {"session": "an earlier session", "note": "a note"}
 
 
-class Offer(Struct, frozen=True, kw_only=True):
+class MentionOffer(Struct, frozen=True, kw_only=True):
     """One completion. text: inserted, including "@". shown: displayed in the menu. note: its description."""
 
     text: str
-    shown: str
+    label: str
     note: str = ""
 
 
@@ -198,61 +198,61 @@ class MentionMenu:
     shell: returns the running App, None while it is being built.
     """
 
-    def __init__(self, shell: "Callable[[], Shell | None]", files: FileNames) -> None:
+    def __init__(self, shell: "Callable[[], Shell | None]", files: FileListing) -> None:
         self._shell = shell
         self._files = files
 
-    def offers(self, typed: str) -> Iterator[Offer]:
+    def find_offers(self, typed: str) -> Iterator[MentionOffer]:
         """Yield completions of `typed`, the text after the "@", including quotes."""
         kind, colon, rest = typed.partition(":")
         bare = typed.removeprefix('"')
-        resources = self._resources() if typed else {}
+        resources = self._list_resources() if typed else {}
         if colon and kind in resources:
-            yield from _matching(resources[kind], rest)
-        elif colon and kind in _WORDS:
-            yield from self._remembered(kind, rest.removeprefix('"'))
+            yield from _filter_resources(resources[kind], rest)
+        elif colon and kind in _PREFIX_NOTES:
+            yield from self._find_sessions_or_notes(kind, rest.removeprefix('"'))
         elif bare.startswith(("/", "~")):
-            for path in folder_entries(bare)[:MAX_SHOWN]:
-                yield Offer(text=write_mention(path), shown=path)
+            for path in list_disk_entries(bare)[:MAX_OFFERS]:
+                yield MentionOffer(text=write_mention(path), label=path)
         else:
-            yield from self._paths(bare)
-            for word in _WORDS:
+            yield from self._find_paths(bare)
+            for word in _PREFIX_NOTES:
                 if typed and word.startswith(typed):
-                    yield Offer(
-                        text=f"@{word}:", shown=f"{word}:", note=f"an earlier {word}" if word != "note" else word
+                    yield MentionOffer(
+                        text=f"@{word}:", label=f"{word}:", note=f"an earlier {word}" if word != "note" else word
                     )
             for server in resources:
                 if server.lower().startswith(bare.lower()):
-                    yield Offer(text=f"@{server}:", shown=f"{server}:", note="resources of an MCP server")
+                    yield MentionOffer(text=f"@{server}:", label=f"{server}:", note="resources of an MCP server")
 
-    def _resources(self) -> dict[str, list[Offer]]:
+    def _list_resources(self) -> dict[str, list[MentionOffer]]:
         """Return the known resources of each server that has been asked."""
-        shell, found = self._shell(), dict[str, list[Offer]]()
+        shell, found = self._shell(), dict[str, list[MentionOffer]]()
         for server, one in shell.servers.resources() if shell else ():
             note = clean_line(" - ".join(filter(None, (one.name, one.description))))[:60]
             uri = clean_line(one.uri)
-            found.setdefault(server, []).append(Offer(text=f"@{server}:{uri}", shown=uri, note=note))
+            found.setdefault(server, []).append(MentionOffer(text=f"@{server}:{uri}", label=uri, note=note))
         return found
 
-    def _paths(self, typed: str) -> Iterator[Offer]:
-        files, names = self._files.now()
+    def _find_paths(self, typed: str) -> Iterator[MentionOffer]:
+        files, names = self._files.get_files_and_index()
         shell = self._shell()
-        boosts = recent_boosts(shell.session.messages if shell else ())
+        boosts = score_recent_files(shell.session.messages if shell else ())
         if typed and not typed.endswith("/"):
-            found = names.best(typed.removeprefix("./"), MAX_SHOWN, boosts)
+            found = names.best(typed.removeprefix("./"), MAX_OFFERS, boosts)
         else:
             used = sorted(boosts, key=lambda path: -boosts[path]) if not typed else []
             known = set(files) if used else set[str]()
             found = [path for path in used if path in known]
-            found = list(dict.fromkeys((*found, *next_steps(files, typed.removeprefix("./")))))[:MAX_SHOWN]
+            found = list(dict.fromkeys((*found, *list_children(files, typed.removeprefix("./")))))[:MAX_OFFERS]
         for path in found:
-            yield Offer(text=write_mention(path), shown=path)
+            yield MentionOffer(text=write_mention(path), label=path)
 
-    def _remembered(self, kind: str, typed: str) -> Iterator[Offer]:
+    def _find_sessions_or_notes(self, kind: str, typed: str) -> Iterator[MentionOffer]:
         shell = self._shell()
         if shell is None or shell.config.incognito:
             return
-        rows: list[tuple[float, Offer]] = []
+        rows: list[tuple[float, MentionOffer]] = []
         if kind == "session":
             for info in shell.store.list():
                 if info.id == shell.session.id:
@@ -261,34 +261,34 @@ class MentionMenu:
                 points = score(typed, f"{name} {info.id} {info.first_words}")
                 if points is not None:
                     note = f"from the repository: {info.first_words}" if info.came_with_project else info.first_words
-                    rows.append((points, _offer(kind, name, note)))
+                    rows.append((points, _make_offer(kind, name, note)))
         else:
             for note in shell.memory.list_notes():
                 points = score(typed, note.key)
                 if points is not None:
-                    rows.append((points, _offer(kind, note.key, " ".join(note.content[:200].split())[:60])))
+                    rows.append((points, _make_offer(kind, note.key, " ".join(note.content[:200].split())[:60])))
         if typed:
             rows.sort(key=lambda row: -row[0])
-        yield from (offer for _, offer in rows[:MAX_SHOWN])
+        yield from (offer for _, offer in rows[:MAX_OFFERS])
 
 
-def recent_boosts(messages: Sequence[Message]) -> dict[str, float]:
+def score_recent_files(messages: Sequence[Message]) -> dict[str, float]:
     """Return points for files that the session's tools read or changed or its messages named; the newest get most."""
     used: dict[str, None] = {}
-    for message in reversed(messages[-_MAX_LOOKED_AT:]):
+    for message in reversed(messages[-_MAX_SEARCHED_MESSAGES:]):
         if isinstance(message, ToolMessage) and message.deeds is not None:
             changed = (deed.moved_to or deed.path for deed in message.deeds.changed if deed.kind != "delete")
             used.update(dict.fromkeys((*changed, *message.deeds.read)))
         elif isinstance(message, UserMessage) and "@" in message.content:
             words = (word.lstrip("@").strip('",.') for word in message.content.split() if word.startswith("@"))
             used.update(dict.fromkeys(words))
-        if len(used) >= _MAX_RECENT:
+        if len(used) >= _MAX_RECENT_FILES:
             break
-    names = list(used)[:_MAX_RECENT]
-    return {name: RECENT_BOOST * max(1.0 - place / _MAX_RECENT, 0.25) for place, name in enumerate(names)}
+    names = list(used)[:_MAX_RECENT_FILES]
+    return {name: MOST_RECENT_POINTS * max(1.0 - place / _MAX_RECENT_FILES, 0.25) for place, name in enumerate(names)}
 
 
-def next_steps(files: Sequence[str], start: str) -> list[str]:
+def list_children(files: Sequence[str], start: str) -> list[str]:
     """Return the files and directories directly below `start`, which ends in a slash or is ""; directories end in one
     too.
     """
@@ -300,7 +300,7 @@ def next_steps(files: Sequence[str], start: str) -> list[str]:
     return sorted(steps)
 
 
-def folder_entries(typed: str) -> list[str]:
+def list_disk_entries(typed: str) -> list[str]:
     """Return the entries on disk that match an absolute path being typed; "~" is the home directory."""
     folder, slash, start = typed.rpartition("/")
     if not slash:
@@ -316,17 +316,17 @@ def folder_entries(typed: str) -> list[str]:
     return sorted(found)
 
 
-def _matching(offers: Sequence[Offer], typed: str) -> Iterator[Offer]:
+def _filter_resources(offers: Sequence[MentionOffer], typed: str) -> Iterator[MentionOffer]:
     """Yield the matching resources of a server, best first."""
-    rows = [(points, one) for one in offers if (points := score(typed, f"{one.shown} {one.note}")) is not None]
+    rows = [(points, one) for one in offers if (points := score(typed, f"{one.label} {one.note}")) is not None]
     if typed:
         rows.sort(key=lambda row: -row[0])
-    yield from (one for _, one in rows[:MAX_SHOWN])
+    yield from (one for _, one in rows[:MAX_OFFERS])
 
 
-def _offer(kind: str, name: str, note: str) -> Offer:
+def _make_offer(kind: str, name: str, note: str) -> MentionOffer:
     plain = name if name and not any(char.isspace() or char in "\"'`<>|" for char in name) else f'"{name}"'
-    return Offer(text=f"@{kind}:{plain}", shown=name, note=note)
+    return MentionOffer(text=f"@{kind}:{plain}", label=name, note=note)
 
 
 _MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>|]*)\Z""")
@@ -335,7 +335,7 @@ _MENTION = re.compile(r"""(?<![\w@/.+\-])@((?:session:|note:)?"[^"\n]*|[^\s"'`<>
 class LineCompleter(Completer):
     """Completes commands while they are typed, mentions after "@", paths on Tab.
 
-    shell: returns the running App, None while it is being built. list_files, list_ahead: see `FileNames`. Runs in a
+    shell: returns the running App, None while it is being built. list_files, list_ahead: see `FileListing`. Runs in a
     thread, so that it never blocks the line.
     """
 
@@ -346,7 +346,7 @@ class LineCompleter(Completer):
         list_ahead: Callable[[], Sequence[str] | None] | None = None,
     ) -> None:
         self._shell = shell
-        self.files = FileNames(list_files, list_ahead)
+        self.files = FileListing(list_files, list_ahead)
         self._mentions = MentionMenu(shell, self.files)
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
@@ -356,36 +356,40 @@ class LineCompleter(Completer):
             from clio.commands.registry import complete
 
             for suggestion, typed in complete(self._shell(), text):
-                yield _offered(suggestion.text, typed, suggestion.text, suggestion.note)
-            if open_mention(text) is None:
+                yield _make_completion(suggestion.text, typed, suggestion.text, suggestion.note)
+            if find_open_mention(text) is None:
                 return
-        typed = open_mention(text)
+        typed = find_open_mention(text)
         if typed is not None:
-            for offer in self._mentions.offers(typed):
-                yield _offered(offer.text, len(typed) + 1, offer.shown, offer.note)
-        elif complete_event.completion_requested and (word := last_word(text)):
-            for path in self._paths(word):
-                yield _offered(path, len(word), path)
+            for offer in self._mentions.find_offers(typed):
+                yield _make_completion(offer.text, len(typed) + 1, offer.label, offer.note)
+        elif complete_event.completion_requested and (word := get_last_word(text)):
+            for path in self._find_paths(word):
+                yield _make_completion(path, len(word), path)
 
-    def _paths(self, typed: str) -> Iterator[str]:
-        found = folder_entries(typed) if typed.startswith(("/", "~")) else matching_paths(self.files.now()[0], typed)
-        yield from found[:MAX_SHOWN]
+    def _find_paths(self, typed: str) -> Iterator[str]:
+        found = (
+            list_disk_entries(typed)
+            if typed.startswith(("/", "~"))
+            else match_paths(self.files.get_files_and_index()[0], typed)
+        )
+        yield from found[:MAX_OFFERS]
 
 
-def _offered(text: str, typed: int, shown: str, note: str = "") -> Completion:
+def _make_completion(text: str, typed: int, shown: str, note: str = "") -> Completion:
     """Return a completion that replaces the last `typed` characters; control characters in its menu text are
     removed.
     """
     return Completion(text, start_position=-typed, display=clean_line(shown), display_meta=clean_line(note))
 
 
-def open_mention(before: str) -> str | None:
+def find_open_mention(before: str) -> str | None:
     """Return what was typed of a mention after its "@" if the cursor is in one; else None."""
     match = _MENTION.search(before)
     return match[1] if match else None
 
 
-def takes_offer(buffer: Buffer) -> bool:
+def accept_completion(buffer: Buffer) -> bool:
     """On Enter, accept the selected or first completion of a path or mention.
 
     False if there is nothing to accept: no menu, a command, or the completion equals the text on the line.
@@ -396,7 +400,7 @@ def takes_offer(buffer: Buffer) -> bool:
     if state.current_completion is None:
         first = state.completions[0]
         before = buffer.document.text_before_cursor
-        if open_mention(before) in (None, "") or before.endswith(first.text):
+        if find_open_mention(before) in (None, "") or before.endswith(first.text):
             return False
         if any(before.endswith(offer.text) for offer in state.completions):
             return False  # the typed text is itself one of the completions
@@ -405,12 +409,12 @@ def takes_offer(buffer: Buffer) -> bool:
     return True
 
 
-def last_word(text: str) -> str:
+def get_last_word(text: str) -> str:
     """Return the text between the last blank and the cursor."""
     return "" if not text or text[-1].isspace() else text.split()[-1]
 
 
-def matching_paths(files: Sequence[str], typed: str) -> list[str]:
+def match_paths(files: Sequence[str], typed: str) -> list[str]:
     """Return the entries directly below `typed`, directories with a final slash, then files whose name begins with
     it.
     """
@@ -418,4 +422,4 @@ def matching_paths(files: Sequence[str], typed: str) -> list[str]:
     named: list[str] = []
     if start and "/" not in start:
         named = [path for path in files if not path.startswith(start) and path.rpartition("/")[2].startswith(start)]
-    return [*next_steps(files, start), *sorted(named, key=lambda path: (path.count("/"), path))]
+    return [*list_children(files, start), *sorted(named, key=lambda path: (path.count("/"), path))]

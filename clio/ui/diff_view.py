@@ -24,12 +24,12 @@ from clio.ui.theme import Theme
 RowKind = Literal["file", "hunk", "context", "added", "removed", "note"]
 
 _HUNK = LazyRegex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_KINDS = ("+", "-", " ", "")
+_LINE_PREFIXES = ("+", "-", " ", "")
 """Prefixes of a hunk's lines; an empty context line may have lost its blank."""
 
-_NOTHING = "/dev/null"
+_NO_FILE = "/dev/null"
 # Some programs treat these as line ends, which would make one line of a diff look like two.
-_BREAKS = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
+_UNICODE_LINE_BREAKS = (("\u2028", "\\u2028"), ("\u2029", "\\u2029"))
 
 
 class DiffRow(Struct, frozen=True, gc=False):
@@ -64,13 +64,13 @@ def parse_diff(text: str) -> ParsedDiff:
     A hunk declares how many lines it has: within them "--- x" is a removed line and not a file name.
     """
     text = visible(text)
-    for char, name in _BREAKS:
+    for char, name in _UNICODE_LINE_BREAKS:
         text = text.replace(char, name)
-    reader = _Reader(text.removesuffix("\n").split("\n") if text else [])
-    return reader.read()
+    reader = _DiffParser(text.removesuffix("\n").split("\n") if text else [])
+    return reader.parse()
 
 
-class _Reader:
+class _DiffParser:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
         self._rows: list[DiffRow] = []
@@ -83,31 +83,35 @@ class _Reader:
         self._names: str | None = None
         self._in_block = False
 
-    def read(self) -> ParsedDiff:
+    def parse(self) -> ParsedDiff:
         for place, line in enumerate(self._lines):
-            if line[:1] in _KINDS and (self._old_left > 0 or self._new_left > 0) and line[:4] not in ("--- ", "+++ "):
-                self._change(line)
+            if (
+                line[:1] in _LINE_PREFIXES
+                and (self._old_left > 0 or self._new_left > 0)
+                and line[:4] not in ("--- ", "+++ ")
+            ):
+                self._parse_hunk_line(line)
             else:
-                self._take(line, place)
+                self._parse_line(line, place)
         self._end_file()
         return ParsedDiff(rows=self._rows, blocks=self._blocks, counts=self._counts)
 
-    def _take(self, line: str, place: int) -> None:
+    def _parse_line(self, line: str, place: int) -> None:
         if self._names is not None:
             self._begin_file(self._names, line.removeprefix("+++ "))
         elif found := _HUNK.match(line):
             self._begin_hunk(line, found)
-        elif line.startswith("--- ") and self._names_follow(self._lines[place + 1 : place + 3]):
+        elif line.startswith("--- ") and self._is_before_file_names(self._lines[place + 1 : place + 3]):
             self._names = line[4:]
         elif line.startswith("\\"):
-            self._add("note", line)
-        elif line[:1] in _KINDS and (self._old_left > 0 or self._new_left > 0):
-            self._change(line)
+            self._add_row("note", line)
+        elif line[:1] in _LINE_PREFIXES and (self._old_left > 0 or self._new_left > 0):
+            self._parse_hunk_line(line)
         else:
             self._in_block = False
-            self._add("note", line)
+            self._add_row("note", line)
 
-    def _names_follow(self, following: list[str]) -> bool:
+    def _is_before_file_names(self, following: list[str]) -> bool:
         """Whether file names begin here. Redacted secrets may have made a hunk shorter than it declares."""
         named = bool(following) and following[0].startswith("+++ ")
         if self._old_left <= 0 and self._new_left <= 0:
@@ -121,30 +125,30 @@ class _Reader:
         self._in_block = False
         self._end_file()
         self._file = len(self._rows)
-        self._add("file", _named(old, new))
+        self._add_row("file", _describe_file(old, new))
 
     def _begin_hunk(self, line: str, found: re.Match[str]) -> None:
         self._old, self._new = int(found[1]), int(found[3])
         self._old_left, self._new_left = int(found[2] or 1), int(found[4] or 1)
         self._in_block = False
-        self._add("hunk", line)
+        self._add_row("hunk", line)
 
     def _end_file(self) -> None:
         if self._file >= 0:
             self._counts[self._file] = (self._added, self._removed)
         self._added = self._removed = 0
 
-    def _change(self, line: str) -> None:
+    def _parse_hunk_line(self, line: str) -> None:
         """Handle a line of a hunk."""
         rows = self._rows
         if line[:1] == "+":
-            self._touch(begins=not self._in_block).added.append(len(rows))
+            self._current_block(begins=not self._in_block).added.append(len(rows))
             rows.append(DiffRow("added", line[1:], self._new, len(self._blocks) - 1))
             self._added += 1
             self._new += 1
             self._new_left -= 1
         elif line[:1] == "-":
-            self._touch(begins=not self._in_block or bool(self._blocks[-1].added)).removed.append(len(rows))
+            self._current_block(begins=not self._in_block or bool(self._blocks[-1].added)).removed.append(len(rows))
             rows.append(DiffRow("removed", line[1:], self._old, len(self._blocks) - 1))
             self._removed += 1
             self._old += 1
@@ -157,22 +161,22 @@ class _Reader:
             self._old_left -= 1
             self._new_left -= 1
 
-    def _touch(self, *, begins: bool) -> DiffBlock:
+    def _current_block(self, *, begins: bool) -> DiffBlock:
         if begins:
             self._blocks.append(DiffBlock(removed=[], added=[]))
         self._in_block = True
         return self._blocks[-1]
 
-    def _add(self, kind: RowKind, text: str) -> None:
+    def _add_row(self, kind: RowKind, text: str) -> None:
         self._rows.append(DiffRow(kind, text))
 
 
-def _named(old: str, new: str) -> str:
+def _describe_file(old: str, new: str) -> str:
     """Describe what happens to the file, in short; git's "a/" and "b/" are removed."""
     if old.startswith("a/") and new.startswith("b/") and old[2:] == new[2:]:
         return new[2:]
-    if old == _NOTHING or new == _NOTHING:
-        return f"new {new}" if old == _NOTHING else f"delete {old}"
+    if old == _NO_FILE or new == _NO_FILE:
+        return f"new {new}" if old == _NO_FILE else f"delete {old}"
     return new if old == new else f"move {old} → {new}"
 
 
@@ -184,28 +188,28 @@ _MAX_COMPARED_CHARS = 2_000  # longer lines are only compared by their common be
 _MAX_CELLS = 10_000
 """Limit of old × new words, or lines, that are compared with each other."""
 _MAX_PAIRS = 400  # removed × added lines; a larger block is paired by position, because comparing is quadratic
-_ALIKE = 0.35
+_MIN_SIMILARITY = 0.35
 """The share of a line that must be equal for its differences to be worth marking."""
 
 
-def changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
+def find_changed_words(old: str, new: str) -> tuple[list[Span], list[Span]]:
     """Return the changed ranges of two versions of a line; empty if they have too little in common."""
     if len(old) > _MAX_COMPARED_CHARS or len(new) > _MAX_COMPARED_CHARS:
-        return _middle(old, new)
+        return _span_between_common_ends(old, new)
     ours, theirs = _WORD.findall(old), _WORD.findall(new)
-    head = _shared(ours, theirs)
-    tail = _shared(ours[head:][::-1], theirs[head:][::-1])
+    head = _count_common_items(ours, theirs)
+    tail = _count_common_items(ours[head:][::-1], theirs[head:][::-1])
     a, b = ours[head : len(ours) - tail], theirs[head : len(theirs) - tail]
     if len(a) * len(b) > _MAX_CELLS:
-        return _middle(old, new)
-    before, after = _Spans("".join(ours[:head])), _Spans("".join(ours[:head]))
-    same = _weight(ours[:head]) + _weight(ours[len(ours) - tail :])
+        return _span_between_common_ends(old, new)
+    before, after = _SpanCollector("".join(ours[:head])), _SpanCollector("".join(ours[:head]))
+    same = _count_nonblank_characters(ours[:head]) + _count_nonblank_characters(ours[len(ours) - tail :])
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         equal = tag == "equal"
-        same += _weight(a[i1:i2]) if equal else 0
-        before.take("".join(a[i1:i2]), equal)
-        after.take("".join(b[j1:j2]), equal)
-    if same < _ALIKE * max(_weight(ours), _weight(theirs)):
+        same += _count_nonblank_characters(a[i1:i2]) if equal else 0
+        before.add("".join(a[i1:i2]), equal)
+        after.add("".join(b[j1:j2]), equal)
+    if same < _MIN_SIMILARITY * max(_count_nonblank_characters(ours), _count_nonblank_characters(theirs)):
         return [], []
     return before.spans, after.spans
 
@@ -215,7 +219,7 @@ def pair_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     if len(old) * len(new) > _MAX_PAIRS:
         return list(zip(range(len(old)), range(len(new)), strict=True)) if len(old) == len(new) else []
     words = [[Counter(_WORD.findall(line[:_MAX_COMPARED_CHARS])) for line in side] for side in (old, new)]
-    alike = [[_likeness(ours, theirs) for theirs in words[1]] for ours in words[0]]
+    alike = [[_compare_words(ours, theirs) for theirs in words[1]] for ours in words[0]]
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for i in reversed(range(len(old))):
         for j in reversed(range(len(new))):
@@ -233,7 +237,7 @@ def pair_lines(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     return pairs
 
 
-class _Spans:
+class _SpanCollector:
     """Collects the changed ranges of one side; ranges separated only by blanks are merged."""
 
     def __init__(self, head: str) -> None:
@@ -241,7 +245,7 @@ class _Spans:
         self._blank = False
         self.spans: list[Span] = []
 
-    def take(self, text: str, equal: bool) -> None:
+    def add(self, text: str, equal: bool) -> None:
         start, self._at = self._at, self._at + len(text)
         if equal:
             self._blank = text.isspace() and bool(self.spans) and self.spans[-1][1] == start
@@ -251,14 +255,14 @@ class _Spans:
             self._blank = False
 
 
-def _shared(ours: Sequence[str], theirs: Sequence[str]) -> int:
+def _count_common_items(ours: Sequence[str], theirs: Sequence[str]) -> int:
     """Count the items that both begin with."""
     pairs = enumerate(zip(ours, theirs, strict=False))
     return next((place for place, (a, b) in pairs if a != b), min(len(ours), len(theirs)))
 
 
-def _shared_text(ours: str, theirs: str) -> int:
-    """Count the characters that both begin with, faster than `_shared`."""
+def _count_common_characters(ours: str, theirs: str) -> int:
+    """Count the characters that both begin with, faster than `_count_common_items`."""
     low, high = 0, min(len(ours), len(theirs))
     while low < high:
         middle = (low + high + 1) // 2
@@ -269,35 +273,35 @@ def _shared_text(ours: str, theirs: str) -> int:
     return low
 
 
-def _middle(old: str, new: str) -> tuple[list[Span], list[Span]]:
+def _span_between_common_ends(old: str, new: str) -> tuple[list[Span], list[Span]]:
     """Return everything between the common beginning and the common end."""
-    head = _shared_text(old, new)
+    head = _count_common_characters(old, new)
     room = min(len(old), len(new)) - head
-    tail = min(_shared_text(old[::-1], new[::-1]), room)
-    if head + tail < _ALIKE * max(len(old), len(new)):
+    tail = min(_count_common_characters(old[::-1], new[::-1]), room)
+    if head + tail < _MIN_SIMILARITY * max(len(old), len(new)):
         return [], []
     sides = ((head, len(old) - tail), (head, len(new) - tail))
     before, after = ([span] if span[0] < span[1] else [] for span in sides)
     return before, after
 
 
-def _weight(words: Sequence[str]) -> int:
+def _count_nonblank_characters(words: Sequence[str]) -> int:
     return sum(len(word) for word in words if not word.isspace())
 
 
-def _likeness(ours: Counter[str], theirs: Counter[str]) -> float:
+def _compare_words(ours: Counter[str], theirs: Counter[str]) -> float:
     """Return the similarity of two lines: 0, or from _ALIKE to 1."""
     total = max(sum(len(word) * count for word, count in side.items() if not word.isspace()) for side in (ours, theirs))
     shared = sum(len(word) * count for word, count in (ours & theirs).items() if not word.isspace())
     if not total:
-        return 1.0 if ours == theirs else _ALIKE
-    return shared / total if shared >= _ALIKE * total else 0.0
+        return 1.0 if ours == theirs else _MIN_SIMILARITY
+    return shared / total if shared >= _MIN_SIMILARITY * total else 0.0
 
 
-NUMBERS_FROM = 60
+MIN_COLUMNS_FOR_NUMBERS = 60
 """Number of columns from which on lines are numbered."""
 
-_TAB = 4
+_TAB_COLUMNS = 4
 _MAX_LINE_CHARS = 20_000
 """Tabs of longer lines are expanded without regard to wide characters."""
 
@@ -324,9 +328,9 @@ class DiffRows(Sequence[Text]):
         rows = self._parsed.rows
         self._places = [place for place, row in enumerate(rows) if shown or row.kind != "file"]
         last = max((row.number for row in rows), default=0)
-        self._gutter = len(str(last)) + 1 if last and width >= NUMBERS_FROM else 0
+        self._gutter = len(str(last)) + 1 if last and width >= MIN_COLUMNS_FOR_NUMBERS else 0
 
-    def bounded(self, max_chars: int) -> "DiffRows":
+    def with_max_chars(self, max_chars: int) -> "DiffRows":
         """Return the same rows, each limited to `max_chars` characters."""
         other = copy(self)
         other._max_chars = max_chars
@@ -341,10 +345,10 @@ class DiffRows(Sequence[Text]):
     def __getitem__(self, index: slice) -> list[Text]: ...
     def __getitem__(self, index: int | slice) -> Text | list[Text]:
         if isinstance(index, slice):
-            return [self._row(place) for place in self._places[index]]
-        return self._row(self._places[index])
+            return [self._render_row(place) for place in self._places[index]]
+        return self._render_row(self._places[index])
 
-    def _row(self, place: int) -> Text:
+    def _render_row(self, place: int) -> Text:
         row, theme = self._parsed.rows[place], self._theme
         match row.kind:
             case "file":
@@ -355,17 +359,19 @@ class DiffRows(Sequence[Text]):
             case "hunk":
                 return Text("  " + row.text, theme.hunk)
             case "note":
-                return self._cut(Text("  " + " " * self._gutter + row.text.expandtabs(_TAB), theme.faint))
+                return self._truncate(Text("  " + " " * self._gutter + row.text.expandtabs(_TAB_COLUMNS), theme.faint))
             case _:
-                return self._line(place, row)
+                return self._render_line(place, row)
 
-    def _line(self, place: int, row: DiffRow) -> Text:
+    def _render_line(self, place: int, row: DiffRow) -> Text:
         theme = self._theme
         style = {"added": theme.added, "removed": theme.removed}.get(row.kind, theme.faint)
         number = f"{row.number:>{self._gutter - 1}} " if self._gutter else ""
         head = Text.assemble(("  " + number, theme.faint), (_MARKS[row.kind], style))
         limit = len(row.text) if self._max_chars is None else self._max_chars
-        text, spans = _laid_out(row.text[:limit], self._changed(place, row), marked=row.kind != "context")
+        text, spans = _expand_blanks(
+            row.text[:limit], self._find_changed_spans(place, row), marked=row.kind != "context"
+        )
         body = Text(text, style)
         for start, end in spans:
             body.stylize(theme.added_word if row.kind == "added" else theme.removed_word, start, end)
@@ -373,21 +379,21 @@ class DiffRows(Sequence[Text]):
             body.append(f" … {len(row.text) - limit:,} more characters", theme.faint)
         return head.append_text(body)
 
-    def _changed(self, place: int, row: DiffRow) -> list[Span]:
+    def _find_changed_spans(self, place: int, row: DiffRow) -> list[Span]:
         """Return the ranges of a row that differ from its other version."""
         if row.block < 0 or not self._theme.escapes:
             return []
         if row.block not in self._versions:
-            self._versions[row.block] = self._pair(row.block)
+            self._versions[row.block] = self._pair_rows(row.block)
         other = self._versions[row.block].get(place)
         if other is None:
             return []
         rows = self._parsed.rows
         if row.kind == "removed":
-            return changed_words(row.text, rows[other].text)[0]
-        return changed_words(rows[other].text, row.text)[1]
+            return find_changed_words(row.text, rows[other].text)[0]
+        return find_changed_words(rows[other].text, row.text)[1]
 
-    def _pair(self, number: int) -> dict[int, int]:
+    def _pair_rows(self, number: int) -> dict[int, int]:
         """Map each row of a block to its other version, in both directions."""
         block, rows = self._parsed.blocks[number], self._parsed.rows
         if not block.removed or not block.added:
@@ -396,11 +402,11 @@ class DiffRows(Sequence[Text]):
         pairs = [(block.removed[old], block.added[new]) for old, new in pair_lines(*texts)]
         return dict(pairs) | {new: old for old, new in pairs}
 
-    def _cut(self, row: Text) -> Text:
+    def _truncate(self, row: Text) -> Text:
         return row if self._max_chars is None else cut(row, self._max_chars, self._theme.faint)
 
 
-def diff_lines(diff_text: str, theme: Theme, width: int, max_rows: int, hint: str = "") -> Iterator[Text]:
+def render_diff(diff_text: str, theme: Theme, width: int, max_rows: int, hint: str = "") -> Iterator[Text]:
     """Yield at most `max_rows` rows of a unified diff; the last one reports how many are missing. hint: how to see
     them.
     """
@@ -413,13 +419,13 @@ def diff_lines(diff_text: str, theme: Theme, width: int, max_rows: int, hint: st
         yield Text(f"  … {format_count(missing, 'more line')}{hint}", theme.faint)
 
 
-def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:
+def _expand_blanks(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[Span]]:
     """Expand tabs and, if `marked`, make trailing blanks visible; return the text and the adjusted spans."""
     kept = len(text.rstrip(" \t")) if marked else len(text)
     if "\t" not in text:
         return text[:kept] + "·" * (len(text) - kept), spans
     if len(text) > _MAX_LINE_CHARS:
-        return text.expandtabs(_TAB), []
+        return text.expandtabs(_TAB_COLUMNS), []
     pieces: list[str] = []
     starts: list[int] = []
     column = length = 0
@@ -427,7 +433,7 @@ def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[
         starts.append(length)
         piece = char
         if char == "\t":
-            piece = ("→" if place >= kept else " ") + " " * (_TAB - column % _TAB - 1)
+            piece = ("→" if place >= kept else " ") + " " * (_TAB_COLUMNS - column % _TAB_COLUMNS - 1)
         elif place >= kept:
             piece = "·"
         pieces.append(piece)
@@ -439,21 +445,24 @@ def _laid_out(text: str, spans: list[Span], *, marked: bool) -> tuple[str, list[
 
 
 CommandFact = Literal["line", "in", "runs", "writes", "reads", "looks like another name", "not understood"]
-Display = Callable[[Path], str]
+FormatPath = Callable[[Path], str]
 """Returns a path for display, relative to the workspace."""
 
 
-def describe_action(action: Action, theme: Theme, width: int, display: Display) -> Sequence[Text]:
+def describe_action(action: Action, theme: Theme, width: int, format_path: FormatPath) -> Sequence[Text]:
     """Return all rows; those of a diff are rendered when they are accessed."""
     match action:
         case ChangeFiles(changes=changes):
-            return describe_changes(changes, theme, width, display)
+            return describe_changes(changes, theme, width, format_path)
         case RunCommand(command=command, cwd=cwd, note=note):
-            return [*_command(command, display(cwd), theme), *([Text(f"    {note}", theme.warning)] if note else [])]
+            return [
+                *_describe_command(command, format_path(cwd), theme),
+                *([Text(f"    {note}", theme.warning)] if note else []),
+            ]
         case FetchUrl(url=url):
             return [Text(f"  {line}") for line in spell_out_lines(url)]
         case ReadFiles(paths=paths):
-            return [Text(f"  {spell_out_line(display(path))}") for path in paths]
+            return [Text(f"  {spell_out_line(format_path(path))}") for path in paths]
         case CallServer(arguments=arguments):
             return [Text(f"  {line}") for line in spell_out_lines(arguments)]
         case Internal():
@@ -462,18 +471,20 @@ def describe_action(action: Action, theme: Theme, width: int, display: Display) 
             assert_never(action)
 
 
-def describe_changes(changes: Iterable[FileChange], theme: Theme, width: int, display: Display) -> Sequence[Text]:
+def describe_changes(
+    changes: Iterable[FileChange], theme: Theme, width: int, format_path: FormatPath
+) -> Sequence[Text]:
     """Return the diff of all changes; the file is named unless the title shows it."""
     changes = tuple(changes)
     named = len(changes) > 1 or any(change.kind in ("delete", "move") for change in changes)
 
     def name(path: Path) -> str:
-        return display(path).replace("\n", "\\n")  # a name with a line break could pass for a line of the diff
+        return format_path(path).replace("\n", "\\n")  # a name with a line break could pass for a line of the diff
 
     return DiffRows("".join(diff_change(change, name).text for change in changes), theme, width, names=named)
 
 
-def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
+def list_command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
     """Yield the facts about a command that matter for approval, with nothing hidden: its lines, its directory, its
     effect.
     """
@@ -497,9 +508,9 @@ def command_facts(command: str, cwd: str) -> Iterator[tuple[CommandFact, str]]:
         yield "not understood", spell_out_line(unknown)
 
 
-def _command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
+def _describe_command(command: str, cwd: str, theme: Theme) -> Iterator[Text]:
     mark = "$"
-    for kind, text in command_facts(command, cwd):
+    for kind, text in list_command_facts(command, cwd):
         match kind:
             case "line":
                 yield Text(f"  {mark} {text}", theme.strong)

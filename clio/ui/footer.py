@@ -21,7 +21,7 @@ from clio.agent.user_interface import (
 )
 from clio.config.schema import Config
 from clio.providers.base import AUTO, OFFLINE
-from clio.ui.line_rules import fit
+from clio.ui.line_rules import fit_parts
 from clio.ui.safe_text import clean_line
 from clio.ui.status_text import format_seconds, format_tokens, spinner_frame
 from clio.ui.theme import Theme
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from clio.sessions.session import Session
 
 
-_KEPT_S = 2.0  # seconds for which the branch is cached; the status line asks at every frame
-_HASH = 7
+_BRANCH_CACHE_S = 2.0  # seconds for which the branch is cached; the status line asks at every frame
+_HASH_CHARS = 7
 
 
 class GitBranch:
@@ -48,7 +48,7 @@ class GitBranch:
     def name(self) -> str:
         """Return the branch, the start of a detached commit's hash, or "" outside of git."""
         now = self._clock()
-        if now - self._asked >= _KEPT_S:
+        if now - self._asked >= _BRANCH_CACHE_S:
             self._asked, self._name = now, read_branch(self._folder)
         return self._name
 
@@ -64,7 +64,7 @@ def read_branch(folder: Path) -> str:
             head = clean_line((git / "HEAD").read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):
             continue
-        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:_HASH]
+        return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else head[:_HASH_CHARS]
     return ""
 
 
@@ -72,7 +72,7 @@ _BAR_CELLS = 5
 _FULL, _EMPTY = "▰", "▱"
 
 
-class Facts(Struct, frozen=True, kw_only=True):
+class StatusValues(Struct, frozen=True, kw_only=True):
     """Values of the session; "" and None are not displayed.
 
     Attributes:
@@ -89,10 +89,10 @@ class Facts(Struct, frozen=True, kw_only=True):
     effort: str = ""
     mode: str = ""
     sandbox: str = ""
-    silent: str = ""
+    privacy: str = ""
     context: float | None = None
-    todo: str = ""
-    work: str = ""
+    active_todo: str = ""
+    background_work: str = ""
     branch: str = ""
     cost: str = ""
     tokens: int = 0
@@ -100,7 +100,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     name: str = ""
 
     @property
-    def parts(self) -> tuple[str, ...]:
+    def list_parts(self) -> tuple[str, ...]:
         """Return the parts of the line, most important first, without control sequences: names may come from a
         repository.
         """
@@ -108,10 +108,10 @@ class Facts(Struct, frozen=True, kw_only=True):
             f"{self.model} {self.effort}".strip(),
             self.mode,
             self.sandbox,
-            self.silent,
-            context_bar(self.context) if self.context is not None else "",
-            self.todo,
-            self.work,
+            self.privacy,
+            render_context_bar(self.context) if self.context is not None else "",
+            self.active_todo,
+            self.background_work,
             self.branch,
             self.cost,
             f"{format_tokens(self.tokens)} tokens" if self.tokens else "",
@@ -121,17 +121,17 @@ class Facts(Struct, frozen=True, kw_only=True):
         return tuple(map(clean_line, parts))
 
     @property
-    def spoken(self) -> tuple[str, ...]:
+    def list_spoken_parts(self) -> tuple[str, ...]:
         """Return the values for a screen reader, each with its label."""
         named = (
             ("model", self.model),
             ("effort", self.effort),
             ("approval mode", self.mode),
             ("", self.sandbox),
-            ("", self.silent),
+            ("", self.privacy),
             ("", f"window {round(self.context * 100)} percent full" if self.context is not None else ""),
-            ("item", self.todo.replace("/", " of ", 1)),
-            ("", self.work),
+            ("item", self.active_todo.replace("/", " of ", 1)),
+            ("", self.background_work),
             ("branch", self.branch),
             ("cost", self.cost),
             ("", f"{format_tokens(self.tokens)} tokens" if self.tokens else ""),
@@ -141,19 +141,19 @@ class Facts(Struct, frozen=True, kw_only=True):
         return tuple(f"{name} {clean_line(value)}".strip() for name, value in named if value)
 
 
-def context_bar(share: float) -> str:
+def render_context_bar(share: float) -> str:
     """Return a share of the window as five cells and a number: "▰▰▱▱▱ 38 %"."""
     full = min(max(round(share * _BAR_CELLS), int(share > 0)), _BAR_CELLS)
     return f"{_FULL * full}{_EMPTY * (_BAR_CELLS - full)} {round(share * 100)} %"
 
 
-class SessionFacts:
+class SessionStatus:
     """Collects the values of the status line. shell_of: returns None until the app is loaded; `config` is used
     meanwhile.
     """
 
     def __init__(self, config: Config, project: Path, shell_of: "Callable[[], Shell | None]") -> None:
-        self.work = ""
+        self.background_work = ""
         """Background work, such as "indexing 40 %"."""
         self._config = config
         self._shell_of = shell_of
@@ -163,53 +163,53 @@ class SessionFacts:
         self._billed_tokens = 0
         self._bills = 0
 
-    def hear(self, event: Event) -> None:
+    def handle_event(self, event: Event) -> None:
         """Update the values from the loop's events, such as the fill level of the window."""
         if (shell := self._shell_of()) is not None:
-            self._follow(shell.session)  # first: a turn may be over before the line is drawn once
+            self._add_new_bills(shell.session)  # first: a turn may be over before the line is drawn once
         if isinstance(event, StepStarted):
             self._asked_tokens = event.prompt_tokens
         elif isinstance(event, StepFinished) and event.usage is not None and event.usage.prompt_tokens:
             self._asked_tokens = event.usage.prompt_tokens + event.usage.completion_tokens
 
-    def facts(self) -> Facts:
+    def collect_values(self) -> StatusValues:
         """Return the current values."""
         shell = self._shell_of()
         if shell is None:
             silent = "incognito" if self._config.incognito else ""
             held = "sandbox" if self._config.sandbox != "off" else ""
-            return Facts(model=self._config.model or "", mode=self._config.approve, sandbox=held, silent=silent)
+            return StatusValues(model=self._config.model or "", mode=self._config.approve, sandbox=held, privacy=silent)
         from clio.commands.style_commands import style_word
         from clio.ui.tables import active_words
 
-        self._follow(shell.session)
+        self._add_new_bills(shell.session)
         window = shell.context.limits.context_window if shell.context is not None else 0
         silent = "incognito" if shell.config.incognito else "memory off" if shell.memory.is_off else ""
-        return Facts(
+        return StatusValues(
             model=shell.answering.model,
-            effort=_effort(shell),
+            effort=_format_effort(shell),
             mode=shell.policy.mode,
             sandbox=shell.sandbox.word,
-            silent=silent,
+            privacy=silent,
             context=self._asked_tokens / window if window and self._asked_tokens else None,
-            todo=active_words(shell.session.todos),
-            work=self.work,
+            active_todo=active_words(shell.session.todos),
+            background_work=self.background_work,
             branch=self._branch.name,
-            cost=_money(shell),
+            cost=_format_session_cost(shell),
             tokens=self._billed_tokens,
             style=style_word(shell),
             name=shell.session.name or "",
         )
 
-    def parts(self) -> tuple[str, ...]:
+    def list_parts(self) -> tuple[str, ...]:
         """Return the values for the line, most important first."""
-        return self.facts().parts
+        return self.collect_values().list_parts
 
-    def spoken(self) -> tuple[str, ...]:
+    def list_spoken_parts(self) -> tuple[str, ...]:
         """Return the values for a screen reader."""
-        return self.facts().spoken
+        return self.collect_values().list_spoken_parts
 
-    def _follow(self, session: "Session") -> None:
+    def _add_new_bills(self, session: "Session") -> None:
         """Add new bills of the session; another session starts again from zero."""
         if session.id != self._session_id:
             self._session_id = session.id
@@ -220,47 +220,51 @@ class SessionFacts:
         self._bills = len(bills)
 
 
-def _effort(shell: "Shell") -> str:
+def _format_effort(shell: "Shell") -> str:
     """Return the reasoning effort sent to the model; "" if it is left to the server, or there is no model."""
     effort = shell.efforts.effort_of(shell.provider.model)
     return "" if effort == AUTO or shell.provider.name == OFFLINE else effort
 
 
-def _money(shell: "Shell") -> str:
+def _format_session_cost(shell: "Shell") -> str:
     """Return the cost of the session; "" if it is zero or unknown."""
     cost = shell.spending.of_session(shell.session)
     return cost.text if cost is not None and cost.micro_dollars else ""
 
 
 _JOINT = " · "
-_SAME_S = 1.0  # the turn's time is shown only if it is this much longer than its step's
+_MIN_DIFFERENCE_S = 1.0  # the turn's time is shown only if it is this much longer than its step's
 
 
 class Activity(Struct):
     """The current activity and its start, in seconds of any clock."""
 
-    what: str = "starting"
+    label: str = "starting"
     since: float = 0.0
 
-    def hear(self, event: Event, now: float) -> None:
+    def handle_event(self, event: Event, now: float) -> None:
         """Update the activity from the loop's events."""
-        what = _doing(event)
-        if what and what != self.what:
-            self.what, self.since = what, now
+        what = _describe_activity(event)
+        if what and what != self.label:
+            self.label, self.since = what, now
 
 
-def status_row(what: str, seconds: float, turn_seconds: float, more: tuple[str, ...], width: int, theme: Theme) -> Text:
+def render_status_row(
+    what: str, seconds: float, turn_seconds: float, more: tuple[str, ...], width: int, theme: Theme
+) -> Text:
     """Return the row of a running turn, at most `width` columns: `⠋ writing 12 s · esc stops · test-model · ask`.
 
     seconds: duration of `what`; turn_seconds: duration of the turn. more: hints and values.
     """
-    in_all = f"{format_seconds(turn_seconds)} in all" if turn_seconds - seconds >= _SAME_S else ""
-    line = fit((f"{what} {format_seconds(seconds)}", "esc stops", *more[:1], in_all, *more[1:]), max(width - 2, 1))
+    in_all = f"{format_seconds(turn_seconds)} in all" if turn_seconds - seconds >= _MIN_DIFFERENCE_S else ""
+    line = fit_parts(
+        (f"{what} {format_seconds(seconds)}", "esc stops", *more[:1], in_all, *more[1:]), max(width - 2, 1)
+    )
     first, joint, rest = line.partition(_JOINT)
     return Text.assemble((spinner_frame(turn_seconds), theme.accent), " ", first, (joint + rest, theme.faint))
 
 
-def _doing(event: Event) -> str:
+def _describe_activity(event: Event) -> str:
     match event:
         case TurnStarted():
             return "starting"

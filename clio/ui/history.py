@@ -17,14 +17,14 @@ _READ_BYTES = 512 * 1024  # only the end of the file is read, so that a history 
 _MAX_ENTRY_CHARS = 20_000
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class HistoryEntry(Struct, frozen=True, kw_only=True):
     """One earlier line. project: the directory it was typed in, "" if unknown; here: whether that is the current
     one.
     """
 
     text: str
     project: str = ""
-    here: bool = False
+    is_from_this_project: bool = False
 
 
 class LineHistory(History):
@@ -52,9 +52,9 @@ class LineHistory(History):
 
     def load_history_strings(self) -> Iterable[str]:
         """Yield the entries of all sessions, newest first; none if there is no readable file."""
-        return [entry.text for entry in reversed(self.entries())]
+        return [entry.text for entry in reversed(self.read_entries())]
 
-    def entries(self) -> list[Entry]:
+    def read_entries(self) -> list[HistoryEntry]:
         """Return the entries with their projects, oldest first, as they are on disk now."""
         try:
             with self.path.open("rb") as file:
@@ -68,7 +68,7 @@ class LineHistory(History):
             return []
         found = parse_projects(data.decode("utf-8", errors="replace"), cut=size > _READ_BYTES)
         return [
-            Entry(text=text, project=project, here=bool(project) and project == self._project)
+            HistoryEntry(text=text, project=project, is_from_this_project=bool(project) and project == self._project)
             for text, project in found
         ]
 
@@ -116,11 +116,11 @@ def parse_projects(data: str, *, cut: bool = False) -> list[tuple[str, str]]:
     return entries
 
 
-MAX_SHOWN = 40
-_MAX_SEARCHED = 5_000  # entries, newest first
-_HERE = 12.0  # points for a line typed in this project
-_AGE = 6.0  # points the newest line has over the oldest
-_WHOLE = 20.0  # points if the line contains the query exactly as typed
+MAX_MATCHES = 40
+_MAX_SEARCHED_ENTRIES = 5_000  # entries, newest first
+_SAME_PROJECT_POINTS = 12.0  # points for a line typed in this project
+_NEWEST_POINTS = 6.0  # points the newest line has over the oldest
+_EXACT_MATCH_POINTS = 20.0  # points if the line contains the query exactly as typed
 _SCORED_CHARS = 300
 
 
@@ -129,38 +129,40 @@ class HistorySearch(Completer):
 
     def __init__(self, history: History) -> None:
         self._history = history
-        self._entries: Sequence[Entry] = ()
+        self._entries: Sequence[HistoryEntry] = ()
 
-    def begin(self) -> None:
+    def load_entries(self) -> None:
         """Load all lines entered so far, in this process and in others."""
         if isinstance(self._history, LineHistory):
-            found = self._history.entries()
+            found = self._history.read_entries()
         else:
-            found = [Entry(text=text, here=True) for text in self._history.get_strings()]
-        newest = islice(reversed(found), _MAX_SEARCHED)
+            found = [HistoryEntry(text=text, is_from_this_project=True) for text in self._history.get_strings()]
+        newest = islice(reversed(found), _MAX_SEARCHED_ENTRIES)
         self._entries = list({entry.text: entry for entry in reversed(list(newest))}.values())[::-1]
 
-    def matches(self, query: str) -> list[Entry]:
+    def find_matches(self, query: str) -> list[HistoryEntry]:
         """Return the best entries for a query, best first; for "" the newest ones, this project's first."""
         wanted = query.strip()
         if not wanted:
-            here = [entry for entry in self._entries if entry.here]
-            return [*here, *(entry for entry in self._entries if not entry.here)][:MAX_SHOWN]
-        low, ranked = wanted.lower(), list[tuple[float, int, Entry]]()
+            here = [entry for entry in self._entries if entry.is_from_this_project]
+            return [*here, *(entry for entry in self._entries if not entry.is_from_this_project)][:MAX_MATCHES]
+        low, ranked = wanted.lower(), list[tuple[float, int, HistoryEntry]]()
         for number, entry in enumerate(self._entries):
             text = entry.text[:_SCORED_CHARS].replace("/", " ")
             points = score(wanted.replace("/", " "), text)
             if points is not None:
-                points += _HERE * entry.here + _WHOLE * (low in text.lower())
-                ranked.append((-points + _AGE * number / len(self._entries), number, entry))
+                points += _SAME_PROJECT_POINTS * entry.is_from_this_project + _EXACT_MATCH_POINTS * (
+                    low in text.lower()
+                )
+                ranked.append((-points + _NEWEST_POINTS * number / len(self._entries), number, entry))
         ranked.sort(key=lambda row: row[:2])
-        return [entry for _, _, entry in ranked[:MAX_SHOWN]]
+        return [entry for _, _, entry in ranked[:MAX_MATCHES]]
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         """Yield the matches, each replacing the whole line."""
-        for entry in self.matches(document.text):
+        for entry in self.find_matches(document.text):
             shown = " ⏎ ".join(line.strip() for line in entry.text.splitlines() if line.strip())
-            where = "" if entry.here else entry.project.rstrip("/").rpartition("/")[2]
+            where = "" if entry.is_from_this_project else entry.project.rstrip("/").rpartition("/")[2]
             yield Completion(
                 entry.text, start_position=-document.cursor_position, display=shown[:200], display_meta=where
             )

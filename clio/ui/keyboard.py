@@ -44,7 +44,7 @@ class TypedLine:
         self.text = _without_controls(text)
         self.cursor = len(self.text)
 
-    def take(self) -> str:
+    def pop_text(self) -> str:
         """Return the text and clear the line."""
         text = self.text
         self.replace("")
@@ -56,28 +56,28 @@ class TypedLine:
         self.text = self.text[: self.cursor] + text + self.text[self.cursor :]
         self.cursor += len(text)
 
-    def left(self) -> None:
+    def move_left(self) -> None:
         """Move one character to the left."""
         self.cursor = self._before()
 
-    def right(self) -> None:
+    def move_right(self) -> None:
         """Move one character to the right."""
         self.cursor = self._after()
 
-    def home(self) -> None:
+    def move_to_line_start(self) -> None:
         """Move to the beginning of the cursor's line."""
         self.cursor = self.text.rfind("\n", 0, self.cursor) + 1
 
-    def end(self) -> None:
+    def move_to_line_end(self) -> None:
         """Move to the end of the cursor's line."""
         found = self.text.find("\n", self.cursor)
         self.cursor = len(self.text) if found < 0 else found
 
-    def word_left(self) -> None:
+    def move_word_left(self) -> None:
         """Move to the beginning of the word before the cursor."""
         self.cursor = self._word_start()
 
-    def word_right(self) -> None:
+    def move_word_right(self) -> None:
         """Move behind the word at or after the cursor."""
         found = _WORD_AFTER.match(self.text, self.cursor)
         self.cursor = found.end() if found else len(self.text)
@@ -101,10 +101,10 @@ class TypedLine:
     def cut_to_end(self) -> None:
         """Delete from the cursor to the end of its line."""
         start = self.cursor
-        self.end()
+        self.move_to_line_end()
         self._cut(start, self.cursor)
 
-    def shown(self, cells: int) -> tuple[str, int]:
+    def render_row(self, cells: int) -> tuple[str, int]:
         """Return the text as one row of at most `cells` columns, and the cursor's column in it.
 
         Line breaks are shown as marks. Text that does not fit is replaced by an ellipsis at either end.
@@ -130,13 +130,13 @@ class TypedLine:
 
     def _before(self) -> int:
         place = self.cursor - 1
-        while place > 0 and _joins(self.text[place], self.text[place - 1]):
+        while place > 0 and _is_combining(self.text[place], self.text[place - 1]):
             place -= 1
         return max(place, 0)
 
     def _after(self) -> int:
         place = min(self.cursor + 1, len(self.text))
-        while place < len(self.text) and _joins(self.text[place], self.text[place - 1]):
+        while place < len(self.text) and _is_combining(self.text[place], self.text[place - 1]):
             place += 1
         return place
 
@@ -149,7 +149,7 @@ class TypedLine:
         self.cursor = start
 
 
-def _joins(character: str, before: str) -> bool:
+def _is_combining(character: str, before: str) -> bool:
     """Whether a character is displayed together with the one before it: accents, and emoji sequences."""
     return before != "\n" and character != "\n" and (not cells_of(character) or before == "\u200d")
 
@@ -162,18 +162,18 @@ def _on_one_row(text: str) -> str:
     return text.replace("\n", NEWLINE_MARK)
 
 
-Move = Callable[[TypedLine], None]
-_MOVES: Mapping[str, Move] = {
-    Keys.Left: TypedLine.left,
-    Keys.ControlB: TypedLine.left,
-    Keys.Right: TypedLine.right,
-    Keys.ControlF: TypedLine.right,
-    Keys.Home: TypedLine.home,
-    Keys.ControlA: TypedLine.home,
-    Keys.End: TypedLine.end,
-    Keys.ControlE: TypedLine.end,
-    Keys.ControlLeft: TypedLine.word_left,
-    Keys.ControlRight: TypedLine.word_right,
+LineEdit = Callable[[TypedLine], None]
+_KEY_EDITS: Mapping[str, LineEdit] = {
+    Keys.Left: TypedLine.move_left,
+    Keys.ControlB: TypedLine.move_left,
+    Keys.Right: TypedLine.move_right,
+    Keys.ControlF: TypedLine.move_right,
+    Keys.Home: TypedLine.move_to_line_start,
+    Keys.ControlA: TypedLine.move_to_line_start,
+    Keys.End: TypedLine.move_to_line_end,
+    Keys.ControlE: TypedLine.move_to_line_end,
+    Keys.ControlLeft: TypedLine.move_word_left,
+    Keys.ControlRight: TypedLine.move_word_right,
     Keys.ControlH: TypedLine.backspace,
     Keys.Delete: TypedLine.delete,
     Keys.ControlD: TypedLine.delete,
@@ -181,9 +181,9 @@ _MOVES: Mapping[str, Move] = {
     Keys.ControlU: TypedLine.cut_to_start,
     Keys.ControlK: TypedLine.cut_to_end,
 }
-_ALT_MOVES: Mapping[str, Move] = {
-    "b": TypedLine.word_left,
-    "f": TypedLine.word_right,
+_ALT_KEY_EDITS: Mapping[str, LineEdit] = {
+    "b": TypedLine.move_word_left,
+    "f": TypedLine.move_word_right,
     Keys.ControlH: TypedLine.cut_word,
     Keys.ControlM: lambda line: line.insert("\n"),
 }
@@ -214,33 +214,33 @@ class TypedKeys:
         self._on_key = on_key
         self._paste = paste
 
-    def press(self, press: KeyPress, *, alt: bool = False) -> None:
+    def handle_key(self, press: KeyPress, *, alt: bool = False) -> None:
         """Carry out a key press. alt: Alt was held, or Esc was pressed just before it."""
         if alt:
-            self._move(_ALT_MOVES.get(press.key))
+            self._apply_edit(_ALT_KEY_EDITS.get(press.key))
         elif press.key in (Keys.ControlM, Keys.ControlJ):
-            self._enter()
+            self._handle_enter()
         elif press.key == Keys.Up and not self.line.text:
             if self._on_up is not None:
                 self._on_up()
         else:
-            self._edit(press)
+            self._handle_editing_key(press)
 
-    def _enter(self) -> None:
+    def _handle_enter(self) -> None:
         if self._on_enter is None:
             self.line.insert("\n")
         else:
-            self._on_enter(self.line.take())
+            self._on_enter(self.line.pop_text())
 
-    def _edit(self, press: KeyPress) -> None:
+    def _handle_editing_key(self, press: KeyPress) -> None:
         if press.key == Keys.BracketedPaste:
-            self._move(lambda line: line.insert(self._paste(press.data)))
+            self._apply_edit(lambda line: line.insert(self._paste(press.data)))
         elif not isinstance(press.key, Keys) and press.key.isprintable():
-            self._move(lambda line: line.insert(press.key))
+            self._apply_edit(lambda line: line.insert(press.key))
         else:
-            self._move(_MOVES.get(press.key))  # other keys and terminal reports do nothing
+            self._apply_edit(_KEY_EDITS.get(press.key))  # other keys and terminal reports do nothing
 
-    def _move(self, move: Move | None) -> None:
+    def _apply_edit(self, move: LineEdit | None) -> None:
         if move is None:
             return
         if self._on_key is not None:
@@ -248,55 +248,55 @@ class TypedKeys:
         move(self.line)
 
 
-class Waiting(Struct, frozen=True):
+class WaitingText(Struct, frozen=True):
     """A text that waits, and what it waits for, such as "queued 1"."""
 
     label: str
     text: str
 
 
-class Typing(Struct, frozen=True, kw_only=True):
+class TypingState(Struct, frozen=True, kw_only=True):
     """What the user is typing, and the texts entered before that still wait.
 
     hint: what keys can do now, shown while the line is empty. chips: labels for what the line mentions with "@".
     """
 
     line: "TypedLine"
-    waiting: tuple[Waiting, ...] = ()
+    waiting: tuple[WaitingText, ...] = ()
     hint: str = ""
-    chips: tuple[str, ...] = ()
+    mention_labels: tuple[str, ...] = ()
 
 
-class Held(Protocol):
+class HeldTexts(Protocol):
     """Texts entered during a stopped turn, which are sent only when the user asks for it."""
 
-    def waiting(self) -> Sequence[Waiting]:
+    def list_waiting(self) -> Sequence[WaitingText]:
         """The texts, oldest first."""
         ...
 
-    def take_back(self) -> str:
+    def pop_newest(self) -> str:
         """Remove and return the newest text, for editing; "" if there is none."""
         ...
 
-    def just_stopped(self) -> bool:
+    def has_just_stopped(self) -> bool:
         """Whether a turn was stopped a moment ago, so that another Esc was probably meant for it too."""
         ...
 
-    def release(self) -> bool:
+    def release_all(self) -> bool:
         """Release all texts; False if there are none."""
         ...
 
 
-_SHOWN = 4  # waiting texts displayed
-_SHOWN_WHERE_LOW = 2  # the same on a screen of at most _LOW_LINES lines
-_LOW_LINES = 16
+_MAX_WAITING_ROWS = 4  # waiting texts displayed
+_MAX_WAITING_ROWS_ON_LOW_SCREEN = 2  # the same on a screen of at most _LOW_LINES lines
+_LOW_SCREEN_LINES = 16
 
 
-def waiting_lines(waiting: Sequence[Waiting], width: int, lines: int) -> list[str]:
+def render_waiting_texts(waiting: Sequence[WaitingText], width: int, lines: int) -> list[str]:
     """Return one line of at most `width` columns for each waiting text; on a screen with few `lines` only the last
     ones.
     """
-    most = _SHOWN if lines > _LOW_LINES else _SHOWN_WHERE_LOW
+    most = _MAX_WAITING_ROWS if lines > _LOW_SCREEN_LINES else _MAX_WAITING_ROWS_ON_LOW_SCREEN
     shown = waiting if len(waiting) <= most else waiting[1 - most :]
     more = len(waiting) - len(shown)
     first = [crop(f"… {more} more above", width)] if more else []
@@ -306,18 +306,18 @@ def waiting_lines(waiting: Sequence[Waiting], width: int, lines: int) -> list[st
 _MARK = "› "
 
 
-def typed_row(typing: Typing, width: int) -> tuple[str, int | None]:
+def render_typed_row(typing: TypingState, width: int) -> tuple[str, int | None]:
     """Return the line as one row of at most `width` columns, and the cursor's column; "" if there is nothing to
     show.
     """
     if not typing.line.text:
         hint = crop(typing.hint, width - len(_MARK))
         return (_MARK + hint, len(_MARK)) if hint else ("", None)
-    shown, column = typing.line.shown(width - len(_MARK))
+    shown, column = typing.line.render_row(width - len(_MARK))
     return _MARK + shown, len(_MARK) + column
 
 
-def said_parts(text: str, theme: Theme) -> Iterator[Part]:
+def render_user_message(text: str, theme: Theme) -> Iterator[Part]:
     """Yield the user's message as it is shown in the scrollback."""
     for number, line in enumerate(clean(text).strip().split("\n")):
         yield Part(body=Text.assemble((_MARK if number == 0 else "  ", theme.accent), line))
@@ -326,20 +326,20 @@ def said_parts(text: str, theme: Theme) -> Iterator[Part]:
 _saved_line = TypedLine()  # module level: a process has one terminal
 
 
-def take_kept_text() -> str:
+def pop_saved_text() -> str:
     """Return and forget the saved text, without a final Enter: the user must see it before it is sent."""
-    return _saved_line.take().rstrip("\n")
+    return _saved_line.pop_text().rstrip("\n")
 
 
-def keep_early_keys(keyboard: Input) -> None:
+def save_early_keys(keyboard: Input) -> None:
     """Save keys typed before a question appears, so that they do not answer it."""
     if os.isatty(keyboard.fileno()):
         with keyboard.raw_mode():
-            keep_presses([*get_typeahead(keyboard), *keyboard.read_keys(), *keyboard.flush_keys()])
+            save_key_presses([*get_typeahead(keyboard), *keyboard.read_keys(), *keyboard.flush_keys()])
 
 
-def keep_early_lines(file: int = 0) -> None:
-    """Do the same as `keep_early_keys` for a question answered by a line that the terminal itself edits."""
+def save_early_lines(file: int = 0) -> None:
+    """Do the same as `save_early_keys` for a question answered by a line that the terminal itself edits."""
     if sys.platform == "win32" or not os.isatty(file):
         return
     import termios
@@ -360,10 +360,10 @@ def keep_early_lines(file: int = 0) -> None:
         return
     finally:
         termios.tcsetattr(file, termios.TCSANOW, before)
-    keep_bytes(b"".join(pieces))
+    save_typed_bytes(b"".join(pieces))
 
 
-def keep_bytes(typed: bytes) -> None:
+def save_typed_bytes(typed: bytes) -> None:
     """Save bytes read from a terminal, as the text they would have become on a line."""
     if not typed:
         return
@@ -371,38 +371,38 @@ def keep_bytes(typed: bytes) -> None:
     parser = Vt100Parser(presses.append)
     parser.feed(typed.decode("utf-8", errors="replace"))
     parser.flush()
-    keep_presses(presses)
+    save_key_presses(presses)
 
 
-def keep_presses(presses: Iterable[KeyPress]) -> None:
+def save_key_presses(presses: Iterable[KeyPress]) -> None:
     """Save what these key presses would have typed on a line; a key after Esc counts as Alt and that key."""
     typed = TypedKeys(_saved_line)
     after_escape = False
     for press in presses:
         if press.key != Keys.Escape:
-            typed.press(press, alt=after_escape)
+            typed.handle_key(press, alt=after_escape)
         after_escape = press.key == Keys.Escape
 
 
 READ_BYTES = 65_536  # prompt_toolkit reads 1,024 bytes at a time, which makes large pastes slow
-_END = "\x1b[201~"
+_PASTE_END = "\x1b[201~"
 # inputs already patched; another wrapper may be between the input and the parser, so the parser cannot tell
-_QUICK: WeakSet[object] = WeakSet()
+_PATCHED_INPUTS: WeakSet[object] = WeakSet()
 
 
-def quicken(keyboard: Input) -> None:
+def speed_up_pastes(keyboard: Input) -> None:
     """Let an input read more at once and scan each piece of a paste only once. Does nothing for other inputs."""
     parser: Any = getattr(keyboard, "vt100_parser", None)
     reader: Any = getattr(keyboard, "stdin_reader", None)
-    if parser is None or reader is None or parser in _QUICK:
+    if parser is None or reader is None or parser in _PATCHED_INPUTS:
         return
-    _QUICK.add(parser)
-    parser.feed = _Paste(parser).feed
+    _PATCHED_INPUTS.add(parser)
+    parser.feed = _PasteCollector(parser).feed
     read = cast("Callable[[int], str]", reader.read)
     reader.read = lambda count=READ_BYTES: read(max(count, READ_BYTES))
 
 
-class _Paste:
+class _PasteCollector:
     """Collects the pieces of a paste until its end has arrived."""
 
     def __init__(self, parser: Any) -> None:
@@ -417,15 +417,15 @@ class _Paste:
             self._feed(data)
             return
         self._pieces.append(data)
-        if _END not in self._seam + data:
-            self._seam = (self._seam + data)[1 - len(_END) :]
+        if _PASTE_END not in self._seam + data:
+            self._seam = (self._seam + data)[1 - len(_PASTE_END) :]
             return
         whole, self._pieces, self._seam = "".join(self._pieces), [], ""
         self._feed(whole)
 
 
 # A terminal sends an arrow key as ESC [ A in one write, so an ESC alone for this long was the Esc key.
-FLUSH_S = 0.025
+ESCAPE_WAIT_S = 0.025
 # Bracketed paste: a paste of many lines arrives as one event instead of pressing Enter once per line.
 _PASTES_ON, _PASTES_OFF = "\x1b[?2004h", "\x1b[?2004l"
 
@@ -465,13 +465,13 @@ class KeyWatch:
         self._flush: asyncio.TimerHandle | None = None
         self._typed_at = -1e9
 
-    def typed_within(self, seconds: float) -> bool:
+    def has_typed_within(self, seconds: float) -> bool:
         """Whether a key was pressed that recently; a question that appears now could catch keys not meant for it."""
         return time.monotonic() - self._typed_at < seconds
 
-    def take_text(self) -> str:
+    def pop_text(self) -> str:
         """Remove and return the text of the line, for the next prompt."""
-        return self._typed.line.take()
+        return self._typed.line.pop_text()
 
     async def __aenter__(self) -> "KeyWatch":
         self._attach()
@@ -496,14 +496,14 @@ class KeyWatch:
     def _attach(self) -> None:
         if self._keyboard is None or self._attached is not None:
             return
-        quicken(self._keyboard)
+        speed_up_pastes(self._keyboard)
         with ExitStack() as stack:
             stack.enter_context(self._keyboard.raw_mode())
             stack.enter_context(self._keyboard.attach(self._read))
             self._attached = stack.pop_all()
         if self._write is not None:
             self._write(_PASTES_ON)
-        if early := take_kept_text():
+        if early := pop_saved_text():
             self._typed.line.insert(early)
             if self._on_change is not None:
                 self._on_change()
@@ -518,26 +518,26 @@ class KeyWatch:
         attached.close()
         if self._write is not None:
             self._write(_PASTES_OFF)
-        self._take(self._keyboard.flush_keys())
+        self._handle_keys(self._keyboard.flush_keys())
 
     def _read(self) -> None:
         keyboard = self._keyboard
         if keyboard is None:
             return
-        self._take(keyboard.read_keys())
+        self._handle_keys(keyboard.read_keys())
         if self._flush is not None:
             self._flush.cancel()
         if keyboard.closed:
             self._detach()
         elif self._attached is not None:
-            self._flush = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_now)
+            self._flush = asyncio.get_running_loop().call_later(ESCAPE_WAIT_S, self._flush_now)
 
     def _flush_now(self) -> None:
         self._flush = None
         if self._keyboard is not None:
-            self._take(self._keyboard.flush_keys())
+            self._handle_keys(self._keyboard.flush_keys())
 
-    def _take(self, presses: Iterable[KeyPress]) -> None:
+    def _handle_keys(self, presses: Iterable[KeyPress]) -> None:
         """Handle key presses. Esc directly followed by another key in one read is Alt and that key, not an
         interrupt.
         """
@@ -553,7 +553,7 @@ class KeyWatch:
             elif press.key != Keys.Escape:
                 typed = True
                 self._typed_at = time.monotonic()
-                self._typed.press(press, alt=after_escape)
+                self._typed.handle_key(press, alt=after_escape)
         if typed and self._on_change is not None:
             self._on_change()
 

@@ -23,13 +23,13 @@ from clio.context.message_parts import Shelf, write_mention
 from clio.errors import UserError
 from clio.images import MAX_IMAGE_BYTES, looks_like_image, media_type
 from clio.storage.locks import cause
-from clio.ui.completer import Chips
+from clio.ui.completer import MentionLabels
 from clio.ui.history import HistorySearch
-from clio.ui.line_rules import Pastes
-from clio.ui.terminal_handoff import edit_text, lent
+from clio.ui.line_rules import PastedTexts
+from clio.ui.terminal_handoff import edit_text, lend_terminal
 
-_TIMEOUT_S = 5.0  # seconds the clipboard program may take
-_MAX_COPIED = 70_000
+_CLIPBOARD_TIMEOUT_S = 5.0  # seconds the clipboard program may take
+_MAX_COPIED_BYTES = 70_000
 _POWERSHELL = (
     "Add-Type -AssemblyName System.Windows.Forms;"
     "$i=[Windows.Forms.Clipboard]::GetImage();"
@@ -38,17 +38,17 @@ _POWERSHELL = (
 )
 
 
-def copy_sequence(text: str) -> str:
+def format_clipboard_copy(text: str) -> str:
     """Return the sequence that copies text to the terminal's clipboard (OSC 52); works through tmux if tmux allows it.
 
     A terminal that does not support it shows nothing. Returns "" for more than 70,000 bytes, which many terminals
     refuse.
     """
-    data = base64.b64encode(text.encode("utf-8", "replace")[:_MAX_COPIED]).decode("ascii")
+    data = base64.b64encode(text.encode("utf-8", "replace")[:_MAX_COPIED_BYTES]).decode("ascii")
     return f"\x1b]52;c;{data}\x07"
 
 
-def clipboard_command() -> list[str] | None:
+def find_clipboard_command() -> list[str] | None:
     """Return the command that prints the clipboard's picture as PNG; None if no such program is installed."""
     import shutil
 
@@ -67,9 +67,9 @@ def clipboard_command() -> list[str] | None:
     return None
 
 
-async def clipboard_image() -> bytes:
+async def read_clipboard_image() -> bytes:
     """Return the clipboard's picture. Raises UserError if there is no picture, or no program to read it."""
-    command = clipboard_command()
+    command = find_clipboard_command()
     if command is None:
         need = "pngpaste" if sys.platform == "darwin" else "wl-paste or xclip"
         raise UserError(f"pasting a picture needs {need}; install it, or name the file with @")
@@ -83,7 +83,7 @@ async def clipboard_image() -> bytes:
     except OSError as error:
         raise UserError(f"{command[0]!r} cannot be run ({error.strerror}); name the picture's file with @") from error
     try:
-        data, _ = await asyncio.wait_for(process.communicate(), _TIMEOUT_S)
+        data, _ = await asyncio.wait_for(process.communicate(), _CLIPBOARD_TIMEOUT_S)
     except TimeoutError:
         raise UserError(f"{command[0]!r} did not answer; name the picture's file with @") from None
     finally:
@@ -97,21 +97,25 @@ async def clipboard_image() -> bytes:
     return data
 
 
-_MAX_CHARS = 4_000
+_MAX_DROPPED_CHARS = 4_000
 
 
-def dropped_pictures(pasted: str, project: Path) -> str:
+def mention_dropped_pictures(pasted: str, project: Path) -> str:
     """Return mentions of the pictures whose paths were pasted, with a blank at the end; "" for any other text."""
     text = pasted.strip()
-    if not text or len(text) > _MAX_CHARS or "\n" in text or not looks_like_image(text.rstrip("'\"")):
+    if not text or len(text) > _MAX_DROPPED_CHARS or "\n" in text or not looks_like_image(text.rstrip("'\"")):
         return ""
-    paths = [_local(text)] if _is_picture(_local(text)) else [_local(word) for word in _words(text)]
+    paths = (
+        [_resolve_path(text)]
+        if _is_picture(_resolve_path(text))
+        else [_resolve_path(word) for word in _split_paths(text)]
+    )
     if not paths or not all(map(_is_picture, paths)):
         return ""
-    return " ".join(write_mention(_shown(path, project)) for path in paths) + " "
+    return " ".join(write_mention(_format_path(path, project)) for path in paths) + " "
 
 
-def _words(text: str) -> list[str]:
+def _split_paths(text: str) -> list[str]:
     """Split the text as a shell would: terminals quote blanks in paths in different ways."""
     try:
         return shlex.split(text)
@@ -119,7 +123,7 @@ def _words(text: str) -> list[str]:
         return []
 
 
-def _local(word: str) -> Path:
+def _resolve_path(word: str) -> Path:
     url = urlsplit(word) if word.startswith("file://") else None
     return Path(unquote(url.path) if url else word).expanduser()
 
@@ -131,7 +135,7 @@ def _is_picture(path: Path) -> bool:
         return False
 
 
-def _shown(path: Path, project: Path) -> str:
+def _format_path(path: Path, project: Path) -> str:
     return path.relative_to(project).as_posix() if path.is_relative_to(project) else str(path)
 
 
@@ -145,7 +149,7 @@ _VI_MODES = {
 }
 
 
-class LineExtras:
+class ExtraLineKeys:
     """Keys and completion of one prompt line, besides typing and sending.
 
     Args:
@@ -160,7 +164,7 @@ class LineExtras:
         *,
         completer: Completer,
         history: History,
-        pastes: Pastes,
+        pastes: PastedTexts,
         hint: Callable[[str], None],
         project: Path | None = None,
         shelf: Shelf | None = None,
@@ -173,9 +177,9 @@ class LineExtras:
         self._hint = hint
         self._project = project
         self._shelf = shelf
-        self._chips = Chips(project) if project is not None else None
+        self._chips = MentionLabels(project) if project is not None else None
         self._before: Document | None = None  # the line when the search began
-        self.chips: list[str] = []
+        self.mention_labels: list[str] = []
 
     @property
     def is_searching(self) -> bool:
@@ -186,27 +190,27 @@ class LineExtras:
         """The completer for the current state of the line."""
         return self._search if self.is_searching else self._usual
 
-    def text_changed(self, text: str, buffer: Buffer | None = None) -> None:
+    def update_labels(self, text: str, buffer: Buffer | None = None) -> None:
         """Update the labels of mentions for this text. buffer: the line's buffer if it is open."""
-        self.chips = self._chips.of(text) if self._chips is not None else []
+        self.mention_labels = self._chips.label_mentions(text) if self._chips is not None else []
         if buffer is not None and self._look_up is not None and text.startswith("/"):
-            get_app().create_background_task(self._offer_more(text, buffer, self._look_up))
+            get_app().create_background_task(self._reopen_menu(text, buffer, self._look_up))
 
-    async def _offer_more(self, text: str, buffer: Buffer, look_up: Callable[[str], Awaitable[bool]]) -> None:
+    async def _reopen_menu(self, text: str, buffer: Buffer, look_up: Callable[[str], Awaitable[bool]]) -> None:
         """Open the menu again if more completions were found for the text still being typed."""
         if await look_up(text) and buffer.text.startswith(text):
             buffer.start_completion(select_first=False)
 
-    def pasted(self, data: str) -> str:
+    def convert_paste(self, data: str) -> str:
         """Return what to insert for pasted text: the text, its placeholder, or the pictures whose paths it contains."""
-        dropped = dropped_pictures(data, self._project) if self._project is not None else ""
-        return dropped or self._pastes.take(data)
+        dropped = mention_dropped_pictures(data, self._project) if self._project is not None else ""
+        return dropped or self._pastes.convert(data)
 
-    def mode(self, app: Application[str]) -> str:
+    def get_vi_mode(self, app: Application[str]) -> str:
         """Return the vi mode of the line, for the status line."""
         return _VI_MODES.get(app.vi_state.input_mode, "vi")
 
-    def bindings(self) -> KeyBindings:
+    def make_bindings(self) -> KeyBindings:
         """Return the key bindings."""
         bindings = KeyBindings()
         typing = has_focus(DEFAULT_BUFFER)
@@ -223,18 +227,18 @@ class LineExtras:
 
         @bindings.add("enter", filter=searching)
         def _(event: KeyPressEvent) -> None:
-            self._take(event.current_buffer)
+            self._accept_match(event.current_buffer)
 
         @bindings.add("escape", filter=searching, eager=True)
         @bindings.add("c-g", filter=searching)
         @bindings.add("c-c", filter=searching)
         def _(event: KeyPressEvent) -> None:
-            self._leave(event.current_buffer)
+            self._cancel_search(event.current_buffer)
 
         @bindings.add("c-x", "c-e", filter=typing & ~searching)
         @bindings.add("v", filter=typing & vi_navigation_mode)
         def _(event: KeyPressEvent) -> None:
-            event.app.create_background_task(self._edit(event.current_buffer))
+            event.app.create_background_task(self._open_editor(event.current_buffer))
 
         @bindings.add("c-v", filter=inserting & ~searching)
         def _(event: KeyPressEvent) -> None:
@@ -243,33 +247,33 @@ class LineExtras:
         return bindings
 
     def _begin_search(self, buffer: Buffer) -> None:
-        self._search.begin()
+        self._search.load_entries()
         self._before = buffer.document
         self._hint(SEARCH_HINT)
         buffer.start_completion(select_first=False)
 
-    def _take(self, buffer: Buffer) -> None:
+    def _accept_match(self, buffer: Buffer) -> None:
         """Put the selected line, else the best match, on the line; another Enter sends it."""
         state = buffer.complete_state
         chosen = state.current_completion if state else None
-        found = None if chosen else next(iter(self._search.matches(buffer.text)), None)
+        found = None if chosen else next(iter(self._search.find_matches(buffer.text)), None)
         before, self._before = self._before, None
         buffer.complete_state = None
         text = chosen.text if chosen else found.text if found else before.text if before else ""
         buffer.document = Document(text)
         self._hint("")
 
-    def _leave(self, buffer: Buffer) -> None:
+    def _cancel_search(self, buffer: Buffer) -> None:
         before, self._before = self._before, None
         buffer.complete_state = None
         buffer.document = before or Document()
         self._hint("")
 
-    async def _edit(self, buffer: Buffer) -> None:
+    async def _open_editor(self, buffer: Buffer) -> None:
         """Open the line in the user's editor, with its pastes expanded."""
         text = self._pastes.expand(buffer.text)
         try:
-            async with lent():
+            async with lend_terminal():
                 edited = await run_in_terminal(lambda: edit_text(text), in_executor=True)
         except (UserError, OSError) as error:
             self._hint(cause(error))
@@ -281,7 +285,7 @@ class LineExtras:
         if self._shelf is None:
             return
         try:
-            data = await clipboard_image()
+            data = await read_clipboard_image()
         except UserError as error:
             self._hint(str(error))
             return

@@ -31,7 +31,7 @@ from clio.ui.status_text import footer, format_seconds
 
 if TYPE_CHECKING:
     from clio.commands.command import CommandResult
-    from clio.ui.keyboard import Typing
+    from clio.ui.keyboard import TypingState
 
 
 # Characters that clio itself prints, for terminals that are not UTF-8; any other becomes a question mark.
@@ -187,7 +187,7 @@ class PipeScreen:
                 line = "  ".join(clean_line(cell) for cell in row).rstrip()
                 self._answer.write(f"{line}\n" if line else "")
 
-    def set_typed(self, typing: "Typing") -> None:
+    def set_typed(self, typing: "TypingState") -> None:
         """Do nothing: text typed ahead is not shown here."""
 
     def toggle_reasoning(self) -> None:

@@ -9,8 +9,8 @@ from typing import TextIO
 from prompt_toolkit.data_structures import Size
 from prompt_toolkit.output import DummyOutput
 
-from clio.ui.keyboard import keep_bytes, keep_early_lines, take_kept_text
-from clio.ui.line_rules import open_part
+from clio.ui.keyboard import pop_saved_text, save_early_lines, save_typed_bytes
+from clio.ui.line_rules import find_unfinished_part
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.text_width import cells_of
 
@@ -154,14 +154,14 @@ class PlainLine:
             on_start()
         message = ""
         while not message.strip():
-            default += take_kept_text()
+            default += pop_saved_text()
             self._write(self._text + default)
             if on_ready:
                 on_ready()
                 on_ready = None
             message = default + await self._line()
             default = ""
-        while lacking := open_part(message):
+        while lacking := find_unfinished_part(message):
             self._write(_MORE)
             message = (message.removesuffix("\\") if lacking == "\\" else message) + "\n" + await self._line()
         return message.rstrip()
@@ -219,8 +219,8 @@ class PlainLine:
         """Save text typed so far for the next message, so that it does not answer a question."""
         if os.isatty(self._file):
             early, self._buffer = self._buffer, b""
-            keep_bytes(early)
-            keep_early_lines(self._file)
+            save_typed_bytes(early)
+            save_early_lines(self._file)
 
     def _write(self, text: str) -> None:
         self._output.write(text)

@@ -25,8 +25,8 @@ from clio.security.actions import Action, FileChange
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
 from clio.ui.diff_view import DiffRows, describe_action, describe_changes
-from clio.ui.diff_view import Display as Naming
-from clio.ui.keyboard import keep_early_keys
+from clio.ui.diff_view import FormatPath as Naming
+from clio.ui.keyboard import save_early_keys
 from clio.ui.markdown import whole
 from clio.ui.painter import Painter, Part, Size
 from clio.ui.palettes import Look, Palette
@@ -34,7 +34,7 @@ from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import PlainLine
 from clio.ui.safe_text import clean_line
 from clio.ui.tables import table_lines, todo_rows
-from clio.ui.terminal_handoff import Suspended
+from clio.ui.terminal_handoff import Suspender
 from clio.ui.text_width import cells_of, crop, cut
 from clio.ui.theme import Terminal, Theme
 
@@ -430,7 +430,7 @@ class Questions:
         Call just before asking.
         """
         if self._live:
-            keep_early_keys(self._keyboard or get_app_session().input)
+            save_early_keys(self._keyboard or get_app_session().input)
         else:
             self._plain.keep_early_input()
 
@@ -615,7 +615,7 @@ _MAX_ROWS_OF_A_LINE = 4
 _MIN_NAME = 8  # columns that the name in a title keeps
 
 
-class Desk:
+class PromptIO:
     """Prints questions on the screen and reads the answers from the keyboard.
 
     Args:
@@ -629,7 +629,7 @@ class Desk:
         stream: TextIO,
         terminal: Terminal,
         size: Size,
-        suspended: Suspended,
+        suspended: Suspender,
         on_interrupt: Callable[[], None],
         *,
         is_typing: Callable[[], bool] = lambda: False,
@@ -747,4 +747,4 @@ class Desk:
 
 def _bounded(body: Sequence[Text], max_chars: int) -> Sequence[Text]:
     """Limit the length of diff lines before they are rendered: a line of one megabyte would take seconds."""
-    return body.bounded(max_chars) if isinstance(body, DiffRows) else body
+    return body.with_max_chars(max_chars) if isinstance(body, DiffRows) else body

@@ -22,10 +22,17 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.output import Output
 
 from clio.context.message_parts import Shelf
-from clio.ui.completer import LineCompleter, open_mention, takes_offer
-from clio.ui.keyboard import Held, keep_early_keys, keep_presses, quicken, take_kept_text, waiting_lines
-from clio.ui.line_keys import SEARCH_HINT, LineExtras
-from clio.ui.line_rules import Pastes, fit, fit_counted, open_part, sign_hint
+from clio.ui.completer import LineCompleter, accept_completion, find_open_mention
+from clio.ui.keyboard import (
+    HeldTexts,
+    pop_saved_text,
+    render_waiting_texts,
+    save_early_keys,
+    save_key_presses,
+    speed_up_pastes,
+)
+from clio.ui.line_keys import SEARCH_HINT, ExtraLineKeys
+from clio.ui.line_rules import PastedTexts, describe_line_prefix, find_unfinished_part, fit_parts, fit_parts_counted
 from clio.ui.pipe_screen import PLAIN_SIGNS
 from clio.ui.prompt_io import toolkit_depth, toolkit_style
 from clio.ui.theme import Theme
@@ -86,7 +93,7 @@ class PromptLine:
         aside: returns the hint for what Enter will do with a text that is not a message, "" for a message; called at
             every key.
         vi: use vi keys.
-        project, shelf, look_up: see `LineExtras`.
+        project, shelf, look_up: see `ExtraLineKeys`.
         input, output: for tests; by default those of the process.
     """
 
@@ -98,7 +105,7 @@ class PromptLine:
         completer: Completer,
         status: Callable[[], Sequence[str]],
         aside: Callable[[str], str] = _all_messages,
-        held: Held | None = None,
+        held: HeldTexts | None = None,
         theme: Theme | None = None,
         vi: bool = False,
         project: Path | None = None,
@@ -116,8 +123,8 @@ class PromptLine:
         self._held = held
         self._hint = ""
         self._vi = vi
-        self._pastes = Pastes()
-        self._extras = LineExtras(
+        self._pastes = PastedTexts()
+        self._extras = ExtraLineKeys(
             completer=completer,
             history=history,
             pastes=self._pastes,
@@ -128,7 +135,7 @@ class PromptLine:
         )
         self._files = completer.files if isinstance(completer, LineCompleter) else None
         if self._files is not None:
-            self._files.changed = self._files_changed
+            self._files.on_changed = self._files_changed
         self._on_ready: Callable[[], None] | None = None
         self._keys = self._bindings()
         menu = Menu(self._extras.completer, self._wants_menu)
@@ -142,7 +149,7 @@ class PromptLine:
             enable_suspend=True,
             prompt_continuation=self._continuation,
             bottom_toolbar=self.toolbar,
-            key_bindings=merge_key_bindings([self._keys, self._extras.bindings(), *self._further_bindings()]),
+            key_bindings=merge_key_bindings([self._keys, self._extras.make_bindings(), *self._further_bindings()]),
             style=toolkit_style(self._theme),
             include_default_pygments_style=False,
             color_depth=toolkit_depth(self._theme),
@@ -155,7 +162,7 @@ class PromptLine:
             app.terminal_size_polling_interval = None
         # would print a warning, although only the status line is missing then
         app.renderer.cpr_not_supported_callback = None
-        quicken(app.input)
+        speed_up_pastes(app.input)
         app.after_render += self._rendered
         app.ttimeoutlen = _ESCAPE_S
         app.key_processor.after_key_press += self._shorten_escape
@@ -177,9 +184,9 @@ class PromptLine:
             on_start: called just before the terminal is put into raw mode.
             on_ready: called once the line is drawn and accepts input.
         """
-        default += take_kept_text()
+        default += pop_saved_text()
         self._hint = self._aside(default)
-        self._extras.text_changed(default)
+        self._extras.update_labels(default)
         self._session.app.erase_when_done = False
         self._on_ready = on_ready
         rows = self._session.app.output.get_size().rows
@@ -262,7 +269,7 @@ class PromptLine:
     def warm_up(self) -> None:
         """Prepare the completions in advance; for a thread."""
         if self._files is not None:
-            self._files.prepare()
+            self._files.list_in_advance()
 
     def _files_changed(self) -> None:
         """Refresh an open "@" menu unless an entry is selected; called in another thread when the list of files has
@@ -272,7 +279,7 @@ class PromptLine:
         def offer_again() -> None:
             buffer = self._session.default_buffer
             chosen = buffer.complete_state is not None and buffer.complete_state.complete_index is not None
-            if self.is_reading and not chosen and open_mention(buffer.document.text_before_cursor) is not None:
+            if self.is_reading and not chosen and find_open_mention(buffer.document.text_before_cursor) is not None:
                 buffer.complete_state = None  # prompt_toolkit starts no completion while one is active
                 buffer.start_completion(select_first=False)
 
@@ -293,19 +300,19 @@ class PromptLine:
     def _message(self) -> StyleAndTextTuples:
         """Return the prompt; until the line is sent, the texts that wait since a turn was stopped are above it."""
         prompt: StyleAndTextTuples = [("class:prompt", self._text)]
-        waiting = self._held.waiting() if self._held is not None and not self._session.app.is_done else ()
+        waiting = self._held.list_waiting() if self._held is not None and not self._session.app.is_done else ()
         if not waiting:
             return prompt
         size = self._session.app.output.get_size()
-        lines = [*waiting_lines(waiting, size.columns - 1, size.rows), fit((HELD_HINT,), size.columns)]
+        lines = [*render_waiting_texts(waiting, size.columns - 1, size.rows), fit_parts((HELD_HINT,), size.columns)]
         return [*(("class:bottom-toolbar.text nobold", self._plain(line) + "\n") for line in lines), *prompt]
 
     def _has_held(self) -> bool:
-        return self._held is not None and not self._session.default_buffer.text and bool(self._held.waiting())
+        return self._held is not None and not self._session.default_buffer.text and bool(self._held.list_waiting())
 
     def _wants_menu(self) -> bool:
         before = self._session.default_buffer.document.text_before_cursor
-        return self._extras.is_searching or before.startswith("/") or open_mention(before) is not None
+        return self._extras.is_searching or before.startswith("/") or find_open_mention(before) is not None
 
     def _continuation(self, width: int, line_number: int, wrap_count: int) -> StyleAndTextTuples:
         return [("class:continuation", self._dot.rjust(width - 1) + " " if not wrap_count else " " * width)]
@@ -313,9 +320,9 @@ class PromptLine:
     def toolbar(self) -> StyleAndTextTuples:
         """Return the status line."""
         width = self._session.app.output.get_size().columns
-        mode = self._extras.mode(self._session.app) if self._vi else ""
-        line = self._plain(fit((self._hint, mode, *self._status()), width))
-        chips = self._plain(fit_counted(self._extras.chips, width))
+        mode = self._extras.get_vi_mode(self._session.app) if self._vi else ""
+        line = self._plain(fit_parts((self._hint, mode, *self._status()), width))
+        chips = self._plain(fit_parts_counted(self._extras.mention_labels, width))
         named: StyleAndTextTuples = [("class:bottom-toolbar.chips", f"{chips}\n")] if chips else []
         return [*named, ("class:bottom-toolbar.text", line)]
 
@@ -323,17 +330,17 @@ class PromptLine:
         return line.translate(PLAIN_SIGNS) if self._text.isascii() else line
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
-        if takes_offer(buffer):
+        if accept_completion(buffer):
             return  # this Enter accepted a completion; the next one sends the line
         if not buffer.text.strip():
             buffer.reset()
-            if self._held is not None and self._held.release():
+            if self._held is not None and self._held.release_all():
                 app.erase_when_done = True  # an empty line leaves nothing in the scrollback
                 app.exit(result="")
             return
-        lacking = open_part(buffer.text)
+        lacking = find_unfinished_part(buffer.text)
         if not lacking:
-            if not self._aside(buffer.text) or sign_hint(buffer.text):
+            if not self._aside(buffer.text) or describe_line_prefix(buffer.text):
                 self._remember(buffer.text)
             app.exit(result=buffer.text, style="class:accepted")
             return
@@ -360,7 +367,7 @@ class PromptLine:
 
     def _hint_anew(self, buffer: Buffer) -> None:
         self._hint = SEARCH_HINT if self._extras.is_searching else self._aside(buffer.text)
-        self._extras.text_changed(buffer.text, buffer)
+        self._extras.update_labels(buffer.text, buffer)
 
     def _show_hint(self, words: str) -> None:
         self._hint = words
@@ -371,7 +378,7 @@ class PromptLine:
         return ()
 
     def _after_paste(self) -> int:
-        return self._pastes.ends_with(self._session.default_buffer.document.text_before_cursor)
+        return self._pastes.measure_final_placeholder(self._session.default_buffer.document.text_before_cursor)
 
     def _bindings(self) -> KeyBindings:
         bindings = KeyBindings()
@@ -391,20 +398,22 @@ class PromptLine:
 
         @bindings.add(Keys.BracketedPaste, filter=typing)
         def _(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text(self._extras.pasted(event.data))
+            event.current_buffer.insert_text(self._extras.convert_paste(event.data))
 
         @bindings.add("backspace", filter=typing & Condition(lambda: self._after_paste() > 0))
         def _(event: KeyPressEvent) -> None:
             event.current_buffer.delete_before_cursor(self._after_paste())
 
-        @bindings.add("escape", filter=typing & Condition(lambda: self._held is not None and self._held.just_stopped()))
+        @bindings.add(
+            "escape", filter=typing & Condition(lambda: self._held is not None and self._held.has_just_stopped())
+        )
         def _(event: KeyPressEvent) -> None:
             pass  # ignore an impatient second Esc, which would leave vi's insert mode
 
         @bindings.add("up", filter=typing & Condition(self._has_held))
         def _(event: KeyPressEvent) -> None:
             if self._held is not None:
-                event.current_buffer.insert_text(self._held.take_back())
+                event.current_buffer.insert_text(self._held.pop_newest())
 
         return bindings
 
@@ -428,13 +437,13 @@ async def confirm(question: str, *, input: Input | None = None, output: Output |
 
     @bindings.add("<any>")
     def _(event: KeyPressEvent) -> None:
-        keep_presses(event.key_sequence)  # probably the first letter of the next message
+        save_key_presses(event.key_sequence)  # probably the first letter of the next message
         event.app.exit(result="no")
 
     asking: PromptSession[str] = PromptSession(
         key_bindings=bindings, include_default_pygments_style=False, input=input, output=output
     )
-    keep_early_keys(asking.app.input)
+    save_early_keys(asking.app.input)
     answer = await asking.prompt_async(f"{question} [y/N] ", set_exception_handler=False, handle_sigint=False)
     return answer == "yes"
 
@@ -444,7 +453,7 @@ async def confirm_by_word(
 ) -> bool:
     """Ask for a word on a line of its own. Any other answer means no."""
     asking: PromptSession[str] = PromptSession(include_default_pygments_style=False, input=input, output=output)
-    keep_early_keys(asking.app.input)
+    save_early_keys(asking.app.input)
     try:
         answer = await asking.prompt_async(
             f"{question} [type {word}] ", set_exception_handler=False, handle_sigint=False

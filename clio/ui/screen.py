@@ -30,10 +30,10 @@ from clio.agent.user_interface import (
 )
 from clio.commands.command import CommandResult
 from clio.config.schema import ShowReasoning
-from clio.ui.diff_view import diff_lines
-from clio.ui.footer import Activity, status_row
-from clio.ui.keyboard import TypedLine, Typing, said_parts, typed_row, waiting_lines
-from clio.ui.line_rules import fit_counted
+from clio.ui.diff_view import render_diff
+from clio.ui.footer import Activity, render_status_row
+from clio.ui.keyboard import TypedLine, TypingState, render_typed_row, render_user_message, render_waiting_texts
+from clio.ui.line_rules import fit_parts_counted
 from clio.ui.markdown import StreamingMarkdown, preload, whole
 from clio.ui.painter import Painter, Part, Size, row_cells
 from clio.ui.pipe_screen import RESTARTED, PipeScreen, TerminalOutput, retry_line
@@ -101,7 +101,7 @@ def diff_rows(diff: str, theme: Theme, max_rows: int, hint: str = "", *, width: 
         hint: how to see the rest, for the last row.
         width: available columns, which decides whether lines are numbered; 0 for unknown.
     """
-    return diff_lines(diff, theme, width, max_rows, hint)
+    return render_diff(diff, theme, width, max_rows, hint)
 
 
 def _is_shown_below(event: ToolFinished, width: int) -> bool:
@@ -361,7 +361,7 @@ class Screen:
         self._step_printed = False
         self._retry_reason = ""  # the reason for the last retry
         self._turn_started: float | None = None
-        self._typing = Typing(line=TypedLine())
+        self._typing = TypingState(line=TypedLine())
         self._cursor: int | None = None
         self._paused = 0
         self._tail_rows: list[str] = []
@@ -372,7 +372,7 @@ class Screen:
 
     def handle(self, event: Event) -> None:
         """Show one event."""
-        self._activity.hear(event, self._clock())
+        self._activity.handle_event(event, self._clock())
         match event:
             case TurnStarted():
                 self._begin_turn()
@@ -381,7 +381,7 @@ class Screen:
                 self._retry_reason = ""
             case Steered(text=text):
                 self._end_stream()
-                self._print("prompt", *said_parts(text, self.theme))
+                self._print("prompt", *render_user_message(text, self.theme))
             case TextDelta(text=text):
                 self._stream("text", text)
             case ReasoningDelta(text=text):
@@ -457,7 +457,7 @@ class Screen:
         self._version += 1
         self._refresh(now=True)
 
-    def set_typed(self, typing: Typing) -> None:
+    def set_typed(self, typing: TypingState) -> None:
         """Show what the user types while the turn runs, and the texts that wait."""
         self._typing = typing
         self._refresh(now=True)
@@ -479,7 +479,7 @@ class Screen:
     def close(self) -> None:
         """Stop drawing and leave the cursor on a new line; may be called at any time, and repeatedly."""
         self._ticker.stop()
-        self._turn_started, self._typing = None, Typing(line=TypedLine())
+        self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._end_stream()
         self._refresh(now=True)
 
@@ -497,7 +497,7 @@ class Screen:
         elif event.status != "done":
             self._print("footer", Part(body=Text(clean_line(event.error or event.status), self.theme.bad)))
         self._print("footer", Part(body=Text(footer(event), self.theme.faint)))
-        self._turn_started, self._typing = None, Typing(line=TypedLine())
+        self._turn_started, self._typing = None, TypingState(line=TypedLine())
         self._ticker.stop()
         self._refresh(now=True)
         self._output.write(self._notifier.of(event))
@@ -605,17 +605,17 @@ class Screen:
     def _status_rows(self, now: float) -> Iterator[str]:
         elapsed = now - (self._turn_started or now)
         width = self._painter.width
-        for line in waiting_lines(self._typing.waiting, width, self._size()[1]):
+        for line in render_waiting_texts(self._typing.waiting, width, self._size()[1]):
             yield self._painter.rows(Part(body=Text(line, self.theme.faint), wraps=False))[0]
-        folds = self._activity.what == "thinking" and self._reasoning.show != "hide"
+        folds = self._activity.label == "thinking" and self._reasoning.show != "hide"
         hint = f"ctrl-t {'folds' if self._reasoning.show == 'show' else 'shows'} it" if folds else ""
         seconds = now - max(self._activity.since, self._turn_started or 0.0)
-        row = status_row(self._activity.what, seconds, elapsed, (hint, *self._facts()), width, self.theme)
+        row = render_status_row(self._activity.label, seconds, elapsed, (hint, *self._facts()), width, self.theme)
         yield self._painter.rows(Part(body=row, wraps=False))[0]
-        if self._typing.chips:
-            chips = Text(fit_counted(self._typing.chips, width), self.theme.accent)
+        if self._typing.mention_labels:
+            chips = Text(fit_parts_counted(self._typing.mention_labels, width), self.theme.accent)
             yield self._painter.rows(Part(body=chips, wraps=False))[0]
-        row, self._cursor = typed_row(self._typing, width)
+        row, self._cursor = render_typed_row(self._typing, width)
         if row:
             style = "" if self._typing.line.text else self.theme.faint
             yield self._painter.rows(Part(body=Text(row, style), wraps=False))[0]

@@ -23,13 +23,13 @@ because the end is reported to the loop directly and the signal through a socket
 _borrowers: list[object] = []  # module level: a process has one terminal
 
 
-def is_lent() -> bool:
+def is_terminal_lent() -> bool:
     """Whether a Ctrl-C signal is meant for another program that has the terminal."""
     return bool(_borrowers)
 
 
 @asynccontextmanager
-async def lent() -> AsyncGenerator[None]:
+async def lend_terminal() -> AsyncGenerator[None]:
     """A context in which another program has the terminal; signals sent before it ended are still handled inside."""
     borrower = object()
     _borrowers.append(borrower)
@@ -43,7 +43,7 @@ async def lent() -> AsyncGenerator[None]:
         _borrowers.remove(borrower)
 
 
-Suspended = Callable[[], AbstractAsyncContextManager[None]]
+Suspender = Callable[[], AbstractAsyncContextManager[None]]
 
 
 class Pausable(Protocol):
@@ -54,7 +54,7 @@ class Pausable(Protocol):
         ...
 
 
-def suspended_both(screen: Pausable, keys: Callable[[], KeyWatch | None]) -> Suspended:
+def make_suspender(screen: Pausable, keys: Callable[[], KeyWatch | None]) -> Suspender:
     """Return a factory of contexts in which neither the screen draws nor the keys are read.
 
     One at a time: a question waits until the pager is closed. A task that has the terminal may enter again.
@@ -94,7 +94,7 @@ def suspended_both(screen: Pausable, keys: Callable[[], KeyWatch | None]) -> Sus
 _USUAL_EDITORS = "notepad" if os.name == "nt" else "vi"
 
 
-def words_of(command: str, *, windows: bool = os.name == "nt") -> list[str]:
+def split_program(command: str, *, windows: bool = os.name == "nt") -> list[str]:
     """Split a program and its options as given in a variable. On Windows a backslash is part of a path.
 
     Raises ValueError for an unclosed quotation mark.
@@ -119,7 +119,7 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
         path = Path(folder, f"text{suffix}")
         path.write_bytes(text.encode("utf-8"))  # bytes, so that line endings stay the same
         try:
-            code = subprocess.run([*words_of(editor), str(path)], check=False).returncode
+            code = subprocess.run([*split_program(editor), str(path)], check=False).returncode
         except (OSError, ValueError) as error:
             why = f"{cause(error)}; set EDITOR to one that can"
             raise UserError(f"the editor {editor!r} cannot be run: {why}") from error
@@ -132,13 +132,13 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
 _USUAL_PAGERS = (("less", "-R"), ("more",))
 
 
-def page(text: str, env: Mapping[str, str]) -> bool:
+def show_in_pager(text: str, env: Mapping[str, str]) -> bool:
     """Show the text until the user leaves the pager; False if none can be run. Blocks, so call it in a thread.
 
     env: PAGER names the program, by default less. Control sequences are removed from the text first.
     """
     data = (clean(text).rstrip("\n") + "\n").encode("utf-8", errors="replace")
-    for argv in _pagers(env):
+    for argv in _list_pagers(env):
         try:
             done = subprocess.run(argv, input=data, env={**os.environ, **env}, check=False)
         except (OSError, ValueError):
@@ -148,10 +148,10 @@ def page(text: str, env: Mapping[str, str]) -> bool:
     return False
 
 
-def _pagers(env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
+def _list_pagers(env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
     """Yield the user's pager, then the usual ones."""
     try:
-        own = tuple(words_of(env.get("PAGER", "")))
+        own = tuple(split_program(env.get("PAGER", "")))
     except ValueError:
         own = ()
     if own:
@@ -160,14 +160,17 @@ def _pagers(env: Mapping[str, str]) -> Iterator[tuple[str, ...]]:
 
 
 _STANDARD_OUTPUT = -11
-_UNDERSTANDS = 0x0004  # ENABLE_VIRTUAL_TERMINAL_PROCESSING; available from Windows 10 on
+_VIRTUAL_TERMINAL_PROCESSING = 0x0004  # ENABLE_VIRTUAL_TERMINAL_PROCESSING; available from Windows 10 on
 
 
-def switch_on(kernel: Any) -> bool:
+def enable_windows_escapes(kernel: Any) -> bool:
     """Enable escape sequences on a Windows console; False if it is too old, or there is none. kernel: kernel32's
     functions.
     """
     output, mode = kernel.GetStdHandle(_STANDARD_OUTPUT), ctypes.c_uint32()
     if not kernel.GetConsoleMode(output, ctypes.byref(mode)):
         return False
-    return bool(mode.value & _UNDERSTANDS or kernel.SetConsoleMode(output, mode.value | _UNDERSTANDS))
+    return bool(
+        mode.value & _VIRTUAL_TERMINAL_PROCESSING
+        or kernel.SetConsoleMode(output, mode.value | _VIRTUAL_TERMINAL_PROCESSING)
+    )

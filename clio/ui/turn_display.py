@@ -11,7 +11,7 @@ from rich.text import Text
 
 from clio.agent.user_interface import TurnFinished
 from clio.config.schema import Notify, ShowReasoning
-from clio.ui.line_rules import fit
+from clio.ui.line_rules import fit_parts
 from clio.ui.painter import Part
 from clio.ui.safe_text import clean_line
 from clio.ui.status_text import format_seconds
@@ -49,7 +49,7 @@ class Progress(Struct):
     def line(self, now: float, width: int, hint: str = "") -> str:
         """Return the progress as a line: "reading documents ▰▰▰▰▱▱▱▱▱▱ 40 % · 12 s left · esc stops · 120 of 300"."""
         bar = f"{self.label} {bar_and_time(self.share, now - self.begun)}"
-        return fit((bar, hint, f"{self.done:,} of {self.total:,}"), width)
+        return fit_parts((bar, hint, f"{self.done:,} of {self.total:,}"), width)
 
 
 def bar_and_time(share: float, seconds: float, cells: int = _CELLS) -> str:

@@ -26,7 +26,7 @@ from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.providers.base import Provider
 from clio.providers.offline import OfflineProvider
 from clio.providers.registry import make_provider
-from clio.ui.approval_dialog import CommitAnswer, Proposed
+from clio.ui.approval_dialog import CommitAnswer, ProposedCommit
 from tests.entrypoints.repl_support import ROOT
 from tests.support.chat_server import ChatServer, error, text
 from tests.support.repositories import NOBODY, git, make, write
@@ -61,31 +61,31 @@ class Person:
         self.leaks = leaks
         self.trusts = trusts
         self.programs: list[str] = []
-        self.seen: list[Proposed] = []
+        self.seen: list[ProposedCommit] = []
         self.told: list[str] = []
         self.asked: list[Any] = []
 
-    async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None:
+    async def choose_files(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None:
         self.asked.append((list(own), list(tracked)))
         return self.files
 
-    async def accept_leaks(self, lines: Sequence[str]) -> bool:
+    async def confirm_secrets(self, lines: Sequence[str]) -> bool:
         self.asked.append(list(lines))
         return self.leaks
 
-    async def accept_programs(self, lines: Sequence[str]) -> bool:
+    async def confirm_programs(self, lines: Sequence[str]) -> bool:
         self.programs = list(lines)
         return self.trusts
 
-    async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer:
+    async def ask_about_commit(self, proposed: ProposedCommit, diff: Callable[[], str]) -> CommitAnswer:
         self.seen.append(proposed)
         self.diff = diff()
         return self.answers.pop(0)
 
-    def tell(self, words: str, *, bad: bool = False) -> None:
+    def print_sentence(self, words: str, *, bad: bool = False) -> None:
         self.told.append(words)
 
-    def output(self, text: str) -> None:
+    def print_output(self, text: str) -> None:
         self.told.append(text)
 
 
@@ -159,7 +159,7 @@ def test_what_the_session_changed_goes_in_with_a_message_from_the_task(repo: Pat
     assert "- make shipping possible" in prompt
     assert "- feat: begin\nThey follow Conventional Commits" in prompt
     assert "+def ship(): ..." in prompt
-    assert (person.seen[0].stat, person.seen[0].where) == ("1 file, +1 −0", "on main")
+    assert (person.seen[0].stat, person.seen[0].target) == ("1 file, +1 −0", "on main")
     assert person.told[-1].startswith("committed ")
 
 
@@ -193,7 +193,7 @@ def test_no_edit_and_other_words(repo: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (log(repo), person.told) == ("feat: begin", ["nothing was committed"])
     monkeypatch.setattr("clio.entrypoints.repl.commands.edit_text", lambda text, suffix: text + "\nmore\n")
     one = clio(repo, "fix: a", "fix: another a")
-    person = Person(CommitAnswer(kind="again", words="say another"), EDIT, GO)
+    person = Person(CommitAnswer(kind="again", instructions="say another"), EDIT, GO)
     one.commit(person)
     assert log(repo, "%B") == "fix: another a\n\nmore"
     assert "The person wants it to say: say another\n\nThis message was not what they wanted:\nfix: a" in asked(one)
@@ -276,7 +276,7 @@ def test_a_merge_is_concluded_with_gits_own_message(repo: Path) -> None:
     git(repo, "add", "a.py")
     person = Person(GO)
     clio(repo).commit(person)
-    assert (log(repo), person.seen[0].where) == ("Merge branch 'side'", "on main, merge under way")
+    assert (log(repo), person.seen[0].target) == ("Merge branch 'side'", "on main, merge under way")
 
 
 def test_nothing_to_commit_is_a_sentence(repo: Path) -> None:
@@ -293,12 +293,12 @@ def test_the_first_commit_and_a_detached_head_are_named(tmp_path: Path, repo: Pa
     git(empty, "add", "a.py")
     person = Person(NO)
     clio(empty, "Add a").commit(person)
-    assert person.seen[0].where == "on main, the first commit"
+    assert person.seen[0].target == "on main, the first commit"
     git(repo, "checkout", "--quiet", "--detach")
     write(repo, {"a.py": "two\n"})
     person = Person(NO)
     clio(repo, "fix: a").commit(person)
-    assert person.seen[0].where == "on no branch: HEAD is detached"
+    assert person.seen[0].target == "on no branch: HEAD is detached"
 
 
 def test_a_project_in_a_subfolder_commits_what_is_in_it(tmp_path: Path) -> None:

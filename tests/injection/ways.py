@@ -31,16 +31,16 @@ from clio.errors import ConfigError
 from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.sessions.state import Todo
-from clio.ui.approval_dialog import CommitReviewer, FileRow, Proposed, TerminalApprover, TerminalAsker
-from clio.ui.completer import Chips, LineCompleter
-from clio.ui.footer import Facts, read_branch
-from clio.ui.keyboard import TypedLine, Typing, Waiting
-from clio.ui.line_rules import fit
+from clio.ui.approval_dialog import CommitFileRow, CommitReviewer, ProposedCommit, TerminalApprover, TerminalAsker
+from clio.ui.completer import LineCompleter, MentionLabels
+from clio.ui.footer import StatusValues, read_branch
+from clio.ui.keyboard import TypedLine, TypingState, WaitingText
+from clio.ui.line_rules import fit_parts
 from clio.ui.pipe_screen import PipeScreen
-from clio.ui.prompt_io import Desk, Questions
+from clio.ui.prompt_io import PromptIO, Questions
 from clio.ui.reader.prompt import ReaderDesk
 from clio.ui.reader.screen import ReaderScreen
-from clio.ui.terminal_handoff import page
+from clio.ui.terminal_handoff import show_in_pager
 from clio.ui.theme import Terminal
 from clio.ui.turn_display import sequence
 from tests.ui.stage import Stage, end, start
@@ -84,7 +84,7 @@ def result(text: str) -> CommandResult:
 
 
 def _screen(text: str) -> str:
-    stage = Stage(*_SIZE, facts=tuple(_facts(text).parts))
+    stage = Stage(*_SIZE, facts=tuple(_facts(text).list_parts))
     stage.play(*events(text))
     return stage.written
 
@@ -102,8 +102,10 @@ def _screen_shows(text: str) -> str:
 def _typed_ahead(text: str) -> str:
     stage = Stage(*_SIZE)
     stage.play(*start())
-    chips = tuple(Chips(ROOT).of(f"@session:{text.split()[1]}"))
-    stage.screen.set_typed(Typing(line=TypedLine(text), waiting=(Waiting(label="next", text=text),), chips=chips))
+    chips = tuple(MentionLabels(ROOT).label_mentions(f"@session:{text.split()[1]}"))
+    stage.screen.set_typed(
+        TypingState(line=TypedLine(text), waiting=(WaitingText(label="next", text=text),), mention_labels=chips)
+    )
     return stage.written
 
 
@@ -148,8 +150,8 @@ def _error(text: str) -> str:
     return _captured(lambda: (report_error(ConfigError(text), []), report_error(ValueError(text), ["--debug"])))
 
 
-def _facts(text: str) -> Facts:
-    return Facts(model="m", todo=text, branch=text, name=text, style=text)
+def _facts(text: str) -> StatusValues:
+    return StatusValues(model="m", active_todo=text, branch=text, name=text, style=text)
 
 
 def _branch(folder: Path) -> Way:
@@ -162,7 +164,7 @@ def _branch(folder: Path) -> Way:
 
 
 def _line_of_facts(text: str) -> str:
-    return fit(_facts(text).parts, 4_000) + fit(_facts(text).spoken, 4_000)
+    return fit_parts(_facts(text).list_parts, 4_000) + fit_parts(_facts(text).list_spoken_parts, 4_000)
 
 
 def _menu(text: str) -> str:
@@ -191,7 +193,7 @@ def _own_pager(folder: Path) -> Way:
         pager = folder / "pager.sh"
         pager.write_text(f"#!/bin/sh\ncat > {shown}\n", encoding="utf-8")
         pager.chmod(0o700)
-        assert page(text, {"PAGER": str(pager)})
+        assert show_in_pager(text, {"PAGER": str(pager)})
         return shown.read_bytes().decode()
 
     return way
@@ -218,7 +220,7 @@ class _Keys:
         return self._keys.pop(0)
 
 
-def _meet(talk: Callable[[Desk], Coroutine[Any, Any, object]], keys: str, *, aloud: bool = False) -> str:
+def _meet(talk: Callable[[PromptIO], Coroutine[Any, Any, object]], keys: str, *, aloud: bool = False) -> str:
     """What a desk prints in a conversation in which these keys are pressed."""
     stream = io.StringIO()
 
@@ -226,7 +228,7 @@ def _meet(talk: Callable[[Desk], Coroutine[Any, Any, object]], keys: str, *, alo
     async def nothing() -> AsyncGenerator[None]:
         yield
 
-    kind = ReaderDesk if aloud else Desk
+    kind = ReaderDesk if aloud else PromptIO
     with create_pipe_input() as keyboard:
         desk = kind(stream, LIVE, lambda: _SIZE, nothing, lambda: None, keyboard=keyboard)
         desk.questions = cast(Questions, _Keys(stream, keys))
@@ -253,7 +255,7 @@ def actions(text: str) -> Iterator[Action]:
 
 def _approval(aloud: bool) -> Way:
     def way(text: str) -> str:
-        async def talk(desk: Desk) -> None:
+        async def talk(desk: PromptIO) -> None:
             approver = TerminalApprover(desk, lambda path: str(path.relative_to(ROOT)))
             for action in actions(text):
                 verdict = Ask(risk="high", reason=text, rule=text)
@@ -272,8 +274,10 @@ def _model_asks(aloud: bool) -> Way:
 
 
 def _commit(text: str) -> str:
-    proposed = Proposed(message=text, files=(FileRow("M", text, "+1"),), stat="1 file", where=text, trailer=text)
-    return _meet(lambda desk: CommitReviewer(desk).decide(proposed, lambda: text), "dn")
+    proposed = ProposedCommit(
+        message=text, files=(CommitFileRow("M", text, "+1"),), stat="1 file", target=text, trailer=text
+    )
+    return _meet(lambda desk: CommitReviewer(desk).ask_about_commit(proposed, lambda: text), "dn")
 
 
 def _notification(text: str) -> str:

@@ -21,7 +21,7 @@ from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
 from clio.tools.shell.run_command import HeldCommandArgs, RunCommandArgs, RunCommandTool
 from clio.tools.shell.sandboxed_run import run_held
-from clio.ui.footer import Facts
+from clio.ui.footer import StatusValues
 from tests.sandbox.range import REASONS, Range
 from tests.support.waiting import wait_until, wait_until_async
 from tests.support.wording import mentions
@@ -516,6 +516,6 @@ def test_the_whole_tree_is_never_given(field: Range) -> None:
 
 
 def test_it_is_behind_the_mode_in_the_status_line() -> None:
-    facts = Facts(model="m", mode="all", sandbox="sandbox bwrap", branch="main")
-    assert facts.parts[:3] == ("m", "all", "sandbox bwrap")
-    assert facts.spoken == ("model m", "approval mode all", "sandbox bwrap", "branch main")
+    facts = StatusValues(model="m", mode="all", sandbox="sandbox bwrap", branch="main")
+    assert facts.list_parts[:3] == ("m", "all", "sandbox bwrap")
+    assert facts.list_spoken_parts == ("model m", "approval mode all", "sandbox bwrap", "branch main")

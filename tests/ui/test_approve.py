@@ -15,7 +15,7 @@ from clio.errors import ToolFailed
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, RunCommand
 from clio.security.approval import Answer, ApprovalRequest, Ask
 from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
-from clio.ui.prompt_io import Desk
+from clio.ui.prompt_io import PromptIO
 from clio.ui.safe_text import spell_out
 from clio.ui.theme import Terminal
 from tests.support.terminal_picture import render_bytes, screen_lines
@@ -60,7 +60,7 @@ class Person:
         """Run a conversation with this person's desk."""
         with create_pipe_input() as keyboard:
             keyboard.send_text(self.keys)
-            desk = Desk(
+            desk = PromptIO(
                 self.stream,
                 self.terminal,
                 lambda: (self.columns, 24),
@@ -93,7 +93,7 @@ class Person:
 
 
 def approve(person: Person, request: ApprovalRequest) -> Answer:
-    def talk(desk: Desk) -> Coroutine[Any, Any, Answer]:
+    def talk(desk: PromptIO) -> Coroutine[Any, Any, Answer]:
         return TerminalApprover(desk, lambda path: str(path.relative_to(ROOT))).ask(request)
 
     return person.meet(talk)
@@ -227,7 +227,7 @@ def test_an_interrupted_question_says_so(key: str) -> None:
 def test_a_cancelled_question_gives_the_terminal_back() -> None:
     person = Person("")
 
-    async def talk(desk: Desk) -> None:
+    async def talk(desk: PromptIO) -> None:
         task = asyncio.ensure_future(TerminalApprover(desk).ask(edit_request()))
         await wait_until_async(lambda: "edit app.py" in person.screen)
         task.cancel()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.ui.line_keys import clipboard_image
+from clio.ui.line_keys import read_clipboard_image
 from tests.support.waiting import wait_until_async
 
 
@@ -20,7 +20,7 @@ def test_a_program_that_is_not_waited_for_is_ended(tmp_path: Path, monkeypatch: 
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
 
     async def ask() -> None:
-        task = asyncio.create_task(clipboard_image())
+        task = asyncio.create_task(read_clipboard_image())
         await wait_until_async(lambda: said.exists() or task.done())
         assert not task.done()
         task.cancel()

@@ -6,7 +6,7 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from clio.ui.completer import LineCompleter, folder_entries, matching_paths
+from clio.ui.completer import LineCompleter, list_disk_entries, match_paths
 
 FILES = ["README.md", "clio/app.py", "clio/ui/screen.py", "clio/ui/keys.py", "tests/ui/test_keys.py"]
 
@@ -57,14 +57,14 @@ def test_a_large_project_is_offered_in_part() -> None:
 
 
 def test_steps_come_before_names() -> None:
-    assert matching_paths(["keys/a", "ui/keys.py", "keys.md"], "ke") == ["keys.md", "keys/", "ui/keys.py"]
-    assert matching_paths(FILES, "./clio/a") == ["clio/app.py"]
+    assert match_paths(["keys/a", "ui/keys.py", "keys.md"], "ke") == ["keys.md", "keys/", "ui/keys.py"]
+    assert match_paths(FILES, "./clio/a") == ["clio/app.py"]
 
 
 def test_absolute_paths_come_from_disk(tmp_path: Path) -> None:
     (tmp_path / "inner").mkdir()
     (tmp_path / "inside.txt").touch()
     (tmp_path / ".hidden").touch()
-    assert folder_entries(f"{tmp_path}/in") == [f"{tmp_path}/inner/", f"{tmp_path}/inside.txt"]
-    assert f"{tmp_path}/.hidden" not in folder_entries(f"{tmp_path}/")
-    assert folder_entries(f"{tmp_path}/missing/x") == []
+    assert list_disk_entries(f"{tmp_path}/in") == [f"{tmp_path}/inner/", f"{tmp_path}/inside.txt"]
+    assert f"{tmp_path}/.hidden" not in list_disk_entries(f"{tmp_path}/")
+    assert list_disk_entries(f"{tmp_path}/missing/x") == []

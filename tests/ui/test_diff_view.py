@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.tools.files.diff import diff_texts
-from clio.ui.diff_view import DiffRows, diff_lines, parse_diff
+from clio.ui.diff_view import DiffRows, parse_diff, render_diff
 from clio.ui.theme import Theme
 
 THEME = Theme()
@@ -94,13 +94,13 @@ def test_a_hunk_that_lost_lines_to_redaction_does_not_swallow_the_next_file() ->
 
 def test_a_bounded_diff_says_how_much_is_missing() -> None:
     diff = diff_texts("", "".join(f"{number}\n" for number in range(100)), "/dev/null", "f").text
-    rows = [row.plain for row in diff_lines(diff, THEME, 80, 20, " (/last)")]
+    rows = [row.plain for row in render_diff(diff, THEME, 80, 20, " (/last)")]
     assert len(rows) == 20 and rows[-1] == "  … 82 more lines (/last)"
 
 
 def test_a_line_of_a_megabyte_is_cut_in_a_bounded_diff_and_whole_otherwise() -> None:
     diff = diff_texts("", "x" * 1_000_000 + "\n", "/dev/null", "f").text
-    assert "more characters" in [row.plain for row in diff_lines(diff, THEME, 80, 20)][-1]
+    assert "more characters" in [row.plain for row in render_diff(diff, THEME, 80, 20)][-1]
     assert len(DiffRows(diff, THEME, 80)[-1].plain) > 1_000_000
 
 

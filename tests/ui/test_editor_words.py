@@ -2,7 +2,7 @@
 
 import pytest
 
-from clio.ui.terminal_handoff import words_of
+from clio.ui.terminal_handoff import split_program
 
 
 @pytest.mark.parametrize(
@@ -15,4 +15,4 @@ from clio.ui.terminal_handoff import words_of
     ],
 )
 def test_a_program_and_its_options(command: str, windows: bool, words: list[str]) -> None:
-    assert words_of(command, windows=windows) == words
+    assert split_program(command, windows=windows) == words

@@ -10,7 +10,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
 from clio.ui import completer as file_names
-from clio.ui.completer import FRESH_S, FileNames, LineCompleter
+from clio.ui.completer import REFRESH_AFTER_S, FileListing, LineCompleter
 from clio.ui.prompt_line import PromptLine
 from tests.support.waiting import wait_until_async
 
@@ -30,22 +30,22 @@ class Project:
         self.may_end.wait(20)
         return list(self.files)
 
-    def names(self) -> FileNames:
-        return FileNames(self, clock=lambda: self.now)
+    def names(self) -> FileListing:
+        return FileListing(self, clock=lambda: self.now)
 
     def end_of_listing(self) -> None:
         self.may_end.set()
         self.asked[-1].join(20)
 
 
-def offered(names: FileNames, query: str) -> list[str]:
-    return names.now()[1].best(query, 9)
+def offered(names: FileListing, query: str) -> list[str]:
+    return names.get_files_and_index()[1].best(query, 9)
 
 
 def test_what_was_listed_ahead_is_not_listed_again() -> None:
     project = Project("src/app.py")
     names = project.names()
-    names.prepare()
+    names.list_in_advance()
     assert offered(names, "app") == ["src/app.py"]
     assert offered(names, "src") == ["src/", "src/app.py"]
     assert len(project.asked) == 1
@@ -55,7 +55,7 @@ def test_who_asks_first_waits_for_the_listing_that_is_under_way() -> None:
     project = Project("app.py")
     names = project.names()
     project.may_end.clear()
-    ahead = threading.Thread(target=names.prepare)
+    ahead = threading.Thread(target=names.list_in_advance)
     ahead.start()
     while not project.asked:
         pass
@@ -70,8 +70,8 @@ def test_who_asks_first_waits_for_the_listing_that_is_under_way() -> None:
 
 def test_too_many_are_listed_when_someone_asks() -> None:
     project = Project("app.py")
-    names = FileNames(project, lambda: None, clock=lambda: project.now)
-    names.prepare()
+    names = FileListing(project, lambda: None, clock=lambda: project.now)
+    names.list_in_advance()
     assert not project.asked
     assert offered(names, "app") == ["app.py"]
 
@@ -80,10 +80,10 @@ def test_an_old_listing_is_given_at_once_and_renewed_beside() -> None:
     project = Project("app.py")
     names = project.names()
     told: list[list[str]] = []
-    names.changed = lambda: told.append(offered(names, "py"))
-    names.prepare()
+    names.on_changed = lambda: told.append(offered(names, "py"))
+    names.list_in_advance()
     project.files.append("new.py")
-    project.now += FRESH_S
+    project.now += REFRESH_AFTER_S
     assert offered(names, "py") == ["app.py"]  # still fresh
     project.now += 1
     project.may_end.clear()
@@ -97,19 +97,19 @@ def test_an_old_listing_is_given_at_once_and_renewed_beside() -> None:
 def test_nothing_is_reported_where_nothing_changed_and_a_failing_listing_leaves_what_was() -> None:
     project = Project("app.py")
     names = project.names()
-    names.changed = lambda: pytest.fail("nothing changed")
-    names.prepare()
-    index = names.now()[1]
-    project.now += FRESH_S + 1
-    names.now()
+    names.on_changed = lambda: pytest.fail("nothing changed")
+    names.list_in_advance()
+    index = names.get_files_and_index()[1]
+    project.now += REFRESH_AFTER_S + 1
+    names.get_files_and_index()
     project.end_of_listing()
-    assert names.now()[1] is index
+    assert names.get_files_and_index()[1] is index
 
     def fails() -> list[str]:
         project.asked.append(threading.current_thread())
         raise OSError("gone")
 
-    project.now += FRESH_S + 1
+    project.now += REFRESH_AFTER_S + 1
     names._list_files = fails  # type: ignore[assignment]
     assert offered(names, "app") == ["app.py"]
     project.end_of_listing()
@@ -134,14 +134,14 @@ def test_an_open_menu_is_made_again_with_what_has_come(monkeypatch: pytest.Monke
             reading = asyncio.create_task(line.read(on_ready=ready.set))
             await ready.wait()
             await asyncio.to_thread(line.warm_up)
-            monkeypatch.setattr(file_names, "FRESH_S", -1.0)
+            monkeypatch.setattr(file_names, "REFRESH_AFTER_S", -1.0)
             project.files.append("apply.py")
             project.may_end.clear()
             pipe.send_text("@app")
             seen = [await wait_for_choices(line, lambda offers: bool(offers))]
             project.may_end.set()
             seen.append(await wait_for_choices(line, lambda offers: len(offers) == 2))
-            monkeypatch.setattr(file_names, "FRESH_S", 5.0)
+            monkeypatch.setattr(file_names, "REFRESH_AFTER_S", 5.0)
             pipe.send_text("\x03\x04")
             with pytest.raises(EOFError):
                 await reading

@@ -18,13 +18,13 @@ from clio.messages import Usage
 from clio.security.actions import RunCommand
 from clio.security.approval import ApprovalRequest, Ask
 from clio.ui.approval_dialog import TerminalApprover, TerminalAsker
-from clio.ui.prompt_io import Desk
+from clio.ui.prompt_io import PromptIO
 from clio.ui.keyboard import KeyWatch
-from clio.ui.terminal_handoff import suspended_both
+from clio.ui.terminal_handoff import make_suspender
 from clio.ui.screen import open_screen
 from clio.ui.theme import detect_terminal
 from clio.ui.keyboard import TypedKeys
-from clio.ui.keyboard import Typing
+from clio.ui.keyboard import TypingState
 
 async def main():
     terminal = detect_terminal(os.environ, is_tty=sys.stdout.isatty())
@@ -34,9 +34,9 @@ async def main():
         return now.columns, now.rows
     screen = open_screen(sys.stdout, terminal, size)
     stop, typed = asyncio.Event(), TypedKeys()
-    keys = KeyWatch(stop.set, typed=typed, on_change=lambda: screen.set_typed(Typing(line=typed.line)))
-    pause = suspended_both(screen, lambda: keys)
-    desk = Desk(sys.stdout, terminal, size, pause, stop.set)
+    keys = KeyWatch(stop.set, typed=typed, on_change=lambda: screen.set_typed(TypingState(line=typed.line)))
+    pause = make_suspender(screen, lambda: keys)
+    desk = PromptIO(sys.stdout, terminal, size, pause, stop.set)
     async with keys:
         screen.handle(TurnStarted(session_id="s", text="t", model="m"))
         screen.handle(TextDelta(text="Streaming **words** "))
@@ -52,7 +52,7 @@ async def main():
         await stop.wait()
         screen.handle(TurnFinished(status="interrupted", text="", steps=1, usage=Usage(), seconds=1.0))
     screen.close()
-    print("typed ahead:", repr(keys.take_text()), "echo:", os.popen("stty -a").read().count(" echo "))
+    print("typed ahead:", repr(keys.pop_text()), "echo:", os.popen("stty -a").read().count(" echo "))
 
 asyncio.run(main())
 """

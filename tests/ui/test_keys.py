@@ -11,7 +11,7 @@ import pytest
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 
 from clio.ui import keyboard
-from clio.ui.keyboard import FLUSH_S, KeyWatch, TypedKeys
+from clio.ui.keyboard import ESCAPE_WAIT_S, KeyWatch, TypedKeys
 from tests.support.waiting import wait_until_async
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="needs a pseudo-terminal")
@@ -106,7 +106,7 @@ def test_other_keys_that_begin_with_escape_do_not(keys: str, typed: str) -> None
     async def play(watched: Watched) -> None:
         watched.press(keys + "z")
         await wait_until_async(lambda: watched.typed.line.text.endswith("z"))
-        await asyncio.sleep(2 * FLUSH_S)  # the timer of an escape held back would fire before this one
+        await asyncio.sleep(2 * ESCAPE_WAIT_S)  # the timer of an escape held back would fire before this one
 
     watched = run(play)
     assert (watched.interrupts, watched.typed.line.text) == (0, f"{typed}z")
@@ -139,7 +139,7 @@ def _write_all(fd: int, data: bytes) -> None:
 
 
 def test_an_arrow_that_comes_in_pieces_is_still_an_arrow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyboard, "FLUSH_S", 60.0)  # however busy the machine is, the rest comes before that
+    monkeypatch.setattr(keyboard, "ESCAPE_WAIT_S", 60.0)  # however busy the machine is, the rest comes before that
     pieces: list[str] = []
     feed = Vt100Parser.feed
 
@@ -166,8 +166,8 @@ def test_typed_text_is_kept_and_can_be_edited() -> None:
         await wait_until_async(lambda: watched.shown.endswith("lines"))
 
     watched = run(play)
-    assert watched.watch.take_text() == "also 漢字\npasted\nlines"
-    assert watched.watch.take_text() == ""
+    assert watched.watch.pop_text() == "also 漢字\npasted\nlines"
+    assert watched.watch.pop_text() == ""
 
 
 def test_a_hotkey_acts_and_is_not_typed() -> None:
@@ -189,7 +189,7 @@ def test_suspended_gives_the_keyboard_away_and_takes_it_back() -> None:
         assert watched.written == ["\x1b[?2004h", "\x1b[?2004l", "\x1b[?2004h"]  # pastes are marked only meanwhile
         watched.press("seen")
         await wait_until_async(lambda: watched.typed.line.text == "seen")
-        assert watched.watch.typed_within(60)
+        assert watched.watch.has_typed_within(60)
 
     run(play)
 

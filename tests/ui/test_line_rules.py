@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from clio.ui.line_rules import fit, fit_counted, open_part
+from clio.ui.line_rules import find_unfinished_part, fit_parts, fit_parts_counted
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ from clio.ui.line_rules import fit, fit_counted, open_part
     ],
 )
 def test_enter_sends(text: str) -> None:
-    assert open_part(text) == ""
+    assert find_unfinished_part(text) == ""
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_enter_sends(text: str) -> None:
     ],
 )
 def test_enter_starts_a_new_line(text: str, part: str) -> None:
-    assert open_part(text) == part
+    assert find_unfinished_part(text) == part
 
 
 @given(st.text(alphabet="([{}])`\\ \na:-/", max_size=60))
 def test_three_empty_lines_always_send(text: str) -> None:
-    assert open_part(text + "\n\n\n") == ""
+    assert find_unfinished_part(text + "\n\n\n") == ""
 
 
 # A lone half of a flag is as wide as terminals like.
@@ -54,20 +54,20 @@ LETTERS = st.characters(codec="utf-8").filter(lambda letter: not "\U0001f1e6" <=
 
 @given(st.lists(st.text(LETTERS, max_size=12), max_size=4), st.integers(0, 40))
 def test_what_is_fitted_fits(parts: list[str], width: int) -> None:
-    assert get_cwidth(fit(parts, width)) <= max(width, 1)
+    assert get_cwidth(fit_parts(parts, width)) <= max(width, 1)
 
 
 def test_the_least_important_part_goes_first() -> None:
     parts = ("gpt-5", "ask", "a long session name")
-    assert fit(parts, 80) == "gpt-5 · ask · a long session name"
-    assert fit(parts, 15) == "gpt-5 · ask"
-    assert fit(parts, 5) == "gpt-5"
-    assert fit(parts, 4) == "gpt…"
+    assert fit_parts(parts, 80) == "gpt-5 · ask · a long session name"
+    assert fit_parts(parts, 15) == "gpt-5 · ask"
+    assert fit_parts(parts, 5) == "gpt-5"
+    assert fit_parts(parts, 4) == "gpt…"
 
 
 def test_what_is_left_out_is_counted() -> None:
     chips = ["+ a.py · 3 lines", "+ 価格表/", "+ b.md"]
-    shown = [fit_counted(chips, width) for width in (36, 30, 26, 24, 8)]
+    shown = [fit_parts_counted(chips, width) for width in (36, 30, 26, 24, 8)]
     assert shown == [
         "+ a.py · 3 lines  + 価格表/  + b.md",
         "+ a.py · 3 lines  + 2 more",
@@ -75,4 +75,4 @@ def test_what_is_left_out_is_counted() -> None:
         "+ a.py · 3 lines",
         "+ a.py …",
     ]
-    assert fit_counted([], 8) == ""
+    assert fit_parts_counted([], 8) == ""

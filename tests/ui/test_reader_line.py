@@ -9,7 +9,7 @@ from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.input import PipeInput, create_pipe_input
 
 from clio.ui.completer import LineCompleter
-from clio.ui.keyboard import Waiting
+from clio.ui.keyboard import WaitingText
 from clio.ui.reader.prompt import ReaderLine
 from tests.support.waiting import wait_until_async
 
@@ -23,16 +23,16 @@ class Held:
     def __init__(self) -> None:
         self.texts = ["then test"]
 
-    def waiting(self) -> Sequence[Waiting]:
-        return [Waiting("queued 1", text) for text in self.texts]
+    def list_waiting(self) -> Sequence[WaitingText]:
+        return [WaitingText("queued 1", text) for text in self.texts]
 
-    def take_back(self) -> str:
+    def pop_newest(self) -> str:
         return self.texts.pop()
 
-    def just_stopped(self) -> bool:
+    def has_just_stopped(self) -> bool:
         return False
 
-    def release(self) -> bool:
+    def release_all(self) -> bool:
         released = bool(self.texts)
         self.texts.clear()
         return released

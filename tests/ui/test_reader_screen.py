@@ -9,7 +9,7 @@ from clio.agent.user_interface import Event, Notice, ReasoningDelta, Steered, St
 from clio.commands.command import CommandResult, Table
 from clio.config.schema import ShowReasoning
 from clio.sessions.state import Todo
-from clio.ui.keyboard import TypedLine, Typing, Waiting
+from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from clio.ui.reader.screen import ReaderScreen
 from clio.ui.turn_display import Notifier
 from tests.ui.stage import ANSWER, deltas, end, finished, start, whole_turn
@@ -48,8 +48,8 @@ class Listener:
         return self.said[mark:]
 
 
-def typing(text: str, *waiting: Waiting, hint: str = "") -> Typing:
-    return Typing(line=TypedLine(text), waiting=waiting, hint=hint)
+def typing(text: str, *waiting: WaitingText, hint: str = "") -> TypingState:
+    return TypingState(line=TypedLine(text), waiting=waiting, hint=hint)
 
 
 def test_a_whole_turn() -> None:
@@ -146,7 +146,7 @@ def test_while_a_line_is_typed_nothing_comes_between_its_characters() -> None:
     listener.play(TextDelta(text="One. Two. Three"))
     listener.screen.set_typed(typing("hey"))
     assert listener.said == "you: hey"
-    listener.screen.set_typed(typing("", Waiting("queued 1", "hey"), hint="↑ edits the last"))
+    listener.screen.set_typed(typing("", WaitingText("queued 1", "hey"), hint="↑ edits the last"))
     assert listener.said == "you: hey\nqueued 1: hey\nUp edits the last\nclio: One.\nTwo.\n"
 
 
@@ -164,7 +164,7 @@ def test_after_typing_stops_waiting_output_is_read_out_and_then_the_line() -> No
 def test_a_line_that_goes_on_at_once_loses_nothing_that_was_entered() -> None:
     listener = Listener()
     listener.play(*start())
-    listener.screen.set_typed(typing("next", Waiting("queued 1", "first")))
+    listener.screen.set_typed(typing("next", WaitingText("queued 1", "first")))
     assert listener.said == "queued 1: first\nyou: next"
 
 

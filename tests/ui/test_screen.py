@@ -7,7 +7,7 @@ import pytest
 
 from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolProgress, ToolStarted
 from clio.commands.command import CommandResult, Table
-from clio.ui.keyboard import TypedLine, Typing, Waiting
+from clio.ui.keyboard import TypedLine, TypingState, WaitingText
 from tests.support.terminal_picture import PictureScreen, render_bytes, screen_lines
 from tests.ui.stage import ANSWER, DIFF, GOLDEN, Stage, deltas, end, finished, start, whole_turn
 
@@ -158,7 +158,7 @@ def test_hostile_control_sequences_are_inert() -> None:
         finished("1", f"run {HOSTILE}", HOSTILE, ok=False, preview=HOSTILE, diff=f"+{HOSTILE}\n"),
         Notice(text=HOSTILE),
     )
-    stage.screen.set_typed(Typing(line=TypedLine(HOSTILE), waiting=(Waiting("queued 1", HOSTILE),)))
+    stage.screen.set_typed(TypingState(line=TypedLine(HOSTILE), waiting=(WaitingText("queued 1", HOSTILE),)))
     stage.rest()
     stage.play(end("failed", HOSTILE))
     for code in re.findall(r"\x1b[^m\x1b]*.?", stage.written):
@@ -234,7 +234,9 @@ def test_while_suspended_nothing_is_drawn_and_nothing_is_lost() -> None:
 def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
     stage = Stage()
     stage.play(*start())
-    stage.screen.set_typed(Typing(line=TypedLine("and then\nthe tests"), waiting=(Waiting("queued 1", "漢字\nfirst"),)))
+    stage.screen.set_typed(
+        TypingState(line=TypedLine("and then\nthe tests"), waiting=(WaitingText("queued 1", "漢字\nfirst"),))
+    )
     stage.rest()
     shown = stage.visible().split("\n")
     assert (shown[-3], shown[-1]) == ("queued 1: 漢字 first", "› and then↵the tests")
@@ -246,7 +248,9 @@ def test_what_is_typed_ahead_is_shown_and_goes_with_the_turn() -> None:
 def test_what_the_typed_line_names_is_above_it() -> None:
     stage = Stage()
     stage.play(*start())
-    stage.screen.set_typed(Typing(line=TypedLine("see @a.py"), chips=("+ a.py · 3 lines", f"+ {'b' * 99}")))
+    stage.screen.set_typed(
+        TypingState(line=TypedLine("see @a.py"), mention_labels=("+ a.py · 3 lines", f"+ {'b' * 99}"))
+    )
     stage.rest()
     assert stage.visible().split("\n")[-2:] == ["+ a.py · 3 lines  + 1 more", "› see @a.py"]
 

@@ -5,16 +5,18 @@ from pathlib import Path
 import pytest
 
 from clio.agent.user_interface import ReasoningDelta, Retrying, StepStarted, TextDelta, ToolStarted
-from clio.ui.footer import Activity, Facts, GitBranch, context_bar, read_branch, status_row
+from clio.ui.footer import Activity, GitBranch, StatusValues, read_branch, render_context_bar, render_status_row
 from clio.ui.theme import Theme
 from tests.ui.stage import Stage, end, finished, start
 
-FACTS = Facts(model="test-model", mode="ask", context=0.38, branch="main", cost="$0.02", tokens=12_345, style="concise")
+FACTS = StatusValues(
+    model="test-model", mode="ask", context=0.38, branch="main", cost="$0.02", tokens=12_345, style="concise"
+)
 
 
 def row(width: int, *hints: str, seconds: float = 12.0, turn_seconds: float = 12.0) -> str:
-    more = ("", *FACTS.parts) if not hints else (*hints, *FACTS.parts)
-    return status_row("writing", seconds, turn_seconds, more, width, Theme()).plain
+    more = ("", *FACTS.list_parts) if not hints else (*hints, *FACTS.list_parts)
+    return render_status_row("writing", seconds, turn_seconds, more, width, Theme()).plain
 
 
 def test_a_wide_terminal_shows_all_and_a_narrow_one_the_most_important() -> None:
@@ -34,7 +36,7 @@ def test_a_step_and_its_turn_are_timed_apart() -> None:
 
 
 def test_the_bar_is_never_empty_while_there_is_something() -> None:
-    assert [context_bar(share) for share in (0.0, 0.01, 0.5, 0.95, 1.2)] == [
+    assert [render_context_bar(share) for share in (0.0, 0.01, 0.5, 0.95, 1.2)] == [
         "▱▱▱▱▱ 0 %", "▰▱▱▱▱ 1 %", "▰▰▱▱▱ 50 %", "▰▰▰▰▰ 95 %", "▰▰▰▰▰ 120 %",
     ]  # fmt: skip
 
@@ -52,8 +54,8 @@ def test_what_is_being_done_follows_the_events() -> None:
         finished("1", "x", "done"),
     )
     for at, event in enumerate(events):
-        activity.hear(event, float(at))
-        said.append((activity.what, activity.since))
+        activity.handle_event(event, float(at))
+        said.append((activity.label, activity.since))
     assert said == [
         ("waiting for the model", 0.0),
         ("waiting to ask again", 1.0),

@@ -7,7 +7,7 @@ from prompt_toolkit.key_binding import KeyPress
 from prompt_toolkit.keys import Keys
 from rich.cells import cell_len
 
-from clio.ui.keyboard import TypedKeys, TypedLine, Typing, Waiting, typed_row, waiting_lines
+from clio.ui.keyboard import TypedKeys, TypedLine, TypingState, WaitingText, render_typed_row, render_waiting_texts
 
 FAMILY = "👨\u200d👩\u200d👧"
 
@@ -27,19 +27,19 @@ def marked(line: TypedLine) -> str:
 @pytest.mark.parametrize(
     ("before", "act", "after"),
     [
-        ("ab|", TypedLine.left, "a|b"),
-        ("|ab", TypedLine.left, "|ab"),
-        ("a|b", TypedLine.right, "ab|"),
-        ("ab|", TypedLine.right, "ab|"),
-        ("漢字|", TypedLine.left, "漢|字"),
+        ("ab|", TypedLine.move_left, "a|b"),
+        ("|ab", TypedLine.move_left, "|ab"),
+        ("a|b", TypedLine.move_right, "ab|"),
+        ("ab|", TypedLine.move_right, "ab|"),
+        ("漢字|", TypedLine.move_left, "漢|字"),
         ("e\u0301|x", TypedLine.backspace, "|x"),
         ("|e\u0301x", TypedLine.delete, "|x"),
-        (f"a{FAMILY}|", TypedLine.left, f"a|{FAMILY}"),
+        (f"a{FAMILY}|", TypedLine.move_left, f"a|{FAMILY}"),
         (f"a{FAMILY}|", TypedLine.backspace, "a|"),
-        ("one\ntw|o", TypedLine.home, "one\n|two"),
-        ("o|ne\ntwo", TypedLine.end, "one|\ntwo"),
-        ("one two  |", TypedLine.word_left, "one |two  "),
-        ("one| two", TypedLine.word_right, "one two|"),
+        ("one\ntw|o", TypedLine.move_to_line_start, "one\n|two"),
+        ("o|ne\ntwo", TypedLine.move_to_line_end, "one|\ntwo"),
+        ("one two  |", TypedLine.move_word_left, "one |two  "),
+        ("one| two", TypedLine.move_word_right, "one two|"),
         ("fix the test |now", TypedLine.cut_word, "fix the |now"),
         ("|now", TypedLine.cut_word, "|now"),
         ("a\nb|c", TypedLine.cut_to_start, "|c"),
@@ -67,7 +67,7 @@ def test_what_is_put_in_is_made_harmless() -> None:
 def test_one_row_holds_the_line_at_any_place_of_the_cursor(text: str, width: int) -> None:
     for cursor in range(len(text) + 1):
         typed = line(text[:cursor] + "|" + text[cursor:])
-        shown, column = typed.shown(width)
+        shown, column = typed.render_row(width)
         assert cell_len(shown) <= width
         assert 0 <= column < width
         if cursor < len(text) and width > 4:
@@ -76,20 +76,20 @@ def test_one_row_holds_the_line_at_any_place_of_the_cursor(text: str, width: int
 
 
 def test_line_breaks_are_marked() -> None:
-    assert line("one\ntwo|").shown(40) == ("one↵two", 7)
+    assert line("one\ntwo|").render_row(40) == ("one↵two", 7)
 
 
 def press(keys: TypedKeys, *pressed: KeyPress | str) -> None:
     for key in pressed:
-        keys.press(key if isinstance(key, KeyPress) else KeyPress(key, key))
+        keys.handle_key(key if isinstance(key, KeyPress) else KeyPress(key, key))
 
 
 def test_keys_edit_the_line() -> None:
     keys = TypedKeys(line("fix it|"))
     press(keys, KeyPress(Keys.ControlLeft, ""), "!", KeyPress(Keys.BracketedPaste, "a\r\nb"), KeyPress(Keys.End, ""))
-    keys.press(KeyPress(Keys.ControlM, "\r"), alt=True)
-    keys.press(KeyPress("b", "b"), alt=True)
-    keys.press(KeyPress("x", "x"), alt=True)
+    keys.handle_key(KeyPress(Keys.ControlM, "\r"), alt=True)
+    keys.handle_key(KeyPress("b", "b"), alt=True)
+    keys.handle_key(KeyPress("x", "x"), alt=True)
     assert marked(keys.line) == "fix !a\n|bit\n"
 
 
@@ -102,14 +102,17 @@ def test_enter_and_up_are_explained() -> None:
 
 
 def test_the_cursor_is_behind_the_mark_where_nothing_is_typed() -> None:
-    assert typed_row(Typing(line=TypedLine()), 40) == ("", None)
-    assert typed_row(Typing(line=TypedLine(), hint="↑ edits the last"), 40) == ("› ↑ edits the last", 2)
-    assert typed_row(Typing(line=line("ab|c")), 40) == ("› abc", 4)
+    assert render_typed_row(TypingState(line=TypedLine()), 40) == ("", None)
+    assert render_typed_row(TypingState(line=TypedLine(), hint="↑ edits the last"), 40) == ("› ↑ edits the last", 2)
+    assert render_typed_row(TypingState(line=line("ab|c")), 40) == ("› abc", 4)
 
 
 def test_many_waiting_texts_are_counted_and_long_ones_cut() -> None:
-    waiting = [Waiting(f"queued {number}", f"text {number}\nof two lines") for number in range(1, 8)]
-    assert waiting_lines(waiting[:2], 40, 24) == ["queued 1: text 1 of two lines", "queued 2: text 2 of two lines"]
-    tall, low = waiting_lines(waiting, 16, 24), waiting_lines(waiting, 16, 15)
+    waiting = [WaitingText(f"queued {number}", f"text {number}\nof two lines") for number in range(1, 8)]
+    assert render_waiting_texts(waiting[:2], 40, 24) == [
+        "queued 1: text 1 of two lines",
+        "queued 2: text 2 of two lines",
+    ]
+    tall, low = render_waiting_texts(waiting, 16, 24), render_waiting_texts(waiting, 16, 15)
     assert tall == ["… 4 more above", "queued 5: text…", "queued 6: text…", "queued 7: text…"]
     assert low == ["… 6 more above", "queued 7: text…"]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from clio.ui.terminal_handoff import switch_on
+from clio.ui.terminal_handoff import enable_windows_escapes
 
 
 class Kernel:
@@ -39,5 +39,5 @@ class Kernel:
     ],
 )
 def test_the_mode_is_switched_on_beside_the_others(kernel: Kernel, able: bool, mode: int | None) -> None:
-    assert switch_on(kernel) is able
+    assert enable_windows_escapes(kernel) is able
     assert kernel.mode == mode

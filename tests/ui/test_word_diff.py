@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.ui.diff_view import changed_words, pair_lines
+from clio.ui.diff_view import find_changed_words, pair_lines
 
 LINES = st.text(alphabet="ab =.(漢字\t", max_size=60)
 
@@ -28,14 +28,14 @@ def marked(text: str, spans: list[tuple[int, int]]) -> list[str]:
     ],
 )
 def test_the_words_that_differ_are_marked(old: str, new: str, gone: list[str], come: list[str]) -> None:
-    before, after = changed_words(old, new)
+    before, after = find_changed_words(old, new)
     assert (marked(old, before), marked(new, after)) == (gone, come)
 
 
 @given(LINES, LINES)
 def test_what_is_not_marked_is_the_same_on_both_sides(old: str, new: str) -> None:
     """But for single blanks between two marked words, which are marked with them."""
-    before, after = changed_words(old, new)
+    before, after = find_changed_words(old, new)
     if before or after:
         rest = ["".join(c for at, c in enumerate(text) if not any(s <= at < e for s, e in spans) and not c.isspace())
                 for text, spans in ((old, before), (new, after))]  # fmt: skip
@@ -47,7 +47,7 @@ def test_what_is_not_marked_is_the_same_on_both_sides(old: str, new: str) -> Non
 
 def test_a_very_long_line_is_marked_from_its_first_difference_to_its_last() -> None:
     old = "x" * 500_000 + " a b " + "y" * 500_000
-    before, after = changed_words(old, old.replace(" a b ", " c "))
+    before, after = find_changed_words(old, old.replace(" a b ", " c "))
     assert marked(old, before) == ["a b"] and len(after) == 1
 
 

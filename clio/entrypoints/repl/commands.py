@@ -75,9 +75,9 @@ from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
 from clio.storage.locks import cause
 from clio.text.formatting import format_count
-from clio.ui.approval_dialog import CommitAnswer, CommitReviewer, FileRow, Proposed
+from clio.ui.approval_dialog import CommitAnswer, CommitFileRow, CommitReviewer, ProposedCommit
 from clio.ui.keyboard import KeyWatch
-from clio.ui.line_keys import copy_sequence
+from clio.ui.line_keys import format_clipboard_copy
 from clio.ui.terminal_handoff import edit_text
 from clio.ui.theme import Terminal
 
@@ -92,21 +92,21 @@ Wait = Callable[[str, Awaitable[Any]], Awaitable[Any]]
 """Awaits work and shows a label meanwhile; returns None if the user stops it."""
 
 
-class Reviewer(Protocol):
+class CommitDialog(Protocol):
     """Asks the user about a commit; see `CommitReviewer`."""
 
-    async def which(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None: ...
-    async def accept_leaks(self, lines: Sequence[str]) -> bool: ...
-    async def accept_programs(self, lines: Sequence[str]) -> bool: ...
-    async def decide(self, proposed: Proposed, diff: Callable[[], str]) -> CommitAnswer: ...
-    def tell(self, words: str, *, bad: bool = False) -> None: ...
-    def output(self, text: str) -> None: ...
+    async def choose_files(self, own: Sequence[str], tracked: Sequence[str]) -> Literal["own", "tracked"] | None: ...
+    async def confirm_secrets(self, lines: Sequence[str]) -> bool: ...
+    async def confirm_programs(self, lines: Sequence[str]) -> bool: ...
+    async def ask_about_commit(self, proposed: ProposedCommit, diff: Callable[[], str]) -> CommitAnswer: ...
+    def print_sentence(self, words: str, *, bad: bool = False) -> None: ...
+    def print_output(self, text: str) -> None: ...
 
 
 class Committing:
     """One run of /commit. wait: awaits work that the user can stop."""
 
-    def __init__(self, app: App, reviewer: Reviewer, wait: Wait) -> None:
+    def __init__(self, app: App, reviewer: CommitDialog, wait: Wait) -> None:
         self._app = app
         self._reviewer = reviewer
         self._wait = wait
@@ -114,19 +114,19 @@ class Committing:
     async def run(self, words: str) -> None:
         """Run the dialog and commit. words: instructions for the message. Raises ClioError, OSError."""
         if not await self._may_run_programs():
-            self._reviewer.tell("nothing was committed")
+            self._reviewer.print_sentence("nothing was committed")
             return
         state = await asyncio.to_thread(self._look)
         files = await self._files(state)
         if files is None:
-            self._reviewer.tell("nothing was committed")
+            self._reviewer.print_sentence("nothing was committed")
             return
         difference = await asyncio.to_thread(_difference, state, files)
         clean = self._clean(difference.text)
         found = find_leaks(difference.text, self._app.redactor.spans)
         lines = [f"{leak.path}:{leak.line} {leak.kind}" for leak in found]
-        if lines and not await self._reviewer.accept_leaks(lines):
-            self._reviewer.tell("nothing was committed; take the secret out, and /commit again")
+        if lines and not await self._reviewer.confirm_secrets(lines):
+            self._reviewer.print_sentence("nothing was committed; take the secret out, and /commit again")
             return
         await self._propose(state, files, difference, clean, words)
 
@@ -137,20 +137,22 @@ class Committing:
         message = await asyncio.to_thread(self._begun, state) if not words else ""
         message = message or await self._message(state, difference, words)
         while message:
-            answer = await self._reviewer.decide(self._proposed(state, files, difference, message), lambda: clean)
+            answer = await self._reviewer.ask_about_commit(
+                self._proposed(state, files, difference, message), lambda: clean
+            )
             match answer.kind:
                 case "no":
                     await asyncio.to_thread(commits.delete_saved_message, state.root)
-                    self._reviewer.tell("nothing was committed")
+                    self._reviewer.print_sentence("nothing was committed")
                     return
                 case "edit":
                     message = await self._edited(message)
                 case "again":
-                    message = await self._message(state, difference, answer.words, before=message) or message
+                    message = await self._message(state, difference, answer.instructions, before=message) or message
                 case "go":
                     await self._commit(state, files, message)
                     return
-        self._reviewer.tell("nothing was committed: there is no message")
+        self._reviewer.print_sentence("nothing was committed: there is no message")
 
     async def _may_run_programs(self) -> bool:
         """Ask whether git may start programs that the repository's own configuration names; a yes is stored as
@@ -162,7 +164,7 @@ class Committing:
         waiting = await asyncio.to_thread(list_untrusted_programs, root, Trust(loaded.home), loaded.owner)
         if not waiting:
             return True
-        if not await self._reviewer.accept_programs([f"{one.key}: {one.value}" for one in waiting]):
+        if not await self._reviewer.confirm_programs([f"{one.key}: {one.value}" for one in waiting]):
             return False
         if not self._app.config.incognito:
             await asyncio.to_thread(Trust(loaded.home).add_all, loaded.owner, waiting)
@@ -170,7 +172,7 @@ class Committing:
 
     async def _undo_what_jobs_did(self) -> None:
         for sentence in await asyncio.to_thread(self._app.sandbox.trouble):
-            self._reviewer.tell(sentence, bad=True)
+            self._reviewer.print_sentence(sentence, bad=True)
 
     def _look(self) -> RepositoryState:
         """Read the state of the working tree. Raises UserError if it cannot be committed."""
@@ -191,7 +193,7 @@ class Committing:
         """
         if state.staged or state.doing in ("merge", "cherry-pick", "revert"):
             if rest := len(state.open):
-                self._reviewer.tell(
+                self._reviewer.print_sentence(
                     f"what is staged goes in; {format_count(rest, 'file')} with changes that are not stay"
                 )
             return ()
@@ -200,7 +202,7 @@ class Committing:
         if not own and not tracked:
             raise UserError(_nothing(state))
         if own and tracked and {file.path for file in own} != {file.path for file in tracked}:
-            chosen = await self._reviewer.which([file.path for file in own], [file.path for file in tracked])
+            chosen = await self._reviewer.choose_files([file.path for file in own], [file.path for file in tracked])
             return None if chosen is None else own if chosen == "own" else tracked
         return own or tracked
 
@@ -221,7 +223,7 @@ class Committing:
     def _begun(self, state: RepositoryState) -> str:
         """Return an existing message: of the last attempt, or git's own for a merge; "" if there is none."""
         if kept := commits.load_saved_message(state.root):
-            self._reviewer.tell("this is the message of the last try; r makes another")
+            self._reviewer.print_sentence("this is the message of the last try; r makes another")
             return kept
         return self._clean(commits.read_prepared_message(state))
 
@@ -249,34 +251,35 @@ class Committing:
             asyncio.get_running_loop(),
             self._app.spending,
             self._app.efforts.effort_of,
-            tell=self._reviewer.tell,
+            tell=self._reviewer.print_sentence,
         )
         question = side.answer(prompt, system=load_prompt("git/commit"), max_tokens=_ANSWER_TOKENS)
         try:
             answer = await self._wait("writing the message", question)
         except ProviderError as error:
-            self._reviewer.tell(f"a message by rule: {error}", bad=True)
+            self._reviewer.print_sentence(f"a message by rule: {error}", bad=True)
             return words or by_rule
         if answer is None:
-            self._reviewer.tell("stopped; this message is made by rule")
+            self._reviewer.print_sentence("stopped; this message is made by rule")
         return self._clean(extract_message(answer or "")) or words or by_rule
 
     def _proposed(
         self, state: RepositoryState, files: Sequence[Changed], difference: Difference, message: str
-    ) -> Proposed:
+    ) -> ProposedCommit:
         letters = {file.path: file.worked if files else file.staged for file in state.files}
         place = f"on {state.branch}" if state.branch else "on no branch: HEAD is detached"
         doing = f", {state.doing} under way" if state.doing else ""
         first = ", the first commit" if state.unborn else ""
         outside = sum(not file.path.startswith(state.prefix) for file in state.files if file.staged and not files)
         beyond = f" · {outside} of them outside of {state.prefix}" if outside and state.prefix else ""
-        return Proposed(
+        return ProposedCommit(
             message=message,
             files=tuple(
-                FileRow(letters.get(one.path) or "M", one.path, format_line_counts(one)) for one in difference.counts
+                CommitFileRow(letters.get(one.path) or "M", one.path, format_line_counts(one))
+                for one in difference.counts
             ),
             stat=format_stat(difference.counts) + beyond,
-            where=f"{place}{doing}{first}",
+            target=f"{place}{doing}{first}",
             trailer=self._app.config.attribution or "",
         )
 
@@ -284,7 +287,7 @@ class Committing:
         try:
             edited = await asyncio.to_thread(edit_text, f"{message}\n", ".txt")
         except UserError as error:
-            self._reviewer.tell(str(error), bad=True)
+            self._reviewer.print_sentence(str(error), bad=True)
             return message
         return message if edited is None else edited.strip()
 
@@ -295,13 +298,15 @@ class Committing:
         # A signing git may ask for a passphrase at this terminal, so clio must not read its keys.
         made: CommitResult | None = await work if signs else await self._wait("committing", work)
         if made is None:
-            self._reviewer.tell("stopped before there was a commit; the message is kept for the next /commit", bad=True)
+            self._reviewer.print_sentence(
+                "stopped before there was a commit; the message is kept for the next /commit", bad=True
+            )
             return
         if made.said and not made.hash:
-            self._reviewer.output(made.said)
-            self._reviewer.tell("git did not commit; the message is kept for the next /commit", bad=True)
+            self._reviewer.print_output(made.said)
+            self._reviewer.print_sentence("git did not commit; the message is kept for the next /commit", bad=True)
             return
-        self._reviewer.tell(f"committed {made.hash} {made.subject}")
+        self._reviewer.print_sentence(f"committed {made.hash} {made.subject}")
 
     def _clean(self, text: str) -> str:
         return self._app.redactor.redact(text).text
@@ -350,7 +355,7 @@ async def carry_out(parts: Parts, step: GitWork) -> str:
 def copy(result: CommandResult) -> None:
     """Copy the text that a result offers to the terminal's clipboard by OSC 52; does nothing without a terminal."""
     if result.copy and sys.stdout.isatty():
-        sys.stdout.write(copy_sequence(result.copy))
+        sys.stdout.write(format_clipboard_copy(result.copy))
         sys.stdout.flush()
 
 
@@ -376,7 +381,7 @@ class _Wait:
                     await asyncio.wait({task})
         finally:
             task.cancel()
-        self.typed += watch.take_text().rstrip("\n")
+        self.typed += watch.pop_text().rstrip("\n")
         with suppress(asyncio.CancelledError):
             return task.result()
         return None

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from clio.app import App
     from clio.context.message_parts import Shelf
     from clio.ui.approval_dialog import PlanReviewer
-    from clio.ui.footer import SessionFacts
+    from clio.ui.footer import SessionStatus
     from clio.ui.history import LineHistory
-    from clio.ui.keyboard import Held, KeyWatch
+    from clio.ui.keyboard import HeldTexts, KeyWatch
     from clio.ui.pipe_screen import PipeScreen
     from clio.ui.plain_line import PlainLine
-    from clio.ui.prompt_io import Desk
+    from clio.ui.prompt_io import PromptIO
     from clio.ui.prompt_line import PromptLine
     from clio.ui.reader.screen import ReaderScreen
     from clio.ui.screen import Screen
-    from clio.ui.terminal_handoff import Suspended
+    from clio.ui.terminal_handoff import Suspender
 
 
 _AHEAD_S, _MOST_AHEAD = 2.0, 50_000  # slower or larger projects are listed only at the first "@": seconds, files
@@ -61,9 +61,9 @@ class Parts(Struct, frozen=True):
 
     app: "App"
     screen: "Screen | PipeScreen | ReaderScreen"
-    suspended: "Suspended"
+    suspended: "Suspender"
     plans: "PlanReviewer"
-    desk: "Desk"
+    desk: "PromptIO"
 
 
 def make_line(
@@ -72,11 +72,11 @@ def make_line(
     history: "LineHistory | None",
     *,
     app: "Callable[[], App | None]",
-    facts: "SessionFacts",
+    facts: "SessionStatus",
     aside: Callable[[str], str],
     look_up: Callable[[str], Awaitable[bool]],
     shelf: "Shelf",
-    held: "Held",
+    held: "HeldTexts",
 ) -> "PromptLine | PlainLine":
     """Make the prompt line for this terminal. history: None keeps it in memory only.
 
@@ -109,7 +109,7 @@ def make_line(
             terminal_size,
             history=history or InMemoryHistory(),
             completer=LineCompleter(app, list_files, list_ahead),
-            status=facts.spoken,
+            status=facts.list_spoken_parts,
             aside=aside,
             held=held,
             vi=loaded.config.editing == "vi",
@@ -121,7 +121,7 @@ def make_line(
         text=first_paint.prompt_text(),
         history=history or InMemoryHistory(),
         completer=LineCompleter(app, list_files, list_ahead),
-        status=facts.parts,
+        status=facts.list_parts,
         aside=aside,
         held=held,
         theme=terminal.theme,
@@ -140,7 +140,7 @@ def make_parts(
     interrupt: Callable[[], None],
     wrap: Callable[[Emit], Emit],
     shelf: "Shelf",
-    facts: "SessionFacts",
+    facts: "SessionStatus",
 ) -> Parts:
     """Make everything behind the prompt line; may run in a thread. About 0.2 s of imports the first time.
 
@@ -158,20 +158,20 @@ def make_parts(
     from clio.app import build_app
     from clio.security.actions import Workspace
     from clio.ui.approval_dialog import PlanReviewer, TerminalApprover, TerminalAsker
-    from clio.ui.terminal_handoff import suspended_both
+    from clio.ui.terminal_handoff import make_suspender
 
     def is_typing() -> bool:
         running = watch()
-        return running is not None and running.typed_within(_TYPING_S)
+        return running is not None and running.has_typed_within(_TYPING_S)
 
     config = loaded.config
     screen = make_screen(config, terminal, facts)
 
     def show(event: Event) -> None:
-        facts.hear(event)
+        facts.handle_event(event)
         screen.handle(event)
 
-    suspended = suspended_both(screen, watch)
+    suspended = make_suspender(screen, watch)
     desk = make_desk(terminal, suspended, interrupt, is_typing)
     app = build_app(
         loaded,
@@ -182,7 +182,7 @@ def make_parts(
     return Parts(app, screen, suspended, PlanReviewer(desk), desk)
 
 
-def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "Screen | PipeScreen | ReaderScreen":
+def make_screen(config: Config, terminal: Terminal, facts: "SessionStatus") -> "Screen | PipeScreen | ReaderScreen":
     """Make the screen that shows turns on this terminal. facts: for the status line of a running turn."""
     from clio.ui.turn_display import Notifier, settle
 
@@ -194,21 +194,21 @@ def make_screen(config: Config, terminal: Terminal, facts: "SessionFacts") -> "S
     from clio.ui.screen import open_screen
 
     return open_screen(
-        sys.stdout, terminal, terminal_size, reasoning=config.reasoning, facts=facts.parts, notifier=notifier
+        sys.stdout, terminal, terminal_size, reasoning=config.reasoning, facts=facts.list_parts, notifier=notifier
     )
 
 
 def make_desk(
-    terminal: Terminal, suspended: "Suspended", interrupt: Callable[[], None], is_typing: Callable[[], bool]
-) -> "Desk":
+    terminal: Terminal, suspended: "Suspender", interrupt: Callable[[], None], is_typing: Callable[[], bool]
+) -> "PromptIO":
     """Make the dialog that asks questions on this terminal."""
     if terminal.aloud:
         from clio.ui.reader.prompt import ReaderDesk
 
         return ReaderDesk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
-    from clio.ui.prompt_io import Desk
+    from clio.ui.prompt_io import PromptIO
 
-    return Desk(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
+    return PromptIO(sys.stdout, terminal, terminal_size, suspended, interrupt, is_typing=is_typing)
 
 
 def this_terminal(config: Config) -> Terminal:
@@ -217,13 +217,13 @@ def this_terminal(config: Config) -> Terminal:
     if is_tty and sys.platform == "win32":
         import ctypes
 
-        from clio.ui.terminal_handoff import switch_on
+        from clio.ui.terminal_handoff import enable_windows_escapes
 
-        is_tty = switch_on(ctypes.windll.kernel32)
+        is_tty = enable_windows_escapes(ctypes.windll.kernel32)
     return detect_terminal(os.environ, is_tty=is_tty, wants_colour=config.color, aloud=config.screen_reader)
 
 
-def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -> None:
+def warm_up(app: "App", facts: "SessionStatus", line: "PromptLine | PlainLine") -> None:
     """Import what the first turn needs, list the project's files, and update the index; runs in a thread.
 
     Args:
@@ -252,14 +252,14 @@ def warm_up(app: "App", facts: "SessionFacts", line: "PromptLine | PlainLine") -
 
     def tell(done: int, total: int) -> None:
         work = Progress("indexing", begun, done, total).short(time.monotonic())
-        if work != facts.work:
-            facts.work = work
+        if work != facts.background_work:
+            facts.background_work = work
             line.redraw()
 
     try:
         app.refresh_index(tell)
     finally:
-        facts.work = ""
+        facts.background_work = ""
         line.redraw()
 
 

@@ -33,10 +33,10 @@ from clio.entrypoints.repl.theme import Colours
 from clio.entrypoints.repl.turn import Turns, cycling, look, review_proposed
 from clio.errors import ClioError
 from clio.messages import AssistantMessage
-from clio.ui.footer import SessionFacts
+from clio.ui.footer import SessionStatus
 from clio.ui.history import LineHistory
-from clio.ui.line_rules import memory_line, shell_line, sign_hint
-from clio.ui.terminal_handoff import is_lent
+from clio.ui.line_rules import describe_line_prefix, parse_memory_line, parse_shell_line
+from clio.ui.terminal_handoff import is_terminal_lent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,7 +64,7 @@ class LineSigns:
     def hint(self, text: str) -> str:
         """Return the hint for what Enter will do with the line; "" for a message."""
         rating = self._rating(text)
-        return rating.hint if rating else sign_hint(text)
+        return rating.hint if rating else describe_line_prefix(text)
 
     async def look_up(self, text: str) -> bool:
         """Load what completes the line being typed; return whether there are new completions to offer."""
@@ -83,7 +83,7 @@ class LineSigns:
         """Return the slash command equivalent to the line; "" for a message."""
         if rating := self._rating(text):
             return rating.command
-        kept = memory_line(text)
+        kept = parse_memory_line(text)
         return f"/memory remember -- {kept}" if kept else ""
 
     def _rating(self, text: str) -> "QuickRating | None":
@@ -132,7 +132,7 @@ class Repl:
             options, loaded, self._make_parts, welcome=self._welcome, failed=lambda error: self._line.stop(error)
         )
         self._signs = LineSigns(behind.app)
-        self._facts = SessionFacts(loaded.config, loaded.project, behind.app)
+        self._facts = SessionStatus(loaded.config, loaded.project, behind.app)
         self._turns = Turns(live=self._terminal.takes_keys, look=look)
         self._line = make_line(
             loaded,
@@ -227,7 +227,7 @@ class Repl:
             return True
         if command := text if is_command(text) else self._signs.command(text):
             return await self._commands.run(parts, command)
-        if line := shell_line(text):
+        if line := parse_shell_line(text):
             self._prefill = await self._typed_commands.run(parts, line)
             return True
         await self._run_turn(parts, text)
@@ -320,7 +320,7 @@ class Repl:
         """Make a Ctrl-C signal do what the key does. Questions remove the handler, so it is set again each time."""
 
         def interrupt() -> None:
-            if is_lent():
+            if is_terminal_lent():
                 return  # Ctrl-C is for the pager or editor that has the terminal
             if self._typed_commands.stop():
                 return

@@ -132,10 +132,10 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
 
 def ask_at_start(question: str) -> str:
     """Ask before the line editor runs. Text typed before the question does not answer it but goes to the prompt."""
-    from clio.ui.keyboard import keep_early_lines
+    from clio.ui.keyboard import save_early_lines
 
     first_paint.restore_terminal()
-    keep_early_lines()
+    save_early_lines()
     return input(question)
 
 

@@ -12,13 +12,13 @@ from clio.agent.user_interface import Emit, Event, Mailbox, Steered, StepFinishe
 from clio.commands.command import is_command
 from clio.entrypoints.repl.parts import Parts, terminal_size
 from clio.errors import ClioError, UserError
-from clio.ui.keyboard import TypedLine, Typing, Waiting
-from clio.ui.line_rules import Pastes
+from clio.ui.keyboard import TypedLine, TypingState, WaitingText
+from clio.ui.line_rules import PastedTexts
 from clio.ui.terminal_handoff import edit_text
 
 if TYPE_CHECKING:
     from clio.commands.command import MakeMeaning
-    from clio.ui.completer import Chips
+    from clio.ui.completer import MentionLabels
     from clio.ui.keyboard import KeyWatch
 
 
@@ -45,11 +45,11 @@ class Ahead:
     text, or a second Enter after it, sends it with the next request of the running turn. clock: returns seconds.
     """
 
-    def __init__(self, pastes: Pastes | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, pastes: PastedTexts | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._stopped_at = -_MOMENT_S
         self.line = TypedLine()
-        self.pastes = pastes or Pastes()
+        self.pastes = pastes or PastedTexts()
         self._entered: list[Entered] = []
         self._mailbox: Mailbox | None = None
         self._just_queued = False
@@ -92,10 +92,10 @@ class Ahead:
     def edit_last(self) -> None:
         """Put the newest waiting text back on the line, if there is one."""
         self._just_queued = False
-        if taken := self.take_back():
+        if taken := self.pop_newest():
             self.line.replace(taken)
 
-    def take_back(self) -> str:
+    def pop_newest(self) -> str:
         """Remove and return the newest waiting text, as it was typed."""
         if not self._entered:
             return ""
@@ -122,7 +122,7 @@ class Ahead:
 
     def take_line(self) -> str:
         """Remove and return the unfinished line, for the next prompt; without `!`, which would run a command there."""
-        return self.pastes.expand(self.line.take()).removeprefix(STEER_MARK)
+        return self.pastes.expand(self.line.pop_text()).removeprefix(STEER_MARK)
 
     def take_next(self) -> Entered | None:
         """Remove and return the first text that may be carried out between two turns."""
@@ -135,14 +135,14 @@ class Ahead:
         """Queue a text for the end of the turn, before all others."""
         self._entered.insert(0, Entered(text, "turn"))
 
-    def release(self) -> bool:
+    def release_all(self) -> bool:
         """Release all held texts; False if there are none."""
         held = [one for one in self._entered if one.held]
         for one in held:
             one.held = False
         return bool(held)
 
-    def just_stopped(self) -> bool:
+    def has_just_stopped(self) -> bool:
         """Whether a turn was stopped a moment ago."""
         return self._clock() - self._stopped_at < _MOMENT_S
 
@@ -151,20 +151,20 @@ class Ahead:
         """Whether the user has begun the next line, or has queued a text."""
         return bool(self.line.text) or any(not one.held for one in self._entered)
 
-    def waiting(self) -> tuple[Waiting, ...]:
+    def list_waiting(self) -> tuple[WaitingText, ...]:
         """The waiting texts, each with what it waits for."""
-        shown: list[Waiting] = []
+        shown: list[WaitingText] = []
         queued = 0
         for one in self._entered:
             queued += one.kind == "turn"
             label = {"steer": "next step", "look": "after this step", "turn": f"queued {queued}"}[one.kind]
-            shown.append(Waiting(label, one.text))
+            shown.append(WaitingText(label, one.text))
         return tuple(shown)
 
-    def typing(self) -> Typing:
+    def typing(self) -> TypingState:
         """The line, the waiting texts and a hint, for the screen."""
         hint = (_STEERS if self._just_queued else _EDITS) if self._entered else ""
-        return Typing(line=self.line, waiting=self.waiting(), hint=hint)
+        return TypingState(line=self.line, waiting=self.list_waiting(), hint=hint)
 
     def _steer(self, words: str) -> None:
         if words and self._mailbox is not None:
@@ -206,7 +206,7 @@ class Turns:
         self.before_end: Wait | None = None
         self.ahead = Ahead()
         self._parts: Parts | None = None
-        self._chips: Chips | None = None
+        self._chips: MentionLabels | None = None
         self._task: asyncio.Task[TurnFinished] | None = None
         self._stop = StopOnce(time.monotonic)
         self._end: TurnFinished | None = None
@@ -271,21 +271,21 @@ class Turns:
         if self._parts is not None and self.running:
             typing = self.ahead.typing()
             if self._chips is not None:
-                typing = structs.replace(typing, chips=tuple(self._chips.of(self.ahead.line.text)))
+                typing = structs.replace(typing, mention_labels=tuple(self._chips.label_mentions(self.ahead.line.text)))
             self._parts.screen.set_typed(typing)
 
     async def _watched(self, parts: Parts, task: asyncio.Task[TurnFinished]) -> None:
-        from clio.ui.completer import Chips
+        from clio.ui.completer import MentionLabels
         from clio.ui.keyboard import KeyWatch, TypedKeys
 
         ahead = self.ahead
-        self._chips = self._chips or Chips(parts.app.project)
+        self._chips = self._chips or MentionLabels(parts.app.project)
         typed = TypedKeys(
             ahead.line,
             on_enter=ahead.enter,
             on_up=ahead.edit_last,
             on_key=ahead.other_key,
-            paste=ahead.pastes.take,
+            paste=ahead.pastes.convert,
         )
         self.watch = KeyWatch(
             self.interrupt, typed=typed, on_change=self._show, hotkeys=self.hotkeys, write=_to_terminal
@@ -358,7 +358,7 @@ async def review_plan(parts: Parts) -> str:
     """
     app = parts.app
     while todos := app.session.todos:
-        answer = await parts.plans.ask(todos, app.planning.before, terminal_size()[0] - 1)
+        answer = await parts.plans.ask_about_plan(todos, app.planning.before, terminal_size()[0] - 1)
         match answer.kind:
             case "go":
                 return app.planning.approve(answer.mode)

@@ -11,7 +11,7 @@ from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ClioError, ToolFailed
 from clio.ui.line_rules import ShellLine
-from clio.ui.terminal_handoff import lent, page
+from clio.ui.terminal_handoff import lend_terminal, show_in_pager
 
 if TYPE_CHECKING:
     from clio.tools.shell.processes import RunningProcess
@@ -66,7 +66,7 @@ class TypedCommands:
             self._task = None
             files_may_have_changed()
         _report(parts, line, task, shown)
-        return watch.take_text() if watch is not None else ""
+        return watch.pop_text() if watch is not None else ""
 
 
 class _Shown:
@@ -141,9 +141,9 @@ def _report(parts: Parts, line: ShellLine, task: "asyncio.Task[RunningProcess]",
     shown.end()
     process = shown.process
     state = "stopped by the user" if task.cancelled() or process is None else _ended(process)
-    if line.offers:
+    if line.is_output_shared:
         parts.app.shelf.offer(line.command, state, shown.text)
-    offered = " · goes with your next message; !! would not" if line.offers else ""
+    offered = " · goes with your next message; !! would not" if line.is_output_shared else ""
     parts.screen.note(f"{state}{offered}")
 
 
@@ -203,11 +203,13 @@ class LastPager:
         if not self._opens:
             shown.append(False)
         elif self._line.is_reading:
-            async with lent():
-                await self._line.print_above(lambda: shown.append(page(head + text, os.environ)), in_thread=True)
+            async with lend_terminal():
+                await self._line.print_above(
+                    lambda: shown.append(show_in_pager(head + text, os.environ)), in_thread=True
+                )
         else:
-            async with parts.suspended(), lent():
-                shown.append(await asyncio.to_thread(page, head + text, os.environ))
+            async with parts.suspended(), lend_terminal():
+                shown.append(await asyncio.to_thread(show_in_pager, head + text, os.environ))
         if not all(shown):
             await self._print(parts, lambda: parts.screen.show_result(CommandResult(verbatim=head + text)))
 

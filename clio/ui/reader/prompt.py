@@ -24,19 +24,19 @@ from clio.security.actions import Action, CallServer, ChangeFiles, FetchUrl, Fil
 from clio.sessions.state import Todo
 from clio.text.formatting import format_count
 from clio.tools.files.diff import diff_change
-from clio.ui.diff_view import Display as Naming
-from clio.ui.diff_view import command_facts
-from clio.ui.history import Entry, HistorySearch
-from clio.ui.keyboard import Waiting, keep_early_keys
+from clio.ui.diff_view import FormatPath as Naming
+from clio.ui.diff_view import list_command_facts
+from clio.ui.history import HistoryEntry, HistorySearch
+from clio.ui.keyboard import WaitingText, save_early_keys
 from clio.ui.painter import Part, Size
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.plain_line import EchoedLine, EchoOutput
-from clio.ui.prompt_io import Desk, Page, Questions
+from clio.ui.prompt_io import Page, PromptIO, Questions
 from clio.ui.prompt_line import HELD_HINT, PromptLine
 from clio.ui.reader.spoken_text import broken, spell_drawn, spoken, spoken_diff, spoken_text, undrawn
 from clio.ui.safe_text import clean_line, spell_out_line, spell_out_lines
 from clio.ui.tables import plain_rows
-from clio.ui.terminal_handoff import Suspended
+from clio.ui.terminal_handoff import Suspender
 from clio.ui.theme import Terminal, Theme
 
 _SPELLED = {
@@ -61,7 +61,7 @@ class ReaderQuestions(Questions):
 
     def keep_early_input(self) -> None:
         """See `Questions.keep_early_input`."""
-        keep_early_keys(self._keyboard or get_app_session().input)
+        save_early_keys(self._keyboard or get_app_session().input)
 
     async def key(
         self,
@@ -152,7 +152,7 @@ class ReaderLine(PromptLine):
         self._size = size
         self._echo = EchoedLine(output.write, lambda: size()[0])
         self._completer = completer
-        self._announced: tuple[Waiting, ...] = ()
+        self._announced: tuple[WaitingText, ...] = ()
         self._found = _Search(HistorySearch(history))
         self._questions = ReaderQuestions(stream, size, keyboard=input)
         super().__init__(
@@ -177,7 +177,7 @@ class ReaderLine(PromptLine):
 
         See `PromptLine.read`.
         """
-        waiting = tuple(self._held.waiting()) if self._held is not None else ()
+        waiting = tuple(self._held.list_waiting()) if self._held is not None else ()
         if waiting and waiting != self._announced:
             for one in waiting:
                 self._write(f"{one.label}: {clean_line(one.text)}")
@@ -216,7 +216,7 @@ class ReaderLine(PromptLine):
 
     def _enter(self, buffer: Buffer, app: Application[str]) -> None:
         """Handle Enter; on an empty line it prints the status unless a text waits to be sent."""
-        if not buffer.text.strip() and not (self._held is not None and self._held.waiting()):
+        if not buffer.text.strip() and not (self._held is not None and self._held.list_waiting()):
             buffer.reset()
             self._say(", ".join(self._status()))
         else:
@@ -286,7 +286,7 @@ class _Search:
 
     def __init__(self, history: HistorySearch) -> None:
         self._history = history
-        self._entries: list[Entry] = []
+        self._entries: list[HistoryEntry] = []
         self._place = -1
         self._before = ""
 
@@ -297,15 +297,19 @@ class _Search:
     def next(self, text: str) -> tuple[str, str]:
         """Return the text to print and the line: the next match, or the same line if there is none."""
         if not self.stands_on(text):
-            self._history.begin()
+            self._history.load_entries()
             self._before = text
-            self._entries = [entry for entry in self._history.matches(text) if entry.text != text]
+            self._entries = [entry for entry in self._history.find_matches(text) if entry.text != text]
             self._place = -1
         if not self._entries:
             return "no earlier line fits", text
         self._place = (self._place + 1) % len(self._entries)
         entry = self._entries[self._place]
-        where = f", of {entry.project.rstrip('/').rpartition('/')[2]}" if entry.project and not entry.here else ""
+        where = (
+            f", of {entry.project.rstrip('/').rpartition('/')[2]}"
+            if entry.project and not entry.is_from_this_project
+            else ""
+        )
         return f"earlier line {self._place + 1} of {len(self._entries)}{where}, Escape leaves", entry.text
 
     def leave(self) -> str:
@@ -325,15 +329,15 @@ def said_offers(offers: Sequence[Completion]) -> str:
     return f"{len(offers)} fit: {', '.join(words)}" + (f", and {more} more" if more else "")
 
 
-class ReaderDesk(Desk):
-    """`Desk` that prints only text. See there."""
+class ReaderDesk(PromptIO):
+    """`PromptIO` for a screen reader: prints only text, each question with a number."""
 
     def __init__(
         self,
         stream: TextIO,
         terminal: Terminal,
         size: Size,
-        suspended: Suspended,
+        suspended: Suspender,
         on_interrupt: Callable[[], None],
         *,
         is_typing: Callable[[], bool] = lambda: False,
@@ -424,7 +428,7 @@ class ReaderDesk(Desk):
 
 def _command(command: str, cwd: str) -> Iterator[str]:
     first = True
-    for kind, text in command_facts(command, cwd):
+    for kind, text in list_command_facts(command, cwd):
         match kind:
             case "line":
                 yield f"command: {text}" if first else f"and: {text}"

@@ -53,7 +53,7 @@ from clio.ui.theme import Theme
 from clio.ui.turn_display import LONG_S, Notifier, ReasoningStream, Ticker, in_background
 
 if TYPE_CHECKING:
-    from clio.ui.keyboard import Typing, Waiting
+    from clio.ui.keyboard import TypingState, WaitingText
 
 
 _REPORTED_S = 1.0  # seconds; folded reasoning that took less is not reported
@@ -228,13 +228,13 @@ class ReaderScreen:
         """Whether the last line belonged to the answer."""
         self._said_at = 0.0
         self._typed_at = 0.0
-        self._waiting: tuple[Waiting, ...] = ()
+        self._waiting: tuple[WaitingText, ...] = ()
         self._held: list[str] = []
         self._paused = 0
 
     def handle(self, event: Event) -> None:
         """Print one event."""
-        self._activity.hear(event, self._clock())
+        self._activity.handle_event(event, self._clock())
         match event:
             case TurnStarted():
                 self._begin_turn()
@@ -313,7 +313,7 @@ class ReaderScreen:
         lines = self._thoughts.toggle()
         self._say(f"what the model thinks is {'read out' if self._thoughts.shows else 'kept back'} from now on", *lines)
 
-    def set_typed(self, typing: "Typing") -> None:
+    def set_typed(self, typing: "TypingState") -> None:
         """Show what the user types while the turn runs, and print which texts wait."""
         line = typing.line
         fresh = [f"{one.label}: {clean_line(one.text)}" for one in typing.waiting if one not in self._waiting]
@@ -388,7 +388,7 @@ class ReaderScreen:
         if self._calls:
             running = (f"{spoken(call.title)}, {spoken_seconds(now - call.since)}" for call in self._calls.values())
             return f"still running: {'; '.join(running)}"
-        return f"still {self._activity.what}, {spoken_seconds(now - self._activity.since)}"
+        return f"still {self._activity.label}, {spoken_seconds(now - self._activity.since)}"
 
     def _say_answer(self, lines: Iterable[str]) -> None:
         for line in lines:
