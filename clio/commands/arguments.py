@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -73,12 +73,20 @@ class Given(Struct, frozen=True, kw_only=True):
     many: dict[str, tuple[str, ...]] = {}
 
 
-def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = (), repeated: Iterable[str] = ()) -> Given:
+def read(
+    text: str,
+    *,
+    switches: Iterable[str] = (),
+    valued: Iterable[str] = (),
+    repeated: Iterable[str] = (),
+    short: Mapping[str, str] | None = None,
+) -> Given:
     """Parse an argument. Options may be anywhere before `--`, as `--name value` or `--name=value`.
 
     Args:
         switches, valued: the options' names with their dashes.
         repeated: options with a value that may be given several times.
+        short: one-letter forms and what they stand for, such as {"-t": "--type"}; others are text.
 
     Raises:
         UsageError: for an unknown option, or one without its value.
@@ -90,7 +98,9 @@ def read(text: str, *, switches: Iterable[str] = (), valued: Iterable[str] = (),
     options: dict[str, str] = {}
     tokens = _TOKEN.finditer(text)
     for token in tokens:
-        word = token[3]
+        word: str | None = token[3]
+        if word is not None and short:
+            word = short.get(word, word)
         if word is None or not word.startswith("--"):
             kept.append(token)
             continue

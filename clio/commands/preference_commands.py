@@ -21,7 +21,7 @@ from clio.memory.preferences.preferences import (
     stance_of,
     thing,
 )
-from clio.memory.store.record import Remembered
+from clio.memory.store.record import MemoryRecord, Remembered
 from clio.text.formatting import format_count
 from clio.text.scoring import ALIASES, BANDS, DEFAULT_SCORE, HARD_LIMIT, band_name, bands_of, label_of, score_exponent
 
@@ -66,6 +66,7 @@ def pref_data(one: Weighed) -> dict[str, Any]:
         "score": one.score,
         "bands": list(one.bands),
         "explicit": record.explicit,
+        "source": _source(record),
         "added_at": record.created,
         "last_seen": record.seen,
         "touch_count": record.touch_count,
@@ -73,6 +74,13 @@ def pref_data(one: Weighed) -> dict[str, Any]:
         "decay_coefficient": round(one.coefficient, 6),
         "effective_weight": round(one.weight, 6),
     }
+
+
+def _source(record: MemoryRecord) -> str:
+    """Return the `source` field of the preferences document: "manual" if the user gave it, else "analysis"."""
+    if record.provenance is None or record.provenance.asserted_by == "user":
+        return "manual"
+    return "analysis"
 
 
 def weighed(preferences: Preferences, id: str) -> Weighed:
@@ -172,13 +180,15 @@ def _scenarios(shell: Shell) -> Sequence[str]:
 
 
 _FORMATS = ("table", "context")
-_NOTHING = "No preference is known yet; `/prefs add ITEM` adds one, and clio notices what you say plainly."
+_SHORT = {"-t": "--type", "-l": "--limit", "-s": "--score"}
+"""The one-letter options of the preferences document."""
+_NOTHING = "No preferences yet. `/prefs add ITEM` adds one; clio also remembers preferences you state in a message."
 
 
 @remembers
 def top(shell: Shell, argument: str) -> CommandResult:
     """Show the preferences with the highest weight; changes nothing."""
-    given = read(argument, valued=("--type", "--scenario"))
+    given = read(argument, valued=("--type", "--scenario"), short=_SHORT)
     if len(given.words) > 1:
         return refuse(f"/prefs top takes a number, not {given.text!r}; /prefs recall looks for words")
     number = count_of(given.words[0], "/prefs top") if given.words else DEFAULT_TOP
@@ -190,7 +200,10 @@ def top(shell: Shell, argument: str) -> CommandResult:
 def recall(shell: Shell, argument: str) -> CommandResult:
     """Search item, reason and keywords for a text; highest weight first."""
     given = read(
-        argument, switches=("--touch", "--no-touch"), valued=("--type", "--scenario", "--min-score", "--limit")
+        argument,
+        switches=("--touch", "--no-touch"),
+        valued=("--type", "--scenario", "--min-score", "--limit"),
+        short=_SHORT,
     )
     limit = given.options.get("--limit")
     found = shell.memory.preferences.recall(
@@ -322,7 +335,7 @@ def _listed(shell: Shell, found: Sequence[Weighed], given: Given, of: int | None
     data = [pref_data(one) for one in found]
     hint = _scenario_hint(shell, given)
     if not found:
-        nothing = f"No preference fits. {hint}".strip() if preferences.all() else _NOTHING
+        nothing = f"No matching preferences. {hint}".strip() if preferences.all() else _NOTHING
         return CommandResult(text=nothing, data=data)
     shown = f"{format_count(of, 'preference')}, {len(found)} shown." if of and of > len(found) else ""
     text = " ".join(part for part in (shown or f"{format_count(len(found), 'preference')}.", hint) if part)
@@ -354,13 +367,19 @@ _TOUCHES: dict[Touch, str] = {
 @remembers
 def add(shell: Shell, argument: str) -> CommandResult:
     """Add a preference, or reinforce the existing one of that name."""
-    given = read(argument, switches=("--rule",), valued=("--score", "--reason", "--keywords", "--scenarios"))
+    given = read(
+        argument,
+        switches=("--rule",),
+        valued=("--score", "--reason", "--keywords", "--scenarios", "--importance"),
+        short=_SHORT,
+    )
     item, reason = _item_and_reason(shell, given)
     stance = stance_of(item)
     by_words = {"never": NEVER_SCORE, "always": ALWAYS_SCORE}.get(stance or "", DEFAULT_SCORE)
     given_score = score_of(given, "--score")
     score = by_words if given_score is None else given_score
     explicit = "--rule" in given.options or stance is not None or score <= HARD_LIMIT
+    importance = given.options.get("--importance")
     preferences = shell.memory.preferences
     done = preferences.add(
         item,
@@ -369,6 +388,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
         keywords=_list(shell, given, "--keywords") or (),
         scenarios=_list(shell, given, "--scenarios") or (),
         explicit=explicit,
+        importance=None if importance is None else as_number(importance, "--importance", low=0, high=1),
         provenance=by_user(shell),
     )
     one = weighed(preferences, done.record.id)
@@ -383,7 +403,7 @@ def add(shell: Shell, argument: str) -> CommandResult:
 @remembers
 def update(shell: Shell, argument: str) -> CommandResult:
     """Set the given fields of one preference."""
-    given = read(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"))
+    given = read(argument, valued=("--item", "--reason", "--score", "--keywords", "--scenarios"), short=_SHORT)
     if not given.text:
         return refuse("Which preference? Write /prefs update ID --score 8; /prefs shows the ids")
     preferences = shell.memory.preferences

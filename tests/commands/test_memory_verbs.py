@@ -63,7 +63,7 @@ def test_a_preference_is_weighed_like_one_of_prefs(desk: Desk) -> None:
         "user", True, ["indent"],
     )  # fmt: skip
     assert [limit.content for limit in desk.memory.preferences.hard_limits()] == ["never use tabs"]
-    assert "score N" in refused(desk, "/memory remember tabs --type preference --importance 0.3")
+    assert "score N" in refused(desk, "/memory remember tabs --type preference --example a.py")
     assert data(desk, "/memory remember tabs here --type preference --scope project")["memory"]["scope"] == "project"
 
 

@@ -13,9 +13,10 @@ from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import help_text, run
 from clio.errors import UserError
+from clio.memory.store.record import Provenance
 from clio.ui.tables import table_lines
 from clio.ui.text_width import cells_of
-from tests.commands.desk import Desk, data, make_desk, ok
+from tests.commands.desk import Desk, data, make_desk, ok, refused
 from tests.support.wording import mentions
 
 
@@ -116,7 +117,7 @@ def test_filters(desk: Desk) -> None:
     assert items(desk, "/prefs recall --scenario dev") == ["short functions"]
     assert items(desk, "/prefs recall --min-score 5 --limit 1") == ["short functions"]
     unknown = ok(desk, "/prefs recall --scenario codin")
-    assert mentions(unknown.text, "No preference", "no scenario", "`codin`", "'coding'")
+    assert mentions(unknown.text, "No matching preferences", "no scenario", "`codin`", "'coding'")
 
 
 @pytest.mark.parametrize(
@@ -282,3 +283,28 @@ def test_the_subcommand_reads_the_same_file_with_the_settings(
         run(Options(cwd=tmp_path), loaded, ("prefs", "clear"), json=True)
     assert (tmp_path / "home" / "memories.json").parent.exists()
     assert "clio prefs recall [QUERY]" in help_text("prefs")
+
+
+def test_the_one_letter_options_of_the_preferences_document(desk: Desk) -> None:
+    ok(desk, "/prefs add no tabs -s 0.5")
+    ok(desk, "/prefs add short functions -s 9")
+    ok(desk, "/prefs add early returns -s 8")
+    assert items(desk, "/prefs recall -t taboo") == ["no tabs"]
+    assert items(desk, "/prefs recall -t preference -l 1") == ["short functions"]
+    assert items(desk, "/prefs top -t preference,taboo") == ["short functions", "early returns", "no tabs"]
+    assert items(desk, "/prefs recall -- -t") == []
+
+
+def test_the_source_field_says_who_a_preference_is_from(desk: Desk) -> None:
+    ok(desk, "/prefs add short functions")
+    desk.memory.preferences.add("early returns", provenance=Provenance(session="s", asserted_by="model"))
+    sources = {one["item"]: one["source"] for one in data(desk, "/prefs show")}
+    assert sources == {"short functions": "manual", "early returns": "analysis"}
+
+
+def test_a_preference_may_be_remembered_with_an_importance(desk: Desk) -> None:
+    ok(desk, "/memory remember prefers dark mode --type preference --importance 0.4")
+    [one] = desk.memory.preferences.all()
+    assert (one.record.importance, one.score) == (0.4, 9.0)
+    assert "from 0 to 1" in refused(desk, "/memory remember likes tabs --type preference --importance 4")
+    assert len(desk.memory.preferences.all()) == 1

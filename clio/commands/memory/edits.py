@@ -189,12 +189,14 @@ def _suggested(shell: Shell, argument: str) -> list[Suggestion]:
 
 
 def _preference(shell: Shell, given: Text) -> CommandResult:
-    if "--importance" in given.options or "--example" in given.options:
-        raise UsageError(
-            "A preference has neither importance nor examples; write /prefs add TEXT --score N, from 0, never, to 10"
-        )
+    if "--example" in given.options:
+        raise UsageError("A preference has no examples; write /prefs add TEXT --score N, from 0, never, to 10")
     words = given.options.get("--keyword", ())
-    options = ("--keywords", ",".join(words)) if words else ()
+    importance = given.one("--importance")
+    options = [
+        *(("--keywords", ",".join(words)) if words else ()),
+        *(("--importance", importance) if importance is not None else ()),
+    ]
     result = add_preference(shell, join([*options, "--", " ".join(given.text.split())]))
     data = cast(dict[str, Any], result.data)
     record = shell.memory.memories.find(data["preference"]["id"])

@@ -18,7 +18,9 @@ from clio.memory.system import MemorySystem
 from clio.storage.locks import cause
 from clio.text.scoring import HARD_LIMIT, label_of
 
-_AND_A_LIMIT = re.compile(r",?\s+(?:but|and|just)\s+(?:please\s+)?(?:never|no|not|don't|always|only|just)\b.*$", re.I)
+_AND_A_LIMIT = re.compile(
+    r"(?:,?\s+(?:but|and|just)|[,;])\s+(?:please\s+)?(?:never|no|not|don't|do not|always|only|just)\b.*$", re.I
+)
 MAX_SHOWN = 3
 """Limits named in one line; the others are counted."""
 

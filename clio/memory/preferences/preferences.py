@@ -27,6 +27,7 @@ from clio.text.scoring import (
     DEFAULT_HALF_LIFE_DAYS,
     DEFAULT_SCORE,
     HARD_LIMIT,
+    MAX_SCORE,
     bands_of,
     check_decay,
     check_score,
@@ -67,6 +68,11 @@ def as_order(item: str) -> str:
 
 Touch = Literal["touched", "cooldown", "not_found"]
 DEFAULT_TOP = 10
+DEFAULT_IMPORTANCE = 0.7
+"""Of a preference that is not a rule; a rule has 1.0."""
+MAX_TOLD = 12
+LEAST_STRENGTH = 3.0
+"""A preference whose strength has decayed below is not told to the model unasked; commands still show it."""
 
 
 class Fading(Struct, frozen=True, kw_only=True):
@@ -91,6 +97,28 @@ class Weighed(Struct, frozen=True, kw_only=True):
     def bands(self) -> tuple[str, ...]:
         """The bands of its score."""
         return bands_of(self.score)
+
+    @property
+    def strength(self) -> float:
+        """How strongly it is held now, 0.0 to 10.0: the weight formula with a dislike mirrored at the neutral 5."""
+        return weight_of(max(self.score, MAX_SCORE - self.score), self.coefficient)
+
+
+def select_for_turn(preferences: Iterable[Weighed], task_type: str | None) -> list[Weighed]:
+    """The preferences, other than hard limits, that a turn of this task type is told, at most 12, strongest first.
+
+    One with task types is told only where one of them is detected, so that a preference of one kind of work never
+    reaches another. Of the rest a preference is told while its strength is at least 3.0: a liking from 7 and a dislike
+    to 3 always; 6 and 4 for 106 days after they were last reinforced, 5 for 53 days, with the default decay.
+    """
+    fitting = [
+        one
+        for one in preferences
+        if one.score > HARD_LIMIT
+        and one.strength >= LEAST_STRENGTH
+        and (not one.record.scenarios or task_type in one.record.scenarios)
+    ]
+    return sorted(fitting, key=lambda one: (-one.strength, *_heaviest(one)))[:MAX_TOLD]
 
 
 class Preferences:
@@ -127,6 +155,7 @@ class Preferences:
         keywords: Sequence[str] = (),
         scenarios: Sequence[str] = (),
         explicit: bool = False,
+        importance: float | None = None,
         provenance: Provenance | None = None,
     ) -> Remembered:
         """Note a preference, or reinforce the one of that name: smoothed where inferred, set where said as a rule.
@@ -144,7 +173,7 @@ class Preferences:
                 id=new_id(),
                 type="preference",
                 content=content,
-                importance=1.0 if explicit else 0.7,
+                importance=_importance(importance, explicit),
                 score=score,
                 reason=reason.strip(),
                 keywords=cleaned_tags(keywords),
@@ -163,7 +192,7 @@ class Preferences:
         record = structs.replace(
             known,
             content=content if explicit else known.content,
-            importance=1.0 if explicit else known.importance,
+            importance=known.importance if importance is None and not explicit else _importance(importance, explicit),
             reason=reason.strip() or known.reason,
             score=old if stays else smoothed(old, score, explicit=explicit),
             keywords=cleaned_tags((*known.keywords, *keywords)),
@@ -330,6 +359,12 @@ def _heaviest(one: Weighed) -> tuple[float, float, str]:
     return -one.weight, -one.score, one.record.content.casefold()
 
 
+def _importance(given: float | None, explicit: bool) -> float:
+    if given is None:
+        return 1.0 if explicit else DEFAULT_IMPORTANCE
+    return min(max(given, 0.0), 1.0)
+
+
 def _score(score: float) -> float:
     try:
         return check_score(score)
@@ -455,7 +490,9 @@ def _grouped(preferences: Iterable[Weighed]) -> list[str]:
     for one in preferences:
         heading = _heading(one.score)
         shown = _words(one.record)
-        groups[heading].append(shown if heading == "Hard limits" else f"{shown} ({one.score:.1f})")
+        groups[heading].append(
+            shown if heading == "Hard limits" else f"{_without_opinion(shown, heading)} ({one.score:.1f})"
+        )
     return [f"{heading}: {', '.join(items)}" for heading, items in groups.items() if items]
 
 
@@ -463,6 +500,25 @@ def _heading(score: float) -> str:
     if score <= HARD_LIMIT:
         return "Hard limits"
     return "Loves" if score >= _LOVES else "Habits" if score >= _HABITS else "Dislikes"
+
+
+_LIKING = re.compile(
+    r"(?:i )?(?:(?:really|much|generally|strongly|absolutely) )*(?:prefer|like|love|enjoy|favou?r)(?: to)? ",
+    re.I,
+)
+_DISLIKING = re.compile(
+    r"(?:i )?(?:(?:really|strongly|absolutely) )*(?:hate|dislike|detest|despise|loathe"
+    r"|(?:do not|don['’]t|can['’]t|cannot)(?: (?:really|much|even))? (?:like|love|enjoy|want|stand|bear))"
+    r"(?: to)? ",
+    re.I,
+)
+
+
+def _without_opinion(words: str, heading: str) -> str:
+    """The words without a verb that only repeats the heading: "hate long lines" under Dislikes is "long lines"."""
+    verbs = _DISLIKING if heading == "Dislikes" else _LIKING
+    found = verbs.match(words)
+    return words[found.end() :] if found and words[found.end() :].strip() else words
 
 
 def _is_rule(one: Weighed) -> bool:

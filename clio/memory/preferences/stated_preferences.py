@@ -628,13 +628,15 @@ def notice(text: str) -> tuple[Noticed, ...]:
     """What a person's message says about how they want things done, in the order it is said; nothing twice."""
     found: dict[str, Noticed] = {}
     at_work = False
+    before: Sentence | None = None  # the opinion of the sentence before, to which "them" refers
     for said in own_sentences(text):
-        for noticed in _in_sentence(said):
+        for noticed in _in_sentence(said, before):
             certain = noticed.certain and not (
                 at_work and noticed.kind == "rule" and _ONE_THING.search(noticed.content)
             )
             found.setdefault(noticed.content.casefold(), structs.replace(noticed, quote=said.text, certain=certain))
         at_work = at_work or _is_task(said)
+        before = _without_lead(Sentence(text=said.text, masked=said.masked))
     return tuple(found.values()) if len(found) <= MAX_NOTICED else ()
 
 
@@ -645,7 +647,7 @@ def _is_task(said: Said) -> bool:
     return len(words) > 1 and not said.is_question and is_order(words[0]) is True
 
 
-def _in_sentence(said: Said) -> Iterator[Noticed]:
+def _in_sentence(said: Said, before: Sentence | None) -> Iterator[Noticed]:
     whole = Sentence(text=said.text, masked=said.masked)
     fact = _fact(whole, said)
     if fact is not None:
@@ -658,17 +660,97 @@ def _in_sentence(said: Said) -> Iterator[Noticed]:
         kind, content = style
         yield made(kind, content, HATED if kind == "complaint" else LIKED, certain=True)
         return
-    for part in _parts(whole):
+    opinions = _split_opinions(whole)
+    for number, part in enumerate(opinions):
+        noticed = first(_with_thing(opinions[0], part) if number else part, _RULES)
+        if noticed is not None:
+            yield noticed
+        elif (exception := _exception(opinions[0], part)) is not None:
+            yield exception
+    if opinions:
+        return
+    for part in _parts(_with_thing(before, whole) if before else whole):
         noticed = first(part, _RULES)
         if noticed is not None:
             yield noticed
             return
 
 
+def _without_lead(whole: Sentence) -> Sentence:
+    lead = LEAD.match(whole.masked)
+    return whole.after(lead.end()) if lead else whole
+
+
+_OPINION_VERB = (
+    rf"{_ADVERBS}(?:prefer|like|love|enjoy|hate|dislike|detest|despise|(?:don't|do not) {_ADVERBS}like|can't stand"
+    r"|cannot stand)\b"
+)
+_OPINION = LazyRegex(rf"i {_OPINION_VERB}", re.I, needs="prefer like love enjoy hate detest despise stand")
+_NEXT_OPINION = LazyRegex(
+    r"(?:\s*[,;]\s*| [-–—] | (?=(?:and|but|yet)\b))(?:and |but |yet |so |just )*(?:please )?"
+    rf"(?=(?:never|always|do(?:n't| not)|avoid|stop \w+ing|not (?:in|for|on|with|inside)\b|(?:i )?{_OPINION_VERB})\b)",
+    re.I,
+)
+_EXCEPTION = LazyRegex(r"(?:never|not|don't) (?=(?:in|for|on|with|inside|within|at|when|during) )", re.I)
+
+
+def _split_opinions(whole: Sentence) -> list[Sentence]:
+    """The parts of a sentence that begins with a liking and goes on with another or a limit; empty without a second."""
+    rest = _without_lead(whole)
+    if not _OPINION.match(rest.masked):
+        return []
+    parts: list[Sentence] = []
+    while (turn := _NEXT_OPINION.search(rest.masked, 3)) is not None:
+        parts.append(structs.replace(rest, text=rest.text[: turn.start()], masked=rest.masked[: turn.start()]))
+        rest = rest.after(turn.end())
+        if re.match(_OPINION_VERB, rest.masked, re.I) and not rest.masked.lower().startswith(("don't ", "do not ")):
+            rest = structs.replace(rest, text=f"i {rest.text}", masked=f"i {rest.masked}")
+    return [*parts, rest] if parts else []
+
+
+def _exception(liked: Sentence, part: Sentence) -> Noticed | None:
+    """The limit in "I like tabs, but never in YAML": the thing that is liked, where it is not wanted."""
+    opinion, exception = _OPINION.match(liked.masked), _EXCEPTION.match(part.masked)
+    if opinion is None or exception is None or NOW.search(part.masked):
+        return None
+    thing = _thing(liked)
+    place = part.after(exception.end()).without_tail(TAIL)
+    if not thing or is_pointing(place.masked):
+        return None
+    return made("rule", f"never {thing} {place.text}", NEVER, certain=exception[0].lower().startswith("never"))
+
+
+def _thing(liked: Sentence) -> str:
+    """What an opinion is about, in at most five words and without a place; empty where it only points."""
+    opinion = _OPINION.match(liked.masked)
+    if opinion is None:
+        return ""
+    thing = liked.after(opinion.end()).without_tail(TAIL)
+    place = _PLACE.search(thing.masked)
+    text = thing.text[: place.start()] if place else thing.text
+    return "" if is_pointing(text) or len(text.split()) > 5 or _COMPARED.search(text) else text.strip(" ,")
+
+
+_PLACE = LazyRegex(r" (?:in|for|on|with|inside|within|at|when|during) ", re.I)
+_COMPARED = LazyRegex(r"\b(?:over|than|to|and|or|you|i|this|that|how)\b", re.I)
+_PRONOUN_END = LazyRegex(r"\b(?:them|it|those|these)(?=[\s.!]*$)", re.I, needs="them it those these")
+
+
+def _with_thing(liked: Sentence, part: Sentence) -> Sentence:
+    """The part with the thing that is liked for a pronoun at its end: "don't use them" is "don't use mocks"."""
+    thing, pronoun = _thing(liked), _PRONOUN_END.search(part.masked)
+    if not thing or FILLER in thing or pronoun is None:
+        return part
+    return structs.replace(
+        part,
+        text=part.text[: pronoun.start()] + thing + part.text[pronoun.end() :],
+        masked=part.masked[: pronoun.start()] + thing + part.masked[pronoun.end() :],
+    )
+
+
 def _parts(whole: Sentence) -> Iterator[Sentence]:
     """The sentence from where it begins to say something; and what an order goes on with behind a comma."""
-    lead = LEAD.match(whole.masked)
-    begun = whole.after(lead.end()) if lead else whole
+    begun = _without_lead(whole)
     yield begun
     verb = begun.masked.split(" ", 1)[0]
     turn = _TURN.search(begun.masked)

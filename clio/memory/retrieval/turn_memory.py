@@ -10,9 +10,9 @@ from collections.abc import Callable, Container, Iterable, Sequence
 
 from clio.memory.preferences.preferences import (
     Preferences,
-    Weighed,
     hard_limits_fragment,
     lifted_limits_fragment,
+    select_for_turn,
     stated_limits_fragment,
     tastes_fragment,
 )
@@ -27,17 +27,14 @@ from clio.memory.vectors.meaning import Meaning
 from clio.messages import Fragment
 from clio.sessions.session import Session
 from clio.text.formatting import format_stored_time
-from clio.text.scoring import HARD_LIMIT, brain_budget
+from clio.text.scoring import brain_budget
 from clio.tokens import DEFAULT_RATIO, text_units
 
 MAX_RECALLED = 8
 MAX_ACCOUNTED = 24
 """What fits a question beyond those recalled is named in the account as left out, up to so many in all."""
-MAX_TASTES = 12
 MAX_HELD = 20
 """Limits that hold for the session without being remembered; the oldest leave first."""
-LEAST_TASTE = 3.0
-"""Of the weight: what has faded below is not brought up unasked."""
 
 
 class TurnMemory:
@@ -168,22 +165,19 @@ class TurnMemory:
     def _tastes(self) -> Fragment | None:
         """The heaviest preferences for this kind of work, where they are others than told before."""
         known = [*self._preferences.all(), *(self._project_preferences.all() if self._project_preferences else [])]
-        heaviest = [one for one in known if one.weight >= LEAST_TASTE or one.score < LEAST_TASTE]
-        fitting = [one for one in heaviest if self._fits(one)][:MAX_TASTES]
+        tagged = any(one.record.scenarios for one in known)
+        fitting = select_for_turn(known, self.scenario if tagged else None)
         if not fitting:
             return None
         fragment = tastes_fragment(fitting, self.scenario, str(self._memories.user.path))
         if fragment is None:
             return None
         reason = f"a preference for {self.scenario or 'any work'}"
-        self.items += [self._why_record(one.record, reason, one.weight) for one in fitting if one.score > HARD_LIMIT]
+        self.items += [self._why_record(one.record, reason, one.weight) for one in fitting]
         if fragment.text in self._told_tastes:
             return None
         self._told_tastes.add(fragment.text)
         return fragment
-
-    def _fits(self, one: Weighed) -> bool:
-        return not one.record.scenarios or self.scenario is None or self.scenario in one.record.scenarios
 
     def _recalled(self, text: str, session: Session | None, shown: Sequence[str]) -> Fragment | None:
         if self._is_foreign:

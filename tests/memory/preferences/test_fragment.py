@@ -6,11 +6,13 @@ from clio.memory.preferences.preferences import (
     as_order,
     context_block,
     hard_limits_fragment,
+    select_for_turn,
     stance_of,
     tastes_fragment,
     thing,
 )
 from clio.memory.store.record import MemoryRecord
+from clio.text.scoring import decay_coefficient, weight_of
 from clio.tokens import TokenEstimator
 
 
@@ -97,3 +99,50 @@ def test_what_words_demand_and_what_they_are_about() -> None:
     assert thing("never push to main") == "push to main"
     assert as_order("emojis") == "never: emojis"
     assert as_order("never use tabs") == "never use tabs"
+
+
+def aged(score: float, days: float, *scenarios: str) -> Weighed:
+    coefficient = decay_coefficient(days)
+    one = MemoryRecord(id=f"{score}", type="preference", content=f"thing {score}", score=score, scenarios=scenarios)
+    return Weighed(record=one, score=score, coefficient=coefficient, weight=weight_of(score, coefficient))
+
+
+def told_days(score: float) -> int:
+    """The first day on which a preference of that score is no longer told; 3,650 where it always is."""
+    return next((day for day in range(3_650) if not select_for_turn([aged(score, day)], None)), 3_650)
+
+
+def test_the_further_from_neutral_the_longer_a_preference_is_told() -> None:
+    days = {score / 10: told_days(score / 10) for score in range(16, 101)}
+    for score in (1.6, 2.9, 3.0, 7.0, 10.0):
+        assert days[score] == 3_650
+    assert 50 < days[5.0] < days[4.5] < days[4.0] < days[3.5] and days[5.0] < days[5.5] < days[6.0] < days[6.5]
+    by_distance = sorted(days, key=lambda score: abs(score - 5.0))
+    assert [days[score] for score in by_distance] == sorted(days[score] for score in by_distance)
+
+
+def test_a_preference_for_one_task_type_reaches_no_other() -> None:
+    general, tagged = aged(8.0, 0), aged(9.0, 0, "testing")
+    assert select_for_turn([general, tagged], "testing") == [tagged, general]
+    assert select_for_turn([general, tagged], "git") == [general]
+    assert select_for_turn([general, tagged], None) == [general]
+
+
+def test_a_group_says_what_is_liked_without_saying_so_twice() -> None:
+    pairs = {
+        "hate long lines": 2.0,
+        "I really don't like mocks": 2.5,
+        "can't stand trailing whitespace": 2.0,
+        "prefer short commit messages": 9.0,
+        "love to see early returns": 9.0,
+        "like 2 spaces": 7.5,
+        "hate mail filters": 9.0,
+        "prefer": 9.0,
+    }
+    fragment = tastes_fragment([weighed(content, score) for content, score in pairs.items()], None, "x")
+    assert fragment is not None
+    assert fragment.text.splitlines()[1:] == [
+        "Loves: short commit messages (9.0), see early returns (9.0), 2 spaces (7.5), hate mail filters (9.0),"
+        " prefer (9.0)",
+        "Dislikes: long lines (2.0), mocks (2.5), trailing whitespace (2.0)",
+    ]

@@ -140,3 +140,32 @@ def test_anything_can_be_said_and_what_is_noticed_can_be_kept(text: str) -> None
 def test_a_sentence_and_its_mask_are_of_one_length(text: str) -> None:
     for said in own_sentences(text):
         assert len(said.text) == len(said.masked)
+
+
+def stated(text: str) -> list[tuple[str, str]]:
+    return [(one.kind, one.content) for one in notice(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "contents"),
+    [
+        ("I like short functions but never use lambdas", ["like short functions", "never use lambdas"]),
+        ("I prefer short answers, and please never use emojis.", ["prefer short answers", "never use emojis"]),
+        ("I love dataclasses and hate dicts", ["love dataclasses", "hate dicts"]),
+        ("I hate long lines - I love black", ["hate long lines", "love black"]),
+        ("I like tabs, but never in YAML", ["like tabs", "never tabs in YAML"]),
+        ("I love emojis in chat but never in commits", ["love emojis in chat", "never emojis in commits"]),
+        ("I don't like mocks, never use them", ["don't like mocks", "never use mocks"]),
+        ("I dislike comments; never add them", ["dislike comments", "never add comments"]),
+        ("I like tabs and spaces", ["like tabs and spaces"]),
+    ],
+)
+def test_a_sentence_with_a_liking_and_a_limit_gives_both(text: str, contents: list[str]) -> None:
+    assert [content for _, content in stated(text)] == contents
+
+
+@pytest.mark.parametrize(
+    "text", ["I like this, but never mind", "I love it and never looked back", "I like tea, not now"]
+)
+def test_what_only_sounds_like_a_second_opinion_is_none(text: str) -> None:
+    assert [one for one in stated(text) if one[0] == "rule"] == []
