@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished, ToolStarted
 from clio.app import build_app
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.support.desk import Asker, Person
@@ -50,7 +50,7 @@ async def time_edits(name: str, body: str, turns: int, *, checked: bool) -> list
             (Path(folder) / "home").mkdir()
             (Path(folder) / "home" / "config.yaml").write_text("checks: off\n", encoding="utf-8")
         env = {"CLIO_HOME": str(Path(folder) / "home"), "OPENAI_API_KEY": "bench"}
-        loaded = load(Options(cwd=project, overrides=overrides), env)
+        loaded = load_config(Options(cwd=project, overrides=overrides), env)
         app = build_app(loaded, ComposedInterface(Person(), Asker(Person()), emit), env=env)
         number = 0
         for _ in range(turns + 1):

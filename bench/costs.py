@@ -14,7 +14,7 @@ from statistics import median
 
 from clio.messages import Usage
 from clio.providers.prices import PriceBook
-from clio.sessions.ledger import Ledger, Spent, merged
+from clio.sessions.ledger import Ledger, LedgerEntry, merge_entries
 
 DAYS = 30
 
@@ -46,9 +46,9 @@ def main() -> None:
         row("read and added up by day", timed(lambda: by_day(ledger)))
 
 
-def spent(session: int, turn: int) -> Spent:
+def spent(session: int, turn: int) -> LedgerEntry:
     """One turn of one session."""
-    return Spent(
+    return LedgerEntry(
         date=f"2026-11-{session % DAYS + 1:02}", project=f"/home/me/project{session % 7}", session=f"s{session:036}",
         server="openai", model="gpt-6-sol", requests=3, prompt_tokens=12_000 + turn, cached_tokens=8_000,
         completion_tokens=450, micro_dollars=14_100,
@@ -58,7 +58,7 @@ def spent(session: int, turn: int) -> Spent:
 def by_day(ledger: Ledger) -> dict[str, int]:
     """What `/cost days --all` adds up."""
     sums: dict[str, int] = {}
-    for one in merged(ledger.read().spent):
+    for one in merge_entries(ledger.read().spent):
         sums[one.date] = sums.get(one.date, 0) + one.micro_dollars
     return sums
 

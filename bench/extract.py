@@ -16,7 +16,16 @@ import msgspec
 from clio.memory.consolidation.experiences import Experience, experiences_of
 from clio.memory.consolidation.habits import Habits
 from clio.memory.consolidation.runner import findings_in
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    Message,
+    SideEffects,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 
 TURNS = 10_000
 TURNS_OF_A_SESSION = 25
@@ -51,12 +60,14 @@ def _turn(rng: random.Random, at: float) -> Iterator[Message]:
     yield UserMessage(content=rng.choice(_ASKS).format(*words), created=at)
     path = f"src/{words[0]}_{rng.randrange(300)}.py"
     for _ in range(rng.randrange(2, 6)):
-        yield from _call("read_file", {"path": path}, "x = 1\n" * 100, Deeds(read=(path,)))
+        yield from _call("read_file", {"path": path}, "x = 1\n" * 100, SideEffects(read=(path,)))
     if rng.random() < 0.4:
         test = f"pytest -q tests/test_{words[1]}.py"
         line = f"E   KeyError: '{words[2]}_{rng.randrange(500)}'"
         yield from _run(test, 1, "." * 300 + f"\n{line}\nFAILED {path} - KeyError\n1 failed, 20 passed in 0.31s")
-        yield from _call("edit_file", {"path": path}, "done", Deeds(changed=(FileDeed(path=path, kind="update"),)))
+        yield from _call(
+            "edit_file", {"path": path}, "done", SideEffects(changed=(ChangedFile(path=path, kind="update"),))
+        )
         yield from _run(test, 0, "." * 300 + "\n21 passed in 0.33s")
         if rng.random() < 0.5:
             yield from _run(f'git commit -am "fix: {words[0]} {rng.randrange(999)}"', 0, "[main 1a2b3c4] fix: it")
@@ -68,11 +79,11 @@ def _turn(rng: random.Random, at: float) -> Iterator[Message]:
 
 def _run(command: str, code: int, output: str) -> Iterator[Message]:
     commits = (Commit(hash="1a2b3c4", subject="fix: it"),) if output.startswith("[main") else ()
-    deeds = Deeds(command=command, exit_code=code, commits=commits)
+    deeds = SideEffects(command=command, exit_code=code, commits=commits)
     yield from _call("run_command", {"command": command}, f"[exit {code} in 0.5 s]\n{output}", deeds)
 
 
-def _call(name: str, arguments: dict[str, str], output: str, deeds: Deeds) -> Iterator[Message]:
+def _call(name: str, arguments: dict[str, str], output: str, deeds: SideEffects) -> Iterator[Message]:
     call = ToolCall(id="c", name=name, arguments=msgspec.json.encode(arguments).decode())
     yield AssistantMessage(tool_calls=(call,))
     yield ToolMessage(tool_call_id="c", name=name, content=output, deeds=deeds)

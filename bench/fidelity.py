@@ -12,7 +12,7 @@ from bench.transcripts import find_transcripts
 from bench.truth import Truth, read_truth
 from clio.context.request_builder import Built
 from clio.errors import ContextOverflow
-from clio.messages import Message, text_of
+from clio.messages import Message, message_text
 from clio.sessions.session import Session
 from clio.tokens import TokenEstimator, message_units
 
@@ -66,14 +66,14 @@ def print_scores(name: str, kept: float, found: Sequence[tuple[int, int]]) -> No
 def scores(name: str, messages: Sequence[Message], truth: Truth) -> Scores:
     """Trim a session until a quarter of it is left, and look what the request says."""
     estimator = TokenEstimator()
-    tokens = estimator.tokens(sum(map(message_units, messages)))
+    tokens = estimator.convert_units(sum(map(message_units, messages)))
     with tempfile.TemporaryDirectory() as folder:
         session = stored(messages, Path(folder))
         built = quarter(session, tokens)
-        said = flat("\n".join(map(text_of, built.request.messages)).replace('\\"', '"'))  # as JSON has it in calls
+        said = flat("\n".join(map(message_text, built.request.messages)).replace('\\"', '"'))  # as JSON has it in calls
     return Scores(
         name=name,
-        kept=estimator.tokens(built.conversation) / tokens,
+        kept=estimator.convert_units(built.conversation) / tokens,
         asks=stated(truth.asks, said),
         first=stated(truth.asks[:1], said),
         task=stated(truth.asks[-1:], said),

@@ -10,7 +10,16 @@ import msgspec
 from bench.truth import Truth
 from clio.context.request_builder import ContextBuilder, Prefix
 from clio.context.window import ContextWindow
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    Message,
+    SideEffects,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from clio.providers.base import Limits
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
@@ -26,7 +35,7 @@ def generated(seed: int, turns: int) -> tuple[list[Message], Truth]:
     asks, commits, written, answers = list[str](), list[str](), list[str](), list[str]()
     command = ""
 
-    def did(name: str, arguments: dict[str, str], output: str, deeds: Deeds) -> None:
+    def did(name: str, arguments: dict[str, str], output: str, deeds: SideEffects) -> None:
         call = ToolCall(id=f"c{len(messages)}", name=name, arguments=json.dumps(arguments))
         messages.append(AssistantMessage(content=" ".join(rng.choices(_WORDS, k=12)), tool_calls=(call,)))
         messages.append(ToolMessage(tool_call_id=call.id, name=name, content=output, deeds=deeds))
@@ -39,19 +48,24 @@ def generated(seed: int, turns: int) -> tuple[list[Message], Truth]:
             source = "".join(f"{' '.join(rng.choices(_WORDS, k=9))}\n" for _ in range(rng.randint(5, 80)))
             if step % 2:
                 written.append(path)
-                deeds = Deeds(changed=(FileDeed(path=path, kind="update"),))
+                deeds = SideEffects(changed=(ChangedFile(path=path, kind="update"),))
                 did("edit_file", {"path": path, "old": source[:80], "new": source[80:160]}, "edited", deeds)
             else:
-                did("read_file", {"path": path}, source, Deeds(read=(path,)))
+                did("read_file", {"path": path}, source, SideEffects(read=(path,)))
         command = f"pytest -q tests/test_{turn}.py"
-        did("run_command", {"command": command}, "[exit 0 in 1.2 s]\n12 passed", Deeds(command=command, exit_code=0))
+        did(
+            "run_command",
+            {"command": command},
+            "[exit 0 in 1.2 s]\n12 passed",
+            SideEffects(command=command, exit_code=0),
+        )
         if turn % 4 == 3:
             answers.append(f"answer {turn} {rng.choice(_WORDS)}")
-            deeds = Deeds(question=f"Which way for {turn}?", answer=answers[-1])
+            deeds = SideEffects(question=f"Which way for {turn}?", answer=answers[-1])
             did("ask_user", {"question": deeds.question}, f"The user answered: {answers[-1]}", deeds)
         if turn % 3 == 2:
             commits.append(f"{rng.getrandbits(28):07x}")
-            deeds = Deeds(commits=(Commit(hash=commits[-1], subject=f"feat: part {turn}"),))
+            deeds = SideEffects(commits=(Commit(hash=commits[-1], subject=f"feat: part {turn}"),))
             did("git", {"operation": "commit"}, f"committed {commits[-1]}", deeds)
         messages.append(AssistantMessage(content=" ".join(rng.choices(_WORDS, k=40))))
     truth = Truth(

@@ -23,7 +23,7 @@ import msgspec
 
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished
 from clio.app import build_app
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere
 from tests.support.chat_server import ChatServer, Reply, error, text, tool_calls
@@ -76,7 +76,7 @@ async def run(calls: int, window: int) -> None:
         url = server.stdout.readline().strip()
         env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
         overrides = {"base_url": url, "model": "test-model", "max_steps": str(calls + 10), "approve": "all"}
-        loaded = load(Options(cwd=project, overrides={**overrides, "context_window": str(window)}), env)
+        loaded = load_config(Options(cwd=project, overrides={**overrides, "context_window": str(window)}), env)
         app = build_app(loaded, ComposedInterface(NobodyThere(), NoAnswer(), emit), env=env)
         began = time.perf_counter()
         finished = await app.run_turn("Read the files and write what is asked.")

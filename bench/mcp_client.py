@@ -19,7 +19,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from clio.config.loaded import Server  # noqa: E402 the path must be set first
+from clio.config.loaded import McpServer  # noqa: E402 the path must be set first
 from clio.mcp.client import load_sdk  # noqa: E402
 from clio.mcp.servers import Servers  # noqa: E402
 from tests.support.chat_server import ChatServer, text  # noqa: E402
@@ -76,7 +76,9 @@ def once(project: Path, env: dict[str, str]) -> tuple[float, float]:
 
 async def calls(folder: Path, runs: int) -> None:
     """A start, and a hundred calls."""
-    server = Server(name="peer", where="", own=True, command=sys.executable, args=PEER, env={"PYTHONPATH": str(ROOT)})
+    server = McpServer(
+        name="peer", where="", own=True, command=sys.executable, args=PEER, env={"PYTHONPATH": str(ROOT)}
+    )
     starts: list[tuple[float, float]] = []
     hundred = (0.0, 0.0)
     for _ in range(runs):

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from clio.messages import AssistantMessage, Commit, Deeds, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Commit, Message, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 
 FIRST_DAY = datetime(2026, 3, 2, 9, 4)
@@ -474,7 +474,7 @@ def _messages(lines: Sequence[str]) -> Iterator[tuple[str, Message]]:
             name, _, subject = rest.partition(" ")
             asked = ToolCall(id=call, name="git", arguments=f'{{"operation": "commit", "message": "{subject}"}}')
             yield line, AssistantMessage(tool_calls=(asked,))
-            deeds = Deeds(commits=(Commit(hash=name, subject=subject),))
+            deeds = SideEffects(commits=(Commit(hash=name, subject=subject),))
             yield "", ToolMessage(tool_call_id=call, name="git", content=f"[main {name}] {subject}", deeds=deeds)
         else:
             command, _, output = rest.partition(" → ")
@@ -482,7 +482,7 @@ def _messages(lines: Sequence[str]) -> Iterator[tuple[str, Message]]:
             shown = command.replace('"', '\\"')
             asked = ToolCall(id=call, name="run_command", arguments=f'{{"command": "{shown}"}}')
             yield line, AssistantMessage(tool_calls=(asked,))
-            deeds = Deeds(command=command, exit_code=int(code))
+            deeds = SideEffects(command=command, exit_code=int(code))
             content = f"{said}\n[exit code {code}]"
             yield line, ToolMessage(tool_call_id=call, name="run_command", content=content, deeds=deeds)
 

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from pathlib import Path
 
-from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions import session_format
-from clio.sessions.state import SessionState, derived_id
+from clio.sessions.state import SessionState, derive_id
 
 _PROSE = re.compile(r'(?s:"""(.+?)""")|#\s?([A-Za-z].+)')
 _WORD = re.compile(r"[A-Za-z][\w'.-]*[,;:)]?$")
@@ -85,7 +85,7 @@ def conversation(words: Words, size: int, topic: list[str]) -> Iterator[Message]
                 case 0:
                     tool, arguments = "run_command", f'{{"command":"pytest -q tests/test_{name}.py"}}'
                     output, ok, summary = words.test_run(), False, "exit 1"
-                    deeds = Deeds(command=f"pytest -q tests/test_{name}.py", exit_code=1)
+                    deeds = SideEffects(command=f"pytest -q tests/test_{name}.py", exit_code=1)
                 case 1:
                     tool, arguments, summary = "search_text", f'{{"pattern":"{name}","path":"src"}}', "12 matches"
                 case 2:
@@ -120,14 +120,14 @@ def make_sessions(folder: Path, count: int, *, size: int, seed: int = 4, even: b
 def write_session(folder: Path, words: Words, number: int, *, age: int, size: int) -> str:
     """Write one closed session that is `age` hours old; its id."""
     at = NEWEST - 3_600.0 * age
-    state = SessionState(id=derived_id(b"session %d" % number), created_at=at, updated_at=at)
+    state = SessionState(id=derive_id(b"session %d" % number), created_at=at, updated_at=at)
     topic = words.rng.sample(words.names, 6)
     for place, message in enumerate(conversation(words, size, topic)):
         state.messages.append(
-            type(message)(**_fields(message), created=at + place, id=derived_id(b"%d %d" % (number, place)))
+            type(message)(**_fields(message), created=at + place, id=derive_id(b"%d %d" % (number, place)))
         )
     path = folder / f"{state.id}.json"
-    path.write_bytes(session_format.encode_snapshot(state, "", session_format.Remains()))
+    path.write_bytes(session_format.encode_snapshot(state, "", session_format.PreservedContent()))
     os.utime(path, (at, at))
     return state.id
 

@@ -28,7 +28,7 @@ from bench.transcripts import find_transcripts
 from clio.context.request_builder import Built
 from clio.context.window import ContextWindow
 from clio.errors import ContextOverflow
-from clio.messages import AssistantMessage, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, ChangedFile, Message, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.providers.chat import ChatProtocol
 from clio.sessions.session import Session
 from clio.tokens import message_units
@@ -228,7 +228,7 @@ class Agent:
     def _id(self) -> str:
         return f"m{next(self._numbers)}"
 
-    def _do(self, *calls: tuple[str, dict[str, object], str, bool, Deeds]) -> list[ToolMessage]:
+    def _do(self, *calls: tuple[str, dict[str, object], str, bool, SideEffects]) -> list[ToolMessage]:
         made = [
             ToolCall(id=f"c{place}", name=name, arguments=json.dumps(given))
             for place, (name, given, *_) in enumerate(calls)
@@ -248,10 +248,10 @@ class Agent:
             for n in range(count)
         ]
 
-    def _reading(self, path: str) -> tuple[str, dict[str, object], str, bool, Deeds]:
+    def _reading(self, path: str) -> tuple[str, dict[str, object], str, bool, SideEffects]:
         count = int(self._rng.randint(60, 200) * self._size)
         rows = "\n".join(f"{number:>4}|{line}" for number, line in enumerate(self._lines(count), 1))
-        return "read_file", {"path": path}, rows, True, Deeds(read=(path,))
+        return "read_file", {"path": path}, rows, True, SideEffects(read=(path,))
 
     def _path(self) -> str:
         return f"src/part_{self._rng.randint(0, 11)}.py"
@@ -273,7 +273,7 @@ class Agent:
         rows = "\n".join(
             f"{self._path()}:{self._rng.randint(1, 300)}:{line}" for line in self._lines(int(30 * self._size))
         )
-        self._do(("search_text", {"pattern": f"value_{self._rng.randint(0, 999)}"}, rows, True, Deeds()))
+        self._do(("search_text", {"pattern": f"value_{self._rng.randint(0, 999)}"}, rows, True, SideEffects()))
         self._read_files(sorted({self._path() for _ in range(self._rng.randint(1, 3))}))
 
     def _change(self) -> None:
@@ -283,7 +283,9 @@ class Agent:
             self._look_aside()
         self._need(path)
         given: dict[str, object] = {"path": path, "old_string": "a" * 200, "new_string": "b" * 260}
-        self._do(("edit_file", given, f"edited {path}", True, Deeds(changed=(FileDeed(path=path, kind="update"),))))
+        self._do(
+            ("edit_file", given, f"edited {path}", True, SideEffects(changed=(ChangedFile(path=path, kind="update"),)))
+        )
 
     def _look_aside(self) -> None:
         self._do(self._reading(f"docs/page_{self._rng.randint(0, 5)}.md"))
@@ -295,13 +297,15 @@ class Agent:
         error = f"'{path}' is unchanged: old_string is not in the file.\n" + "\n".join(
             self._lines(int(25 * self._size))
         )
-        self._do(("edit_file", given, error, False, Deeds()))
+        self._do(("edit_file", given, error, False, SideEffects()))
         self._change_known(path)
 
     def _change_known(self, path: str) -> None:
         self._need(path)
         given: dict[str, object] = {"path": path, "old_string": "a" * 100, "new_string": "b" * 100}
-        self._do(("edit_file", given, f"edited {path}", True, Deeds(changed=(FileDeed(path=path, kind="update"),))))
+        self._do(
+            ("edit_file", given, f"edited {path}", True, SideEffects(changed=(ChangedFile(path=path, kind="update"),)))
+        )
 
     def _install(self) -> None:
         rows = "\n".join(
@@ -312,7 +316,7 @@ class Agent:
 
     def _recall(self) -> None:
         rows = "\n".join(self._lines(int(30 * self._size)))
-        self._do(("memory_operations", {"operation": "recall_sessions", "query": "value"}, rows, True, Deeds()))
+        self._do(("memory_operations", {"operation": "recall_sessions", "query": "value"}, rows, True, SideEffects()))
 
     def _test(self, *, good: bool) -> None:
         rows = "\n".join(f"tests/test_part_{n}.py {'.' * 40} [{n}%]" for n in range(int(25 * self._size)))
@@ -321,7 +325,7 @@ class Agent:
         self._ran("pytest", f"[exit {int(not good)} in 3.4 s]\n{rows}\n{failed}{end}", int(not good))
 
     def _ran(self, command: str, output: str, code: int) -> None:
-        self._do(("run_command", {"command": command}, output, code == 0, Deeds(command=command, exit_code=code)))
+        self._do(("run_command", {"command": command}, output, code == 0, SideEffects(command=command, exit_code=code)))
 
 
 def generate(seed: int, tokens: int, folder: Path, *, turns: int = 12, size: float = 1.0) -> Measured:

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from clio.agent.user_interface import ComposedInterface, Event, StepFinished, StepStarted
 from clio.app import App, build_app
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere
 from clio.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
@@ -73,7 +73,7 @@ def make_app(project: Path, server: ChatServer, emit: object) -> App:
     env = {"CLIO_HOME": str(project / "home"), "OPENAI_API_KEY": "bench"}
     overrides: dict[str, str | bool] = {"base_url": server.url, "model": "test-model", "context_window": WINDOW}
     overrides["max_steps"] = "1000"
-    loaded = load(Options(cwd=project, overrides=overrides), env)
+    loaded = load_config(Options(cwd=project, overrides=overrides), env)
     return build_app(loaded, ComposedInterface(NobodyThere(), NoAnswer(), emit), env=env)
 
 

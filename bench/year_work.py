@@ -26,7 +26,7 @@ from clio.memory.preferences.auto_remember import look_for_notices, remember_not
 from clio.memory.retrieval.why import WhyItem
 from clio.memory.store.record import AssertedBy, Entry, Provenance
 from clio.memory.system import MemorySystem
-from clio.messages import AssistantMessage, Deeds, FileDeed, Fragment, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, ChangedFile, Fragment, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions import session as session_module
 from clio.sessions import store as store_module
 from clio.sessions.session import Session
@@ -282,7 +282,7 @@ class _Sitting:
         if doing.do == "discover":
             if not file.exists():
                 self._write(topic, "")
-            self._call("read_file", {"path": path}, file.read_text(encoding="utf-8"), Deeds(read=(path,)))
+            self._call("read_file", {"path": path}, file.read_text(encoding="utf-8"), SideEffects(read=(path,)))
             self._memory.add(Entry(kind="discovery", text=topic.text, examples=(path,)), self._said("model"))
             self._call("memory_operations", {"operation": "add_discovery", "fact": topic.text}, "added")
         else:
@@ -308,14 +308,14 @@ class _Sitting:
     def _work(self) -> None:
         for _ in range(self._rng.randint(1, 3)):
             path = f"src/{self._world.words(1)}/main.py"
-            self._call("read_file", {"path": path}, self._world.words(120), Deeds(read=(path,)))
+            self._call("read_file", {"path": path}, self._world.words(120), SideEffects(read=(path,)))
         self._answer(40)
 
     def _run(self, command: str, exit_code: int, output: str) -> None:
-        deeds = Deeds(command=command, exit_code=exit_code)
+        deeds = SideEffects(command=command, exit_code=exit_code)
         self._call("run_command", {"command": command}, f"[exit {exit_code} in 1.2 s]\n{output}", deeds)
 
-    def _call(self, name: str, arguments: dict[str, str], output: str, deeds: Deeds | None = None) -> None:
+    def _call(self, name: str, arguments: dict[str, str], output: str, deeds: SideEffects | None = None) -> None:
         self._calls += 1
         call = ToolCall(id=f"c{self._calls}", name=name, arguments=json.dumps(arguments))
         self._session.append(AssistantMessage(tool_calls=(call,), created=self._clock.now))
@@ -343,8 +343,8 @@ class _Sitting:
         return Provenance(session=self._session.id, message=self._session.messages[-1].id, asserted_by=by)
 
 
-def _changed(path: str) -> Deeds:
-    return Deeds(changed=(FileDeed(path=path, kind="update"),))
+def _changed(path: str) -> SideEffects:
+    return SideEffects(changed=(ChangedFile(path=path, kind="update"),))
 
 
 def _tokens(fragments: Sequence[Fragment]) -> int:

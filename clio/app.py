@@ -12,7 +12,7 @@ from clio.agent.runtime import Runtime
 from clio.agent.subagent import SubagentPool
 from clio.agent.tool_runner import ToolRunner
 from clio.agent.user_interface import Notice, TurnFinished, UserInterface
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.schema import Config
 from clio.context.message_parts import Shelf
 from clio.context.window import ContextWindow
@@ -49,7 +49,7 @@ class App:
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: LoadedConfig,
         provider: Provider,
         ui: UserInterface,
         env: Mapping[str, str],
@@ -151,7 +151,7 @@ class App:
         from clio.commands.mcp_commands import PromptCommands
 
         runtime = self.runtime
-        custom = CustomCommands(runtime.loaded.owner, runtime.home, runtime.env)
+        custom = CustomCommands(runtime.loaded.main_project, runtime.home, runtime.env)
         return AddedCommands(custom, PromptCommands(runtime.servers), problems=custom.problems)
 
     async def output_of(self, command: str) -> str:
@@ -243,7 +243,7 @@ class App:
         await self.runtime.close()
 
 
-def build_app(loaded: Loaded, ui: UserInterface, *, env: Mapping[str, str], shelf: Shelf | None = None) -> App:
+def build_app(loaded: LoadedConfig, ui: UserInterface, *, env: Mapping[str, str], shelf: Shelf | None = None) -> App:
     """Build the app for a configuration, with an empty session. Raises ConfigError if no provider can be made."""
     home = None if loaded.config.incognito else loaded.home
     book = LessonBook(home, lambda text: ui.emit(Notice(text=text, level="warning")))

@@ -73,15 +73,15 @@ def command() -> "NoReturn":
 
 def _run(argv: list[str]) -> int:
     from clio.config import command_line
-    from clio.config.command_line import find_door
+    from clio.config.command_line import find_subcommand
 
     for stream in (sys.stdout, sys.stderr):
         # A character the terminal or pipe cannot encode is printed as a question mark instead of raising an error.
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="replace")
-    arguments = command_line.parse(argv)
+    arguments = command_line.parse_arguments(argv)
     serves = tuple(arguments.words) == ("mcp",) and not arguments.help
-    if arguments.words and find_door(arguments.words[0]) and not serves:
+    if arguments.words and find_subcommand(arguments.words[0]) and not serves:
         return _subcommand(arguments)
     if arguments.help and list(arguments.words) == ["acp"]:
         from clio.entrypoints.acp.server import HELP
@@ -112,10 +112,10 @@ def _repl(arguments: "Arguments") -> int:
         color=not arguments.no_color, aloud=first_paint.may_use_screen_reader(arguments.screen_reader)
     )
     try:
-        from clio.config.layers import load
+        from clio.config.layers import load_config
 
         options = options or _options(arguments)
-        loaded = load(options, os.environ)
+        loaded = load_config(options, os.environ)
         from clio.entrypoints import last_words
         from clio.entrypoints.repl import repl
 
@@ -127,18 +127,18 @@ def _repl(arguments: "Arguments") -> int:
 
 
 def _one_shot(arguments: "Arguments") -> int:
-    from clio.config.layers import load
+    from clio.config.layers import load_config
     from clio.config.options import with_prompt
-    from clio.config.trust import is_note_due, should_ask
+    from clio.config.trust import is_trust_note_due, should_ask_for_trust
     from clio.context.workspace_state import working_tree
 
     options = _options(arguments)
-    loaded = load(options, os.environ)
-    if (waits := should_ask(loaded)) or loaded.problems:
-        from clio.config.show import start_notes
+    loaded = load_config(options, os.environ)
+    if (waits := should_ask_for_trust(loaded)) or loaded.problems:
+        from clio.config.show import list_start_notes
         from clio.ui.safe_text import visible
 
-        notes = start_notes(loaded, names_withheld=is_note_due(loaded)) if waits else loaded.problems
+        notes = list_start_notes(loaded, names_withheld=is_trust_note_due(loaded)) if waits else loaded.problems
         for sentence in notes:
             print(f"clio: {visible(sentence)}", file=sys.stderr)
     working_tree(loaded.project).look_ahead()  # git runs in the background while everything else is imported
@@ -168,11 +168,11 @@ def _subcommand(arguments: "Arguments") -> int:
     if arguments.help:
         print(subcommand.help_text(arguments.words[0]), end="")
         return 0
-    from clio.config.layers import load
+    from clio.config.layers import load_config
     from clio.config.options import make_options
 
     options = make_options(arguments)
-    loaded = load(options, os.environ)
+    loaded = load_config(options, os.environ)
     if arguments.words[0] == "gc":
         from clio.entrypoints import disk_usage
 
@@ -191,17 +191,19 @@ def _subcommand(arguments: "Arguments") -> int:
 
 def _config_command(arguments: "Arguments") -> int:
     from clio.config import show
-    from clio.config.layers import load
+    from clio.config.layers import load_config
     from clio.config.options import make_options
-    from clio.config.trust import grant_all
+    from clio.config.trust import trust_project
     from clio.ui.safe_text import inert_json, visible
 
-    loaded = load(make_options(arguments), os.environ)
+    loaded = load_config(make_options(arguments), os.environ)
     match arguments.words[1]:
         case "show":
-            print(inert_json(show.as_json(loaded)) if arguments.json else visible(show.as_text(loaded)))
+            print(
+                inert_json(show.format_config_json(loaded)) if arguments.json else visible(show.format_config(loaded))
+            )
         case "path":
-            print(visible(show.files(loaded)))
+            print(visible(show.format_config_files(loaded)))
         case _:
             from msgspec.structs import replace
 
@@ -210,9 +212,9 @@ def _config_command(arguments: "Arguments") -> int:
             loaded = replace(
                 loaded, withheld=(*loaded.withheld, *list_waiting_for_trust(loaded), *list_waiting_programs(loaded))
             )
-            print(visible(show.trust_text(loaded)))
+            print(visible(show.format_trust(loaded)))
             if loaded.withheld:
-                grant_all(loaded)
+                trust_project(loaded)
     return 0
 
 
@@ -237,21 +239,21 @@ def _completions(arguments: "Arguments") -> int:
 
 
 def _init(arguments: "Arguments") -> int:
-    from clio.config.layers import load
+    from clio.config.layers import load_config
     from clio.config.options import make_options
     from clio.entrypoints import project_setup
 
-    loaded = load(make_options(arguments), os.environ)
+    loaded = load_config(make_options(arguments), os.environ)
     return project_setup.run(loaded, os.environ, yes=arguments.yes, dry_run=arguments.dry_run)
 
 
 def _mcp(arguments: "Arguments") -> int:
-    from clio.config.layers import load
+    from clio.config.layers import load_config
     from clio.config.options import make_options
     from clio.entrypoints import last_words, mcp_server
 
     with last_words.guarded(sys.argv[1:]):
-        return mcp_server.run(load(make_options(arguments), os.environ), read_only=arguments.read_only)
+        return mcp_server.run(load_config(make_options(arguments), os.environ), read_only=arguments.read_only)
 
 
 def _acp(arguments: "Arguments") -> int:
@@ -268,10 +270,10 @@ def whole_prompt(text: str) -> str:
 
     Raises UsageError if both are blank, or if the pipe holds more than MAX_PIPED_BYTES.
     """
-    from clio.config.command_line import readable
+    from clio.config.command_line import decode_argument
     from clio.errors import UsageError
 
-    given = "" if text == "-" else readable(text)
+    given = "" if text == "-" else decode_argument(text)
     piped = _piped_text()
     prompt = "\n\n".join(part for part in (given, piped) if part.strip())
     if not prompt:
@@ -307,7 +309,7 @@ def _print_pipe_hint() -> None:
 def _print_damage_notes() -> None:
     """Print notes about damaged files that were copied aside and not reported yet; turns report their own."""
     if damage := sys.modules.get("clio.storage.jsonl"):  # not imported: no such file was read
-        for sentence in damage.take_damage_notes():
+        for sentence in damage.pop_damage_notes():
             from clio.ui.safe_text import visible
 
             print(f"clio: {visible(sentence)}", file=sys.stderr)
@@ -317,7 +319,7 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     """Print in one sentence on standard error why the program ended; return the exit code."""
     from clio.entrypoints.last_words import cleaner
     from clio.errors import ClioError, SessionNotFound
-    from clio.storage.locks import NO_ROOM, sentence
+    from clio.storage.locks import NO_SPACE_ERRNOS, format_os_error
 
     clean = cleaner(argv)  # redact secrets: an error may quote a file, a server or a setting
     while len(members := _members(error)) == 1:
@@ -335,8 +337,8 @@ def report_error(error: BaseException, argv: list[str]) -> int:
     if isinstance(error, ClioError):
         print(f"clio: {clean(str(error))}", file=sys.stderr)
         return error.exit_code
-    if isinstance(error, OSError) and error.errno in NO_ROOM:  # such as `clio -p … > /a/full/disk`
-        print(f"clio: {clean(sentence(error))}", file=sys.stderr)
+    if isinstance(error, OSError) and error.errno in NO_SPACE_ERRNOS:  # such as `clio -p … > /a/full/disk`
+        print(f"clio: {clean(format_os_error(error))}", file=sys.stderr)
         return FAILED
     cause = " ".join(clean(str(error)).split())[:300]
     more = "please report it with the lines above" if debug else "run again with --debug to see where"

@@ -95,16 +95,16 @@ class RateLimited(ProviderError):
 class ServerFailed(ProviderError):
     """The server, or the connection to it, failed. `retryable` is False if a retry cannot help.
 
-    away: no connection was made, so a server that has answered before may come back.
+    unreachable: no connection was made, so a server that has answered before may come back.
     """
 
     def __init__(
-        self, message: str, *, retryable: bool = True, retry_after_s: float | None = None, away: bool = False
+        self, message: str, *, retryable: bool = True, retry_after_s: float | None = None, unreachable: bool = False
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after_s = retry_after_s
-        self.away = away
+        self.unreachable = unreachable
 
 
 class StreamBroken(ProviderError):

@@ -22,10 +22,10 @@ def is_own_id(id: str) -> bool:
     """Whether `new_id` could have created this id: a UUID version 7 whose time is not in the future."""
     shape = "".join("x" if char in "0123456789abcdef" else char for char in id)
     is_version_7 = shape == "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx" and id[14] == "7" and id[19] in "89ab"
-    return is_version_7 and 0.0 < time_of(id) <= time.time() + _CLOCKS_DIFFER_S
+    return is_version_7 and 0.0 < id_time(id) <= time.time() + _CLOCKS_DIFFER_S
 
 
-def time_of(id: str) -> float:
+def id_time(id: str) -> float:
     """Return when an id was created by `new_id`, in seconds since the epoch; 0.0 for another kind of id."""
     digits = id.replace("-", "")
     if len(digits) != 32 or digits[12] != "7":

@@ -22,12 +22,12 @@ _SIGNS: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def looks_like_image(name: str) -> bool:
+def has_image_suffix(name: str) -> bool:
     """Whether a file's name has the suffix of a picture."""
     return PurePath(name).suffix.lower() in _SUFFIXES
 
 
-def media_type(data: bytes) -> str:
+def detect_media_type(data: bytes) -> str:
     """Return the media type of these bytes by their first ones; "" unless it is one of the four supported kinds."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
@@ -43,7 +43,7 @@ class Picture(Struct, frozen=True, kw_only=True):
     size: tuple[int, int]
 
     @property
-    def described(self) -> str:
+    def description(self) -> str:
         """Kind, pixels and bytes: "png, 640 × 480 pixels, 12 kB"."""
         width, height = self.size
         return f"{self.media_type.partition('/')[2]}, {width:,} × {height:,} pixels, {format_bytes(len(self.data))}"
@@ -59,7 +59,7 @@ def read_picture(data: bytes, name: str) -> Picture:
     A server refuses all later requests of a conversation that contains a picture it cannot read, so a truncated or
     too large picture is rejected here.
     """
-    kind = media_type(data)
+    kind = detect_media_type(data)
     if not kind:
         raise NotAPicture("is no png, jpeg, gif or webp picture")
     if len(data) > MAX_TOOL_IMAGE_BYTES:
@@ -81,7 +81,7 @@ def read_picture(data: bytes, name: str) -> Picture:
 def image_size(data: bytes) -> tuple[int, int] | None:
     """Return width and height in pixels; None if the bytes do not contain them, or one of them is zero."""
     try:
-        match media_type(data):
+        match detect_media_type(data):
             case "image/png":
                 size = struct.unpack_from(">II", data, 16) if data[12:16] == b"IHDR" else (0, 0)
             case "image/gif":

@@ -125,7 +125,7 @@ class AssistantMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, ta
     created: float = 0.0
 
 
-class FileDeed(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ChangedFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A file changed by a tool. Paths as they are displayed; `moved_to` is set for a move.
 
     lines: first and last line of each changed place, numbered as after the change; empty for a whole file.
@@ -144,7 +144,7 @@ class Commit(Struct, frozen=True, kw_only=True):
     subject: str
 
 
-class Deeds(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SideEffects(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The side effects of a call, recorded by the tool itself for session summaries, independent of its text.
 
     command, exit_code: of a shell command that has finished; None while it runs in the background or if it was
@@ -152,7 +152,7 @@ class Deeds(Struct, frozen=True, kw_only=True, omit_defaults=True):
     question, answer: of a question to the user.
     """
 
-    changed: tuple[FileDeed, ...] = ()
+    changed: tuple[ChangedFile, ...] = ()
     read: tuple[str, ...] = ()
     commits: tuple[Commit, ...] = ()
     command: str = ""
@@ -175,7 +175,7 @@ class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
     summary: str = ""
     seconds: float = 0.0
     blob: str | None = None
-    deeds: Deeds | None = None
+    deeds: SideEffects | None = None
     id: str = field(default_factory=new_id)
     created: float = 0.0
 
@@ -183,12 +183,12 @@ class ToolMessage(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_fie
 Message = SystemMessage | UserMessage | AssistantMessage | ToolMessage
 
 
-def begins_turn(message: Message) -> bool:
+def is_turn_start(message: Message) -> bool:
     """Whether the user began a turn with this message."""
     return isinstance(message, UserMessage) and message.origin == "user" and not message.steers
 
 
-def text_of(message: Message) -> str:
+def message_text(message: Message) -> str:
     """Return all text of a message that a user or a search would read, including tool arguments but not reasoning."""
     match message:
         case AssistantMessage():
@@ -200,7 +200,7 @@ def text_of(message: Message) -> str:
             assert_never(message)
 
 
-def blobs_of(message: Message) -> tuple[str, ...]:
+def blob_handles(message: Message) -> tuple[str, ...]:
     """Return the handles of everything stored separately from a message."""
     pictures = tuple(part.blob for part in message.images) if isinstance(message, UserMessage | ToolMessage) else ()
     whole = message.blob if isinstance(message, UserMessage | ToolMessage) else None

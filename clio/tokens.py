@@ -55,7 +55,7 @@ def message_units(message: Message) -> float:
     return units
 
 
-class Compared(Struct, frozen=True, kw_only=True):
+class BilledEstimate(Struct, frozen=True, kw_only=True):
     """The estimated and the billed tokens of one request."""
 
     estimated: int
@@ -77,31 +77,31 @@ class TokenEstimator:
         self.ratio = min(max(ratio or DEFAULT_RATIO, MIN_RATIO), MAX_RATIO)
         self.observations = 0 if ratio is None else round(1 / _LEAST_STEP)
         self.has_news = False  # whether a bill has changed the ratio since the start
-        self.last: Compared | None = None  # the last billed request
+        self.last: BilledEstimate | None = None  # the last billed request
         self._billed: tuple[float, int] | None = None  # its weight and its bill
         self._units: dict[str, float] = {}
 
     @property
-    def is_taught(self) -> bool:
+    def has_learned(self) -> bool:
         """Whether the ratio was learned from at least one bill, now or in an earlier session."""
         return self.observations > 0
 
-    def text(self, text: str) -> int:
+    def estimate_text(self, text: str) -> int:
         """Estimate the tokens of a plain text."""
         return math.ceil(text_units(text) / self.ratio)
 
-    def units(self, message: Message) -> float:
+    def weigh_message(self, message: Message) -> float:
         """Return the weight of a message, computed once."""
         known = self._units.get(message.id)
         if known is None:
             known = self._units[message.id] = message_units(message)
         return known
 
-    def tokens(self, units: float) -> int:
+    def convert_units(self, units: float) -> int:
         """Convert units to tokens at the current ratio, rounded up."""
         return math.ceil(units / self.ratio)
 
-    def request(self, units: float) -> int:
+    def estimate_request(self, units: float) -> int:
         """Estimate the tokens of a whole request: the last bill, plus the difference to that request at the current
         ratio.
 
@@ -109,11 +109,11 @@ class TokenEstimator:
         weight is estimated like any other text.
         """
         if self._billed is None or units < self._billed[0] / 2:
-            return self.tokens(units)
+            return self.convert_units(units)
         before, bill = self._billed
         return max(bill + math.ceil((units - before) / self.ratio), 1)
 
-    def learn(self, units: float, prompt_tokens: int) -> bool:
+    def learn_from_bill(self, units: float, prompt_tokens: int) -> bool:
         """Adjust the ratio by one bill; return whether it changed.
 
         units: weight of the whole billed request. The first bill sets the ratio, the second moves it by half the
@@ -122,7 +122,7 @@ class TokenEstimator:
         that no tokenizer would produce for that text (under 0.5 or over 20 units per token).
         """
         if prompt_tokens > 0:
-            self.last = Compared(estimated=self.request(units), billed=prompt_tokens)
+            self.last = BilledEstimate(estimated=self.estimate_request(units), billed=prompt_tokens)
         if not _is_plausible(units, prompt_tokens):
             return False
         self._billed = (units, prompt_tokens)
@@ -133,9 +133,9 @@ class TokenEstimator:
         self.has_news = True
         return True
 
-    def start_from(self, units: float, tokens: int) -> None:
+    def set_initial_ratio(self, units: float, tokens: int) -> None:
         """Start from a tokenizer's own count if no bill is known; the first bill still sets the ratio."""
-        if not self.is_taught and _is_plausible(units, tokens):
+        if not self.has_learned and _is_plausible(units, tokens):
             self.ratio = min(max(units / tokens, MIN_RATIO), MAX_RATIO)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from clio.agent.user_interface import EXIT_CODES
 from clio.commands.command import forms
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
-from clio.config.schema import VARIABLES
+from clio.config.schema import ENVIRONMENT_VARIABLES
 from clio.entrypoints.completions.scripts import door_command
 from clio.entrypoints.report import MISFIT
 
@@ -86,7 +86,7 @@ def man_page() -> str:
 
 def _variables() -> Iterator[tuple[str, str]]:
     flags = {flag.field: flag.long_name for flag in FLAGS if flag.field}
-    for variable in VARIABLES:
+    for variable in ENVIRONMENT_VARIABLES:
         what = f"the setting {variable.field}" + (", off by any value" if variable.switches_off else "")
         yield variable.name, f"{what}; as {flags[variable.field]}" if variable.field in flags else what
     yield "CLIO_HOME", "the folder of clio's own files, ~/.clio if not set"

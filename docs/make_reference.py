@@ -34,15 +34,15 @@ from clio.commands.session_commands import SESSIONS  # noqa: E402
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS  # noqa: E402
 from clio.config.schema import (  # noqa: E402
     CONFIG_FIELDS,
+    ENVIRONMENT_VARIABLES,
     LIST_WORDS,
     MODEL_FIELDS,
-    VARIABLES,
     Config,
-    Field,
     ModelSettings,
-    limits_in_words,
+    SettingField,
+    describe_limits,
 )
-from clio.config.trust import shown_value  # noqa: E402
+from clio.config.trust import format_value  # noqa: E402
 from clio.entrypoints.completions.scripts import script  # noqa: E402
 from clio.entrypoints.report import (  # noqa: E402
     MISFIT,
@@ -160,7 +160,7 @@ def variables() -> str:
             f"`{variable.field}`" + (" off, by any value" if variable.switches_off else notes[variable.openai_only]),
             by_field.get(variable.field, ""),
         )
-        for variable in VARIABLES
+        for variable in ENVIRONMENT_VARIABLES
     ]
     rows.append(("`CLIO_HOME`", "the folder of clio's own files, `~/.clio` if not set", ""))
     return table(("variable", "sets", "flag"), rows)
@@ -305,7 +305,7 @@ def field_docstrings(struct: str) -> dict[str, str]:
     return found
 
 
-def kind(field: Field) -> str:
+def kind(field: SettingField) -> str:
     """What a value looks like."""
     words = {
         "text": "text",
@@ -315,7 +315,7 @@ def kind(field: Field) -> str:
         "models": "mapping",
     }
     if field.kind == "number":
-        return f"number {limits_in_words(field.limits)}"
+        return f"number {describe_limits(field.limits)}"
     if field.name in LIST_WORDS:
         return f"{', '.join(f'`{word}`' for word in LIST_WORDS[field.name])} or list"
     return ", ".join(f"`{choice}`" for choice in field.choices) or words[field.kind]
@@ -324,7 +324,7 @@ def kind(field: Field) -> str:
 def shown(default: object) -> str:
     """A default as the file would say it."""
     plain = ", ".join(map(str, default)) if isinstance(default, tuple) else default
-    return "" if default in (None, (), {}) else f"`{shown_value('', plain)}`"
+    return "" if default in (None, (), {}) else f"`{format_value('', plain)}`"
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from clio.storage.jsonl import take_damage_notes
+from clio.storage.jsonl import pop_damage_notes
 
 # A busy machine is slow, not wrong. The same examples for everybody, so that a red run can be repeated; `make fuzz`
 # looks for more.
@@ -56,7 +56,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFact
     home = _folder(tmp_path_factory, "homes", "home")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("CLIO_HOME", str(home / ".clio"))
-    take_damage_notes()  # of the test before, in the same process
+    pop_damage_notes()  # of the test before, in the same process
 
 
 @pytest.fixture(scope="module")

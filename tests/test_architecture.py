@@ -26,9 +26,9 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("sessions", "security", "providers", "mcp", "checkpoints", "sandbox"),
     ("tokens",),
     ("config", "images", "messages", "prompt_files"),
-    ("git_looking",),
+    ("readonly_git",),
     ("storage",),
-    ("text", "threads", "children", "fragments", "errors", "ids"),
+    ("text", "threads", "child_processes", "errors", "ids"),
 )
 LAYER_OF = {package: number for number, packages in enumerate(LAYERS) for package in packages}
 

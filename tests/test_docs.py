@@ -10,10 +10,10 @@ from types import ModuleType
 import pytest
 from msgspec import to_builtins
 
-from clio.config.command_line import parse
-from clio.config.extension_files import Entry, make_server, read_entries
+from clio.config.command_line import parse_arguments
+from clio.config.extension_files import ServerEntry, make_server, parse_server_entries
 from clio.config.mcp_write import add_server
-from clio.config.schema import Config, read_settings
+from clio.config.schema import Config, read_settings_file
 from docs.make_decision_index import make_file_name, read_record, read_records, render_index
 
 ROOT = Path(__file__).parent.parent
@@ -51,7 +51,7 @@ def test_the_workflow_calls_clio_as_it_is() -> None:
     script = next(step["run"] for step in steps if "clio -p" in step.get("run", ""))
     assert subprocess.run(["bash", "-n", "-c", script], check=False).returncode == 0
     words = shlex.split(script.replace("\\\n", " ").partition("clio ")[2].partition(">")[0])
-    assert parse(words).approve == "plan"
+    assert parse_arguments(words).approve == "plan"
 
 
 def test_a_stale_page_is_noticed_and_rendering_is_stable(reference: ModuleType) -> None:
@@ -83,25 +83,25 @@ def test_the_example_is_a_valid_configuration_with_and_without_its_comments(tmp_
     text = (ROOT / ".clio.example" / "config.yaml").read_text(encoding="utf-8")
     path = tmp_path / "config.yaml"
     path.write_text(text, encoding="utf-8")
-    assert read_settings(path, "config.yaml") == ()
+    assert read_settings_file(path, "config.yaml") == ()
     path.write_text(re.sub(r"(?m)^#(?! \S)", "", text), encoding="utf-8")
-    named = {setting.key[0] for setting in read_settings(path, "config.yaml") or ()}
+    named = {setting.key[0] for setting in read_settings_file(path, "config.yaml") or ()}
     assert named == set(Config.__struct_fields__) - {"api_key", "debug", "incognito"}
 
 
 def test_the_example_of_servers_is_valid_with_and_without_its_comments(tmp_path: Path) -> None:
     data = (ROOT / ".clio.example" / "mcp.yaml").read_bytes()
-    assert read_entries(data, "mcp.yaml") == ({}, [])
-    found, problems = read_entries(re.sub(rb"(?m)^#(?! \S)", b"", data), "mcp.yaml")
+    assert parse_server_entries(data, "mcp.yaml") == ({}, [])
+    found, problems = parse_server_entries(re.sub(rb"(?m)^#(?! \S)", b"", data), "mcp.yaml")
     assert problems == []
     said = {key for entry, _ in found.values() for key, value in to_builtins(entry).items() if value is not None}
-    assert said | {"disabled"} == set(Entry.__struct_fields__)
+    assert said | {"disabled"} == set(ServerEntry.__struct_fields__)
     assert b"disabled: true" in data
     path = tmp_path / "mcp.yaml"
     path.write_bytes(data)
     add_server(path, make_server("new", {"command": "x"}, "here", own=False))
     assert path.read_bytes().startswith(data)
-    assert list(read_entries(path.read_bytes(), "mcp.yaml")[0]) == ["new"]
+    assert list(parse_server_entries(path.read_bytes(), "mcp.yaml")[0]) == ["new"]
 
 
 def test_the_index_lists_every_decision_record(reference: ModuleType) -> None:

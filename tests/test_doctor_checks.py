@@ -354,7 +354,7 @@ def test_a_configuration_that_hangs_is_the_only_line(
     project: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gone = threading.Event()
-    monkeypatch.setattr(report, "load", lambda *_: gone.wait(60))
+    monkeypatch.setattr(report, "load_config", lambda *_: gone.wait(60))
     monkeypatch.setattr(finding, "LIMIT_S", 0.1)
     found = look(project, env)
     gone.set()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clio.config.command_line import COMMANDS, FLAGS, SUBCOMMANDS
-from clio.config.schema import VARIABLES
+from clio.config.schema import ENVIRONMENT_VARIABLES
 
 PAGE = Path(__file__).parent.parent / "share" / "man" / "man1" / "clio.1"
 
@@ -30,7 +30,7 @@ def test_it_names_everything() -> None:
         *(" ".join(flag.summary.replace("`", "").split()) for flag in FLAGS),
         *(f"clio {' '.join(words)}" for words in COMMANDS),
         *(f"clio {door.name}" for door in SUBCOMMANDS),
-        *(variable.name for variable in VARIABLES),
+        *(variable.name for variable in ENVIRONMENT_VARIABLES),
         "clio sessions export ID PATH [--format html|md|json] [--force]",
         "clio memory forget ID... [--yes]",
         "git diff | clio -p 'review this change'",

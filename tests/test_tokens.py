@@ -24,7 +24,7 @@ CHINESE = "解析器读取一行，寻找第一个冒号，并将其前面的内
 )
 def test_kinds_of_text_are_within_a_quarter_of_what_was_measured(text: str, chars_a_token: float) -> None:
     measured = len(text) / chars_a_token
-    assert TokenEstimator().text(text) == pytest.approx(measured, rel=0.25)
+    assert TokenEstimator().estimate_text(text) == pytest.approx(measured, rel=0.25)
 
 
 @pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 4.0, 6.0])
@@ -34,22 +34,22 @@ def test_five_bills_are_enough(chars_a_token: float) -> None:
     for turn in range(5):
         history.append((PROSE + CODE + JSON)[turn * 300 :][:900])
         units = sum(map(text_units, history))
-        assert estimator.learn(units, round(sum(map(len, history)) / chars_a_token))
+        assert estimator.learn_from_bill(units, round(sum(map(len, history)) / chars_a_token))
     history.append(CODE)
     billed = sum(map(len, history)) / chars_a_token
-    assert estimator.tokens(sum(map(text_units, history))) == pytest.approx(billed, rel=0.10)
+    assert estimator.convert_units(sum(map(text_units, history))) == pytest.approx(billed, rel=0.10)
 
 
 @pytest.mark.parametrize("prompt_tokens", [0, -5, 1, 10**9])
 def test_absurd_bills_teach_nothing(prompt_tokens: int) -> None:
     estimator = TokenEstimator()
-    assert not estimator.learn(4_000.0, prompt_tokens)
+    assert not estimator.learn_from_bill(4_000.0, prompt_tokens)
     assert estimator.ratio == DEFAULT_RATIO
 
 
 def test_a_ratio_learned_before_moves_slowly() -> None:
     estimator = TokenEstimator(3.0)
-    estimator.learn(5_000.0, 1_000)
+    estimator.learn_from_bill(5_000.0, 1_000)
     assert estimator.ratio == pytest.approx(0.8 * 3.0 + 0.2 * 5.0)
 
 
@@ -57,7 +57,7 @@ def test_a_ratio_learned_before_moves_slowly() -> None:
 def test_the_ratio_stays_in_its_bounds(bills: list[tuple[float, int]]) -> None:
     estimator = TokenEstimator()
     for units, tokens in bills:
-        estimator.learn(units, tokens)
+        estimator.learn_from_bill(units, tokens)
     assert MIN_RATIO <= estimator.ratio <= MAX_RATIO
 
 
@@ -78,33 +78,33 @@ def test_everything_that_is_sent_is_weighed() -> None:
 def test_the_last_bill_is_compared_with_what_was_thought_before() -> None:
     estimator = TokenEstimator()
     assert estimator.last is None
-    estimator.learn(4_000.0, 0)
+    estimator.learn_from_bill(4_000.0, 0)
     assert estimator.last is None
-    estimator.learn(4_000.0, 2_000)
+    estimator.learn_from_bill(4_000.0, 2_000)
     assert estimator.last is not None
     assert (estimator.last.estimated, estimator.last.billed, estimator.last.error) == (1_000, 2_000, -0.5)
-    estimator.learn(4_000.0, 1_600)
+    estimator.learn_from_bill(4_000.0, 1_600)
     assert estimator.last.error == pytest.approx(0.25)
 
 
 def test_a_request_is_estimated_from_the_bill_of_the_one_before_it() -> None:
     estimator = TokenEstimator()
-    assert estimator.request(4_000.0) == 1_000
-    estimator.learn(4_000.0, 2_000)
-    estimator.learn(8_000.0, 2_000)  # what came was billed as nothing, whatever it weighs
+    assert estimator.estimate_request(4_000.0) == 1_000
+    estimator.learn_from_bill(4_000.0, 2_000)
+    estimator.learn_from_bill(8_000.0, 2_000)  # what came was billed as nothing, whatever it weighs
     assert estimator.ratio == 3.0
-    assert estimator.request(8_000.0) == 2_000
-    assert estimator.request(8_300.0) == 2_100
-    assert estimator.request(7_700.0) == 1_900
-    assert estimator.request(3_000.0) == 1_000  # after a trim there is little left of what was billed
+    assert estimator.estimate_request(8_000.0) == 2_000
+    assert estimator.estimate_request(8_300.0) == 2_100
+    assert estimator.estimate_request(7_700.0) == 1_900
+    assert estimator.estimate_request(3_000.0) == 1_000  # after a trim there is little left of what was billed
 
 
 @given(st.lists(st.tuples(st.floats(1, 1e7), st.integers(1, 10**7)), max_size=9), st.floats(1, 1e7))
 def test_every_estimate_of_a_request_is_a_count(bills: list[tuple[float, int]], units: float) -> None:
     estimator = TokenEstimator()
     for weight, tokens in bills:
-        estimator.learn(weight, tokens)
-    assert estimator.request(units) >= 1
+        estimator.learn_from_bill(weight, tokens)
+    assert estimator.estimate_request(units) >= 1
 
 
 @pytest.mark.parametrize("chars_a_token", [2.0, 3.0, 6.0])
@@ -117,7 +117,7 @@ def test_text_that_is_weighed_wrong_for_a_server_is_within_a_tenth_after_five_bi
     history = [(PROSE + CODE) * 3]
     for _ in range(5):
         history.append(grown * 2_000)
-        estimator.learn(sum(map(text_units, history)), round(sum(map(len, history)) / chars_a_token))
+        estimator.learn_from_bill(sum(map(text_units, history)), round(sum(map(len, history)) / chars_a_token))
     history.append(grown * 2_000)
     billed = sum(map(len, history)) / chars_a_token
-    assert estimator.request(sum(map(text_units, history))) == pytest.approx(billed, rel=0.10)
+    assert estimator.estimate_request(sum(map(text_units, history))) == pytest.approx(billed, rel=0.10)

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from clio.storage.locks import holder
+from clio.storage.locks import find_lock_owner
 from torture.job import Fact
 from torture.jobs import any_job, settling
 from torture.kill import Costs
@@ -96,7 +96,7 @@ def run(
         count.update(heard["count"])
         slowest = max(slowest, tuple(heard["slowest"]))
     count[f"slowest, {slowest[1]}, in tenths of a second"] = round(slowest[0] * 10)
-    held = [str(path) for path in world.kept() if path.name.endswith(".lock") and holder(path)]
+    held = [str(path) for path in world.kept() if path.name.endswith(".lock") and find_lock_owner(path)]
     count["messages confirmed"] = sum(map(len, oracle.said.values()))
     count["memories confirmed"] = len(oracle.facts)
     count["files"] = len(world.kept())

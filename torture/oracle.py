@@ -168,13 +168,13 @@ def _kept(errors: list[str]) -> dict[str, dict[str, str]]:
     """What stands under a name: ratings by answer, what styles earned by style and context, what is switched on."""
     import os
 
-    from clio.config.layers import load
+    from clio.config.layers import load_config
     from clio.config.options import Options
     from clio.entrypoints.subcommand import LightShell
     from clio.errors import ClioError
 
     kept: dict[str, dict[str, str]] = {"ratings": {}, "styles": {}, "switches": {}}
-    shell = LightShell(load(Options(cwd=Path.cwd()), os.environ))
+    shell = LightShell(load_config(Options(cwd=Path.cwd()), os.environ))
     try:
         for one in shell.memory.feedback.trajectories.all():
             mine = [rating for rating in one.ratings if rating.source == "you" and not rating.withdrawn]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from clio.config.loaded import Server
+from clio.config.loaded import McpServer
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 
@@ -25,7 +25,7 @@ async def main(url: str) -> int:
     async def take_default(question: str, options: tuple[str, ...]) -> str:
         return ""
 
-    server = Server(name="suite", where="the command line", own=True, kind="http", url=url, timeout_s=20.0)
+    server = McpServer(name="suite", where="the command line", own=True, kind="http", url=url, timeout_s=20.0)
     servers = Servers([server], [], project=Path.cwd(), env=os.environ, folder=None, tell=print, ask=take_default)
     try:
         standing = await servers.start("suite")

@@ -15,7 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from clio.config.loaded import Server
+from clio.config.loaded import McpServer
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 
@@ -56,7 +56,7 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _npm_servers(there: Path, project: Path) -> list[Server]:
+def _npm_servers(there: Path, project: Path) -> list[McpServer]:
     if not _installed("npm", ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(there), *NPM]):
         return []
     programs = there / "node_modules" / ".bin"
@@ -66,7 +66,7 @@ def _npm_servers(there: Path, project: Path) -> list[Server]:
     ]
 
 
-def _pypi_servers(there: Path) -> list[Server]:
+def _pypi_servers(there: Path) -> list[McpServer]:
     venv = there / "venv"
     subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
     if not _installed("PyPI", [str(venv / "bin" / "pip"), "install", "--quiet", *PYPI]):
@@ -78,8 +78,8 @@ def _pypi_servers(there: Path) -> list[Server]:
     ]
 
 
-def _server(name: str, program: Path, *args: str) -> Server:
-    return Server(name=name, where="here", own=True, command=str(program), args=args)
+def _server(name: str, program: Path, *args: str) -> McpServer:
+    return McpServer(name=name, where="here", own=True, command=str(program), args=args)
 
 
 def _installed(registry: str, command: list[str]) -> bool:
@@ -94,7 +94,7 @@ def _installed(registry: str, command: list[str]) -> bool:
     return not done.returncode
 
 
-async def _drive(configured: list[Server], project: Path) -> int:
+async def _drive(configured: list[McpServer], project: Path) -> int:
     async def answer(question: str, options: tuple[str, ...]) -> str:
         return options[0] if options else "Ada"
 

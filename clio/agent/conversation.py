@@ -42,7 +42,7 @@ from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
 from clio.skills.skills import CAP_TOKENS as SKILL_TOKENS
 from clio.skills.skills import Skill, skills_fragment
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.tokens import TokenEstimator
 from clio.tools.base import LeftOut, PageSize, ReadLog, Tool
 from clio.tools.schemas import tool_spec
@@ -100,7 +100,7 @@ class Mentioned(Struct, kw_only=True, frozen=True):
                     if left < _LEAST_TOKENS:
                         raise Refused("what is named before it takes all of the room there is for mentions")
                     found.append(mention_fragment(got.mention, got.rows, min(most, left), self.estimator, way=got.way))
-                    left -= self.estimator.text(found[-1].text)
+                    left -= self.estimator.estimate_text(found[-1].text)
                 self.emit(Notice(text=f"+ {got.mention.label} · {got.what}"))
             except (Refused, ClioError, OSError) as error:
                 self.emit(Notice(text=f"@{mention.label} is not put in: {error}", level="warning"))
@@ -155,7 +155,7 @@ class ProgressPage:
         try:
             self._memory.write_progress(page)
         except (StorageError, OSError) as error:
-            self._warn(f"the progress note was not written: {cause(error)}")
+            self._warn(f"the progress note was not written: {error_cause(error)}")
 
     async def recovery(self, estimator: TokenEstimator, budget_tokens: int) -> str:
         """Return what the model is told about progress and git, within `budget_tokens`, with secrets replaced."""
@@ -402,7 +402,7 @@ class Conversation:
             return Surroundings(
                 wanted=config.checks,
                 root=runtime.workspace.root,
-                owner=runtime.loaded.owner,
+                owner=runtime.loaded.main_project,
                 home=runtime.home,
                 confinement=runtime.confinement,
                 sandbox=runtime.sandbox,
@@ -503,7 +503,7 @@ class Conversation:
         )
 
     def _skill_fragments(self, skills: Sequence[Skill], cap_tokens: int | None) -> list[Fragment]:
-        listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.text)
+        listed = skills_fragment(skills, cap_tokens or SKILL_TOKENS, self.estimator.estimate_text)
         return [structs.replace(listed, text=self.runtime.clean(listed.text))] if listed else []
 
     def _memory_fragments(self, cap_tokens: int | None) -> list[Fragment]:
@@ -565,7 +565,7 @@ class Conversation:
         Where the encoding file is not on disk, return its download instead, as far as the settings allow that.
         """
         runtime, provider = self.runtime, self.provider
-        if self.estimator.is_taught or provider.name == OFFLINE:
+        if self.estimator.has_learned or provider.name == OFFLINE:
             return None
         encoding = encoding_for(provider.model)
         path = find_encoding(encoding, encoding_folders(runtime.env, runtime.home))

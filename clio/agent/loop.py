@@ -122,7 +122,7 @@ class SessionWriter:
     def sync(self) -> None:
         """Wait until all messages are on disk, and emit a warning if they cannot be saved."""
         self._session.sync()
-        reason = self._session.unsaved or ""
+        reason = self._session.unsaved_reason or ""
         if reason and reason != self._warned:
             self._emit(Notice(text=f"this session is not saved: {reason}", level="warning"))
         self._warned = reason
@@ -282,7 +282,7 @@ class _Turn(Struct):
         """Add one request. `bill` is None if the server sent no usage."""
         if usage is not None and bill is not None:
             self.usage += usage
-            self.cost = bill.money if self.cost is None else self.cost + bill.money
+            self.cost = bill.cost_sum if self.cost is None else self.cost + bill.cost_sum
 
 
 class _Stop(Exception):

@@ -13,11 +13,11 @@ from clio.context.message_parts import Lines, Mention, readings
 from clio.context.summary import summarise
 from clio.context.summary_text import render_summary
 from clio.errors import SessionNotFound
-from clio.images import MAX_IMAGE_BYTES, looks_like_image, media_type
+from clio.images import MAX_IMAGE_BYTES, detect_media_type, has_image_suffix
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
 from clio.memory.system import MemorySystem
-from clio.messages import AssistantMessage, ImagePart, Message, UserMessage, begins_turn
+from clio.messages import AssistantMessage, ImagePart, Message, UserMessage, is_turn_start
 from clio.security.actions import ReadFiles, Workspace
 from clio.security.approval import ApprovalRequest, Ask, Deny, Policy
 from clio.sessions.session import Session
@@ -74,7 +74,7 @@ def session_rows(session: Session, budget_tokens: int, estimator: TokenEstimator
 
 def _last_turns(messages: Sequence[Message]) -> list[UserMessage | AssistantMessage]:
     """Return the user message of each of the last turns and the last answer to it."""
-    starts = [at for at, one in enumerate(messages) if begins_turn(one)]
+    starts = [at for at, one in enumerate(messages) if is_turn_start(one)]
     kept: list[UserMessage | AssistantMessage] = []
     for place, start in enumerate(starts[-LAST_TURNS:]):
         end = ([*starts[-LAST_TURNS:], len(messages)])[place + 1]
@@ -207,13 +207,13 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
                 return Found(mention=mention, rows=rows, what=listed.summary, way="list its folders with list_files")
             if not stat.S_ISREG(status.st_mode):
                 raise Refused("it is a device, pipe or socket")
-            limit = MAX_IMAGE_BYTES if looks_like_image(name) else MAX_EDIT_BYTES
+            limit = MAX_IMAGE_BYTES if has_image_suffix(name) else MAX_EDIT_BYTES
             if status.st_size > limit:
                 raise Refused(f"it has {format_bytes(status.st_size)}, and at most {format_bytes(limit)} are read")
             data = path.read_bytes()
         except OSError as error:
             raise explain(error, name, "read") from error
-        if looks_like_image(name):
+        if has_image_suffix(name):
             return self._image(mention, data)
         return self._text(mention, path, data)
 
@@ -236,7 +236,7 @@ class MentionLookup(Struct, kw_only=True, frozen=True):
         )
 
     def _image(self, mention: Mention, data: bytes) -> Found:
-        kind = media_type(data)
+        kind = detect_media_type(data)
         if not kind:
             raise Refused("it is no png, jpg, gif or webp picture")
         if len(data) > MAX_IMAGE_BYTES:

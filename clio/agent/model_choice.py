@@ -163,7 +163,7 @@ def may_pass_on(error: Exception) -> bool:
     """
     match error:
         case ServerFailed():
-            return error.retryable or error.away
+            return error.retryable or error.unreachable
         case ProviderRefused():
             return error.exhausted
         case _:

@@ -275,7 +275,7 @@ class ModelCaller:
                         raise ContextOverflow(str(error)) from error
                     if isinstance(error, RateLimited) and error.retryable:
                         raise RateLimited(f"{error}, {attempt} times: {_NEXT_STEP}", error.retry_after_s) from error
-                    if type(error) is ServerFailed and error.retryable and not error.away:
+                    if type(error) is ServerFailed and error.retryable and not error.unreachable:
                         raise ServerFailed(f"{error}, {attempt} times: {_NEXT_STEP}") from error
                     raise
                 await self._wait(attempt, most, error)
@@ -289,11 +289,11 @@ class ModelCaller:
         """Whether retrying can help: a server that has answered before may come back; one that never did has a wrong
         address.
         """
-        return error.retryable or (self._has_answered and isinstance(error, ServerFailed) and error.away)
+        return error.retryable or (self._has_answered and isinstance(error, ServerFailed) and error.unreachable)
 
     async def _wait(self, attempt: int, most: int, error: ProviderError) -> None:
         after_s = error.retry_after_s if isinstance(error, RateLimited | ServerFailed) else None
-        if isinstance(error, ServerFailed) and error.away:
+        if isinstance(error, ServerFailed) and error.unreachable:
             after_s = away_delay(attempt)
         delay_s = retry_delay(attempt, after_s, self._rng)
         self._emit(Retrying(attempt=attempt, of=most, delay_s=round(delay_s, 2), reason=str(error)))

@@ -11,7 +11,7 @@ from clio.messages import Fragment, UserMessage
 from clio.prompt_files import load_prompt
 from clio.security.approval import Policy, get_next_mode
 from clio.sessions.session import Session
-from clio.sessions.state import Planned, Todo
+from clio.sessions.state import PlanMode, Todo
 from clio.tools.session_tools import render
 
 CARRY_OUT = "Carry out the plan."
@@ -84,7 +84,7 @@ class Planning:
             asked: the user has named a mode for this start, which takes precedence.
         """
         self._session = session
-        planned = session.planned
+        planned = session.plan_mode
         self._todos, self._ended, self._approved = None, False, False
         if planned is not None and not asked:
             self._ended = planned.proposed
@@ -114,9 +114,9 @@ class Planning:
     def _keep(self) -> None:
         """Store the state of plan mode in the session, so that a restart restores it."""
         session = self._session
-        planned = Planned(proposed=bool(self.proposed)) if self.is_on else None
-        if session.planned != planned:
-            session.set_planned(planned)
+        planned = PlanMode(proposed=bool(self.proposed)) if self.is_on else None
+        if session.plan_mode != planned:
+            session.set_plan_mode(planned)
 
 
 def _told(prompt: str, name: str, reason: str) -> Fragment:

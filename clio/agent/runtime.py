@@ -15,10 +15,10 @@ from clio.agent.turn_files import TurnFiles
 from clio.agent.user_interface import Emit, ExplainingInterface, Mailbox, Notice, UserInterface
 from clio.checkpoints.checkpoints import Checkpoints, open_checkpoints
 from clio.checkpoints.checkpoints import Limits as KeptLimits
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.paths import user_home
 from clio.config.schema import Config
-from clio.config.trust import remember_rule
+from clio.config.trust import store_allow_rule
 from clio.context.instructions import AskedByFiles
 from clio.context.learned_limits import RatioBook, WindowBook
 from clio.context.message_parts import Shelf
@@ -39,10 +39,10 @@ from clio.security.approval import Policy, open_policy
 from clio.security.redaction.redactor import Redactor, build_redactor
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.sessions.store import open_store
+from clio.sessions.store import open_session_store
 from clio.skills.skills import DefinitionFolders, SkillShelf
-from clio.storage.jsonl import take_damage_notes
-from clio.storage.locks import sentence
+from clio.storage.jsonl import pop_damage_notes
+from clio.storage.locks import format_os_error
 from clio.tools.shell.jobs import JobTable
 
 _COMMAND = "run_command"
@@ -147,11 +147,11 @@ class Lessons:
         try:
             noted = self._memory.end_turn(session, status)
         except (StorageError, OSError) as error:
-            why = sentence(error) if isinstance(error, OSError) else error
+            why = format_os_error(error) if isinstance(error, OSError) else error
             self._emit(Notice(text=f"nothing was learned from this turn: {why}", level="warning"))
             return
         finally:
-            for text in take_damage_notes():
+            for text in pop_damage_notes():
                 self._emit(Notice(text=text, level="warning"))
         for one in noted:
             sign = "+" if one.rating.reward > 0 else "−"
@@ -181,7 +181,7 @@ class Runtime:
 
     def __init__(
         self,
-        loaded: Loaded,
+        loaded: LoadedConfig,
         provider: Provider,
         ui: UserInterface,
         env: Mapping[str, str],
@@ -201,7 +201,7 @@ class Runtime:
         self.redactor = redactor or build_redactor(config, env)
         self.providers = OpenedProviders(loaded.config, env, provider, book, self.redactor.learn_secret)
         self.workspace = Workspace(loaded.project)
-        self.store = open_store(loaded)
+        self.store = open_session_store(loaded)
         self.policy = open_policy(loaded, self.workspace)
         self.sandbox = open_sandbox(loaded, env)
         self.confinement = open_confinement(loaded, env)
@@ -233,18 +233,18 @@ class Runtime:
         self.mailbox = Mailbox()
         self.servers = open_servers(loaded, env, clean=self.clean, tell=self.warn, ask=self.ui.ask)
         self.tool_limit = ToolLimit(self.policy)
-        self.skills = SkillShelf(loaded.owner, self.home, env)
-        self.agents = DefinitionFolders(loaded.owner, self.home, env)
+        self.skills = SkillShelf(loaded.main_project, self.home, env)
+        self.agents = DefinitionFolders(loaded.main_project, self.home, env)
         self.asked = AskedByFiles(
             project=self.project,
-            start=loaded.start or loaded.project,
+            start=loaded.start_folder or loaded.project,
             home=self.home,
             person=user_home(env),
             clean=self.clean,
             links=loaded.links,
         )
         self.spending = open_spending(loaded, now)
-        self.spending_notes = SpendingNotes(self.spending, loaded.owner)
+        self.spending_notes = SpendingNotes(self.spending, loaded.main_project)
         self.fallback = FallbackModels(
             config.fallback, self.providers.open, cooldown_s=config.fallback_cooldown_s, warn=self.warn
         )
@@ -317,7 +317,7 @@ class Runtime:
         if self.config.incognito:
             return
         try:
-            remember_rule(self.loaded, rule)
+            store_allow_rule(self.loaded, rule)
         except ClioError as error:
             self.warn(f"the rule holds for this session only: {error}")
 
@@ -346,13 +346,13 @@ class Runtime:
         self.hooks.leave(self.session.id)
 
     def _close_session(self) -> None:
-        known = self.session.unsaved
+        known = self.session.unsaved_reason
         self.session.close()
-        if self.session.unsaved and not known:
-            self.warn(f"the session is not saved: {self.session.unsaved}")
+        if self.session.unsaved_reason and not known:
+            self.warn(f"the session is not saved: {self.session.unsaved_reason}")
 
 
-def _open_checkpoints(loaded: Loaded, jobs: JobTable) -> Checkpoints:
+def _open_checkpoints(loaded: LoadedConfig, jobs: JobTable) -> Checkpoints:
     """Open the store for earlier file versions: in clio's home, or in memory if nothing may be written."""
     config = loaded.config
 

@@ -5,15 +5,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.errors import ConfigError, StorageError
 from clio.messages import Usage
 from clio.providers.base import Provider
 from clio.providers.prices import Price, PriceBook, day_of, states_cost, unknown_price
-from clio.sessions.ledger import FILE_NAME, Ledger, Spent, spent_of
+from clio.sessions.ledger import LEDGER_NAME, Ledger, LedgerEntry, make_ledger_entries
 from clio.sessions.session import Session
 from clio.sessions.state import Bill
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.formatting import MICROS, Cost, format_money
 
 LEAST_ANSWER = 256
@@ -141,7 +141,7 @@ class Spending:
         if session.id != self._session_id or len(bills) < self._bills:
             self._session_id, self._bills, self._session_cost = session.id, 0, Cost()
         for bill in bills[self._bills :]:
-            self._session_cost += bill.money
+            self._session_cost += bill.cost_sum
         self._bills = len(bills)
         return self._session_cost if bills else None
 
@@ -214,12 +214,12 @@ class Reservation:
             self._spending.settle(self, self.least)
 
 
-def open_spending(loaded: Loaded, now: Callable[[], float] = time.time) -> Spending:
+def open_spending(loaded: LoadedConfig, now: Callable[[], float] = time.time) -> Spending:
     """Return the counter for a configuration. Reads no file yet; an incognito run keeps no ledger."""
     config = loaded.config
     return Spending(
         PriceBook(loaded.home, now),
-        Ledger(None if config.incognito else loaded.home / FILE_NAME),
+        Ledger(None if config.incognito else loaded.home / LEDGER_NAME),
         cap=round(config.max_cost * MICROS) if config.max_cost else None,
     )
 
@@ -238,17 +238,19 @@ class SpendingNotes:
 
     def note(self, session: Session, bills: list[Bill]) -> list[str]:
         """Add these bills of the session to the ledger; return the sentences to show. May be called in a thread."""
-        spent = spent_of(bills, project=self._project, session=session.id, day_of=day_of)
+        spent = make_ledger_entries(bills, project=self._project, session=session.id, day_of=day_of)
         said = [self._spending.problem, *self._unpriced(spent)]
         try:
             self._spending.ledger.add(spent)
         except (StorageError, OSError, TimeoutError) as error:
-            said.append(f"what this turn cost is not in /cost days: {cause(error)}; /cost rebuild counts it later")
+            said.append(
+                f"what this turn cost is not in /cost days: {error_cause(error)}; /cost rebuild counts it later"
+            )
         new = [sentence for sentence in dict.fromkeys(said) if sentence and sentence not in self._told]
         self._told.update(new)
         return new
 
-    def _unpriced(self, spent: list[Spent]) -> Iterator[str]:
+    def _unpriced(self, spent: list[LedgerEntry]) -> Iterator[str]:
         """Yield a sentence for each model without a price, once ever: the ledger shows whether it was used before."""
         models = {(one.server, one.model) for one in spent if one.unpriced_tokens}
         if not models or self._spending.problem:

@@ -19,7 +19,7 @@ from clio.context.workspace_state import files_may_have_changed
 from clio.errors import ApprovalNeeded, ClioError, ToolFailed, ToolRetry
 from clio.hooks.hooks import MAX_CONTINUATIONS, Heard, Hooks
 from clio.images import Picture
-from clio.messages import Commit, Deeds, FileDeed, ImagePart, ToolCall, ToolMessage
+from clio.messages import ChangedFile, Commit, ImagePart, SideEffects, ToolCall, ToolMessage
 from clio.prompt_files import fill_prompt
 from clio.security.actions import Action, ChangeFiles, FetchUrl, FileChange, Internal, ReadFiles, RunCommand
 from clio.security.approval import Allow, Answer, ApprovalRequest, Ask, Declined, Deny, Verdict
@@ -127,15 +127,15 @@ def _plain(error: msgspec.ValidationError) -> str:
     return str(error).replace(" - at `$.", " at `").replace(" - at `$`", "").replace("Object ", "the call ")
 
 
-def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Callable[[str], str]) -> Deeds:
+def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Callable[[str], str]) -> SideEffects:
     """Return the side effects of a call: those its tool reported, and the files it changed.
 
     Paths are as displayed, and secrets are replaced. Empty for a call without side effects, so that no code has to
     infer
     them from the arguments.
     """
-    told = output.deeds or Deeds()
-    return Deeds(
+    told = output.deeds or SideEffects()
+    return SideEffects(
         changed=tuple(_note(change, display) for change in output.changed) + told.changed,
         read=told.read,
         commits=tuple(Commit(hash=commit.hash, subject=redact(commit.subject)) for commit in told.commits),
@@ -146,10 +146,10 @@ def note_deeds(output: ToolOutput, display: Callable[[Path], str], redact: Calla
     )
 
 
-def _note(change: FileChange, display: Callable[[Path], str]) -> FileDeed:
+def _note(change: FileChange, display: Callable[[Path], str]) -> ChangedFile:
     moved_to = display(change.moved_to) if change.moved_to else ""
     lines = changed_lines(change.before, change.after) if change.before is not None and change.after else ()
-    return FileDeed(path=display(change.path), kind=change.kind, moved_to=moved_to, lines=lines)
+    return ChangedFile(path=display(change.path), kind=change.kind, moved_to=moved_to, lines=lines)
 
 
 _MAX_ROWS = 40

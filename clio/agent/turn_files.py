@@ -9,10 +9,10 @@ from clio.agent.user_interface import Emit, Notice
 from clio.checkpoints.checkpoint_store import Change, FileState, Record, TurnRef
 from clio.checkpoints.checkpoints import Checkpoints
 from clio.errors import ClioError
-from clio.messages import Fragment, begins_turn
+from clio.messages import Fragment, is_turn_start
 from clio.security.actions import Action, ChangeFiles, RunCommand
 from clio.sessions.session import Session
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 
 if TYPE_CHECKING:  # diffs are shown when somebody wants to see one
     from clio.agent.file_diffs import ShownChange
@@ -84,7 +84,7 @@ class TurnFiles:
                 self._watched = True
                 await asyncio.wrap_future(self.checkpoints.before_command(turn))
         except (ClioError, OSError) as error:
-            self._say(f"/undo will not cover this call: {cause(error)}", warning=True)
+            self._say(f"/undo will not cover this call: {error_cause(error)}", warning=True)
         self._tell()
 
     def after(self) -> None:
@@ -112,7 +112,7 @@ class TurnFiles:
             try:
                 self.checkpoints.recover()
             except (ClioError, OSError) as error:
-                self._say(f"what an earlier clio did to files cannot be told: {cause(error)}", warning=True)
+                self._say(f"what an earlier clio did to files cannot be told: {error_cause(error)}", warning=True)
             self._tell()
 
     def fragments(self) -> list[Fragment]:
@@ -168,7 +168,7 @@ class TurnFiles:
 def turn_of(session: Session) -> TurnRef | None:
     """Return the running turn, or the last one; None before the first."""
     for message in reversed(session.messages):
-        if begins_turn(message):
+        if is_turn_start(message):
             return TurnRef(session=session.id, message=message.id)
     return None
 

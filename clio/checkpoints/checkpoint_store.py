@@ -14,10 +14,10 @@ from typing import BinaryIO, Literal, Protocol
 import msgspec
 from msgspec import Struct
 
-from clio.storage.documents import refuse_newer
+from clio.storage.documents import refuse_newer_version
 from clio.storage.files import make_folder, open_regular, read_regular, sync_folder, write_atomic
-from clio.storage.jsonl import LineWriter, keep_damaged_lines, read_lines, split_lines
-from clio.storage.locks import FileLock, holder
+from clio.storage.jsonl import LineWriter, back_up_damaged_file, read_lines, split_lines
+from clio.storage.locks import FileLock, find_lock_owner
 from clio.text.json_data import decode_json
 
 Kind = Literal["turn", "undo", "redo", "rewind"]
@@ -501,7 +501,7 @@ def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Re
         try:
             if from_start and number == 0:
                 head = decode_json(line, type=_Head)
-                refuse_newer(path, head.version, VERSION)
+                refuse_newer_version(path, head.version, VERSION)
                 continue
             records.append(decode_json(line, type=Record))
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -511,7 +511,7 @@ def _records(path: Path, lines: Sequence[bytes], *, from_start: bool) -> list[Re
 
 def rewrite_log(path: Path, records: Sequence[Record]) -> None:
     """Replace all records of a log. The caller holds its lock. Raises OSError."""
-    keep_damaged_lines(path)
+    back_up_damaged_file(path)
     head = next(iter(read_lines(path).lines), b"") or msgspec.json.encode(_Head())
     write_atomic(path, b"".join(line + b"\n" for line in (head, *map(msgspec.json.encode, records))))
 
@@ -563,7 +563,7 @@ class DiskIntents:
     def begin(self, intent: Intent) -> None:
         """Write the note. Raises OSError."""
         make_folder(self._folder)
-        if not self._lock.held:
+        if not self._lock.is_held:
             self._lock.acquire()
         write_atomic(self._path, msgspec.json.encode(intent), durable=False)
 
@@ -576,7 +576,7 @@ class DiskIntents:
         found: list[Intent] = []
         for path in sorted(self._folder.glob("*.json")):
             lock = FileLock(_lock_of(path))
-            if path == self._path or holder(lock.path) is not None or not lock.acquire():
+            if path == self._path or find_lock_owner(lock.path) is not None or not lock.acquire():
                 continue
             try:
                 found.append(decode_json(read_regular(path), type=Intent))

@@ -50,9 +50,9 @@ from clio.checkpoints.workspace_scan import (
 )
 from clio.errors import ClioError, UserError
 from clio.ids import new_id
-from clio.storage.documents import set_aside
+from clio.storage.documents import set_file_aside
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
-from clio.storage.locks import FileLock, cause, drop_unfinished
+from clio.storage.locks import FileLock, delete_abandoned_files, error_cause
 from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
 
@@ -206,11 +206,11 @@ class Journal:
         try:
             record = decode_json(read_regular(self._path), type=Record)
             restored = self._finished(self._path, record)
-            drop_unfinished([resolve_path(self._root, change.path) for change in record.changes], time.time())
+            delete_abandoned_files([resolve_path(self._root, change.path) for change in record.changes], time.time())
         except FileNotFoundError:
             return []
         except (msgspec.DecodeError, UnicodeDecodeError):
-            moved = set_aside(self._path)
+            moved = set_file_aside(self._path)
             return [f"{str(self._path)!r} cannot be read and was set aside as {moved.name if moved else 'nothing'!r}"]
         finally:
             lock.release()
@@ -671,7 +671,7 @@ class Checkpoints:
         try:
             work()
         except (ClioError, OSError) as error:
-            self._recorder.news.append(f"/undo does not cover what was done last: {cause(error)}")
+            self._recorder.news.append(f"/undo does not cover what was done last: {error_cause(error)}")
         except Exception as error:
             self._recorder.news.append(f"/undo failed by a fault of its own ({type(error).__name__}: {error})")
 
@@ -690,7 +690,9 @@ class Checkpoints:
     def _recover(self) -> None:
         self._recorder.news += self._journal.finish()
         abandoned = self._intents.abandoned()
-        drop_unfinished([resolve_path(self.root, path) for intent in abandoned for path in intent.files], time.time())
+        delete_abandoned_files(
+            [resolve_path(self.root, path) for intent in abandoned for path in intent.files], time.time()
+        )
         self._recorder.take_over(abandoned)
 
     def _plan_back(self, messages: Collection[str], kind: Kind) -> Plan:

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from clio.checkpoints.checkpoint_store import NOT_KEPT, FileState, Objects, compute_object_id
 from clio.errors import StorageError
-from clio.git_looking import command, environment
 from clio.ids import new_id
+from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.storage.files import make_folder, read_regular, write_atomic
 
 
@@ -254,9 +254,9 @@ def compute_blob_name(data: bytes, like: str) -> str:
 def start_git(folder: Path, *words: str, stdin: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
     """Start a git command that only reads. Raises OSError if it cannot be started."""
     return subprocess.Popen(
-        command(folder, *words),
+        readonly_git_command(folder, *words),
         cwd=folder,
-        env=environment(),
+        env=readonly_git_environment(),
         stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

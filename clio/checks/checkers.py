@@ -22,9 +22,9 @@ from clio.checks.diagnostics import (
     parse_pyright,
     relative,
 )
-from clio.config.loaded import Widening
+from clio.config.loaded import TrustRequest
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed
 from clio.sandbox.sandbox import Confinement, Sandbox
@@ -38,14 +38,14 @@ _FINGERPRINT = f"checks:{hashlib.sha256(b'run code of the project').hexdigest()}
 
 def are_checks_trusted(owner: Path, home: Path) -> bool:
     """Whether the user agreed to it. home: clio's own folder."""
-    return _FINGERPRINT in Trust(home).fingerprints(owner)
+    return _FINGERPRINT in TrustStore(home).fingerprints(owner)
 
 
-def describe_checks_trust(programs: Sequence[str]) -> Widening:
+def describe_checks_trust(programs: Sequence[str]) -> TrustRequest:
     """What the user agrees to, as it is shown before."""
     names = ", ".join(programs)
     value = f"{names}: may run code of this project after edits, confined"
-    return Widening(key=KEY, value=value, where="project", fingerprint=_FINGERPRINT)
+    return TrustRequest(key=KEY, value=value, where="project", fingerprint=_FINGERPRINT)
 
 
 RUN_LIMIT_S = 30.0

@@ -11,7 +11,7 @@ from clio.config.schema import ApprovalMode, Config
 from clio.errors import ClioError, UsageError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
-from clio.storage.locks import sentence
+from clio.storage.locks import format_os_error
 from clio.text.formatting import format_count, span
 from clio.text.listeners import Tell, never, to_nobody
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clio.agent.planning import Planning
     from clio.agent.spending import Spending
     from clio.agent.turn_files import TurnFiles
-    from clio.config.loaded import Loaded
+    from clio.config.loaded import LoadedConfig
     from clio.context.window import ContextWindow
     from clio.mcp.servers import Servers
     from clio.memory.system import MemorySystem
@@ -380,7 +380,7 @@ class Shell(Protocol):
     """What commands may access; implemented by the running App."""
 
     @property
-    def loaded(self) -> "Loaded":
+    def loaded(self) -> "LoadedConfig":
         """The configuration as it was read, including the values withheld until the project is trusted."""
         ...
 
@@ -536,7 +536,7 @@ def carry_out(shell: Shell, command: Command, argument: str, called: str) -> Com
     except ClioError as error:
         return refuse(str(error))
     except OSError as error:
-        return refuse(sentence(error))
+        return refuse(format_os_error(error))
 
 
 def choose(command: Command, argument: str, called: str) -> tuple[Command, str]:

@@ -24,7 +24,7 @@ from clio.export.document import named_call
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, format_stored_time
 
 if TYPE_CHECKING:
@@ -92,8 +92,8 @@ def whole_output(session: Session, call: DoneCall) -> str:
         return session.read_blob(call.result.blob)
     except (BlobNotFound, OSError) as error:
         raise ClioError(
-            f"the whole output of {call.title} cannot be read: {cause(error)}; /session export has what the model saw "
-            "of it"
+            f"the whole output of {call.title} cannot be read: {error_cause(error)}; /session export has what the "
+            "model saw of it"
         ) from error
 
 
@@ -182,7 +182,7 @@ def expand(shell: Shell, argument: str) -> CommandResult:
     if trim is None:
         return refuse(_no_trim(shell.session, handle, "/context expand"))
     if not trim.dropped:
-        return CommandResult(text=f"{trim.handle} moved no messages; it shortened {_outputs(trim.shortened)}.")
+        return CommandResult(text=f"{trim.handle} moved no messages; it shortened {_outputs(trim.shortened_count)}.")
     text = "\n\n".join(_dropped(shell.session, trim))
     pages = _pages(text)
     page = int(number) if number.strip().isascii() and number.strip().isdigit() else 0 if number.strip() else 1
@@ -214,7 +214,7 @@ def undo(shell: Shell, argument: str) -> CommandResult:
         return CommandResult(follow_up=LoadWindow(then="/context undo"))
     trim = shell.context.undo()
     done = [f"{format_count(len(trim.dropped), 'message')} are in the window again"] if trim.dropped else []
-    done += [f"{_outputs(trim.shortened)} are shown whole"] if trim.shrunk else []
+    done += [f"{_outputs(trim.shortened_count)} are shown whole"] if trim.shrunk else []
     return CommandResult(text=f"{trim.handle} is undone: {' and '.join(done) or 'nothing else changed'}.")
 
 
@@ -316,7 +316,9 @@ def _trims(session: "Session") -> str:
 
 
 def _about(trim: "Trim") -> str:
-    moved = format_count(len(trim.dropped), "message") if trim.dropped else _outputs(trim.shortened) + " shortened"
+    moved = (
+        format_count(len(trim.dropped), "message") if trim.dropped else _outputs(trim.shortened_count) + " shortened"
+    )
     return f"{moved}, {trim.freed_tokens:,} tokens freed"
 
 

@@ -7,12 +7,12 @@ from clio.commands.arguments import read
 from clio.commands.command import Command, CommandResult, Shell, Suggestion, Table, code, refuse
 from clio.errors import ClioError, ConfigError
 from clio.providers.prices import OLD_DAYS, SHOWN, day_of, states_cost, unknown_price
-from clio.sessions.ledger import Sum, sum_of, turn_costs
+from clio.sessions.ledger import BillTotals, list_turn_costs, total_bills
 from clio.text.formatting import Cost, format_count, format_money, format_tokens
 
 if TYPE_CHECKING:
     from clio.providers.prices import Price, PriceBook, Rate
-    from clio.sessions.ledger import Spent
+    from clio.sessions.ledger import LedgerEntry
     from clio.sessions.state import Bill
 
 
@@ -27,8 +27,8 @@ def show(shell: Shell, argument: str) -> CommandResult:
         return refuse(f"/cost does not know {argument!r}; see /help cost")
     if not shell.session.id:
         return days(shell, "")
-    turns = turn_costs(shell.session.messages, shell.session.bills)
-    total = sum_of(shell.session.bills)
+    turns = list_turn_costs(shell.session.messages, shell.session.bills)
+    total = total_bills(shell.session.bills)
     rows = [(f"{turn.number}  {turn.words}", turn.sum) for turn in turns[-TURNS:]]
     rows += [(f"session ({format_count(len(turns), 'turn')})", total)]
     spent = _spent(shell)
@@ -90,15 +90,15 @@ def suggest_all(shell: Shell, argument: str) -> Iterable[Suggestion]:
 
 def _grouped(
     shell: Shell,
-    spent: "Sequence[Spent]",
+    spent: "Sequence[LedgerEntry]",
     heading: str,
-    key: "Callable[[Spent], str]",
+    key: "Callable[[LedgerEntry], str]",
     nothing: str,
     *,
     newest: int | None = None,
 ) -> CommandResult:
     """Return one row for each key: the last `newest` keys, or, if None, sorted by cost."""
-    groups: dict[str, list[Spent]] = {}
+    groups: dict[str, list[LedgerEntry]] = {}
     for one in spent:
         groups.setdefault(key(one), []).append(one)
     if not groups:
@@ -115,18 +115,18 @@ def _grouped(
     )
 
 
-def _spent(shell: Shell, *, everything: bool = False) -> "list[Spent]":
-    project = str(shell.loaded.owner)
+def _spent(shell: Shell, *, everything: bool = False) -> "list[LedgerEntry]":
+    project = str(shell.loaded.main_project)
     return [one for one in shell.spending.ledger.read().spent if everything or one.project == project]
 
 
-def _since(shell: Shell, spent: "Iterable[Spent]", ago: int) -> "list[Spent]":
+def _since(shell: Shell, spent: "Iterable[LedgerEntry]", ago: int) -> "list[LedgerEntry]":
     first = shell.spending.book.day(ago)
     return [one for one in spent if one.date >= first]
 
 
-def _added(spent: "Sequence[Spent]") -> Sum:
-    return Sum(
+def _added(spent: "Sequence[LedgerEntry]") -> BillTotals:
+    return BillTotals(
         requests=sum(one.requests for one in spent),
         prompt_tokens=sum(one.prompt_tokens for one in spent),
         cached_tokens=sum(one.cached_tokens for one in spent),
@@ -137,9 +137,9 @@ def _added(spent: "Sequence[Spent]") -> Sum:
     )
 
 
-def _table(heading: str, rows: Sequence[tuple[str, Sum]]) -> Table:
+def _table(heading: str, rows: Sequence[tuple[str, BillTotals]]) -> Table:
     """Return the sums by name; a column for cache writes only if there were any."""
-    amounts: list[tuple[str, Callable[[Sum], int]]] = [
+    amounts: list[tuple[str, Callable[[BillTotals], int]]] = [
         ("in", lambda sum_: sum_.prompt_tokens),
         ("cached", lambda sum_: sum_.cached_tokens),
     ]
@@ -157,7 +157,7 @@ def _table(heading: str, rows: Sequence[tuple[str, Sum]]) -> Table:
     )
 
 
-def _data(sum_: Sum) -> dict[str, object]:
+def _data(sum_: BillTotals) -> dict[str, object]:
     return {
         "requests": sum_.requests,
         "prompt_tokens": sum_.prompt_tokens,
@@ -200,7 +200,7 @@ def _price_words(shell: Shell) -> str:
     return f"{code(model)} at {server}: {amounts} a million tokens{day}.{old}"
 
 
-def _thinking_words(total: Sum) -> str:
+def _thinking_words(total: BillTotals) -> str:
     thinking = total.reasoning_tokens
     return f"{format_tokens(thinking)} tokens of this session's output are thinking." if thinking else ""
 
@@ -260,8 +260,8 @@ def rebuild(shell: Shell, argument: str) -> CommandResult:
             left_out += 1
             continue
         found[info.id] = session.bills
-    shell.spending.ledger.recount(str(shell.loaded.owner), found, day_of)
-    total = sum_of([bill for bills in found.values() for bill in bills])
+    shell.spending.ledger.recount(str(shell.loaded.main_project), found, day_of)
+    total = total_bills([bill for bills in found.values() for bill in bills])
     cost, requests = total.cost, total.requests
     unread = f" {left_out} could not be read." if left_out else ""
     return CommandResult(

@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.commands.command import Command, CommandResult, MakePrompt, Meaning, Shell, code, refuse
-from clio.config.loaded import Widening
-from clio.config.paths import display, user_home
-from clio.config.trust import Trust
+from clio.config.loaded import TrustRequest
+from clio.config.paths import display_path, user_home
+from clio.config.trust import TrustStore
 from clio.context.message_parts import find_mentions
 from clio.skills.definition_files import FrontMatter, Unreadable, places_of, read_text, split_front_matter, words_of
 from clio.skills.skills import line_of
@@ -88,7 +88,7 @@ class CustomFolders:
         return tuple(found.values()), tuple(problems)
 
     def _read(self, path: Path, name: str, root: Path | None) -> CustomFile | str:
-        shown = display(path, project=self._project, user_home=self._person)
+        shown = display_path(path, project=self._project, user_home=self._person)
         try:
             if not _NAME.fullmatch(name):
                 raise Unreadable(f"{name!r} cannot be typed; use letters, digits and dashes, a letter first")
@@ -266,7 +266,7 @@ class CustomCommands:
     def __init__(self, project: Path, home: Path, env: Mapping[str, str]) -> None:
         self._folders = CustomFolders(project, home, env)
         self._project = project
-        self._trust = Trust(home)
+        self._trust = TrustStore(home)
 
     def __call__(self) -> tuple[Command, ...]:
         """Return the current commands."""
@@ -277,7 +277,7 @@ class CustomCommands:
         files, problems = self._folders.read()
         return (*problems, *(file.problem for file in files if file.problem))
 
-    def withheld(self) -> tuple[Widening, ...]:
+    def withheld(self) -> tuple[TrustRequest, ...]:
         """Return the project's commands that run programs or name a model and are not trusted yet."""
         wanted = [as_widening(file) for file in self._folders.read()[0] if not file.own and _is_wide(file)]
         known = self._trust.fingerprints(self._project) if wanted else frozenset[str]()
@@ -318,13 +318,13 @@ def _is_wide(file: CustomFile) -> bool:
     return bool(file.model or commands_of(file.template))
 
 
-def as_widening(file: CustomFile) -> Widening:
+def as_widening(file: CustomFile) -> TrustRequest:
     """Return the command in the form in which the user is asked to trust it: what it runs, its model and its file."""
     runs = (*commands_of(file.template), *([f"model: {file.model}"] if file.model else []))
     mark = hashlib.sha256(json.dumps([file.shown, *runs]).encode("ascii")).hexdigest()
     value = "; ".join(" ".join(command.split()) for command in runs)
     shown = value if value.isprintable() else json.dumps(value)
-    return Widening(key=f"command /{file.name}", value=shown, where=file.shown, fingerprint=f"command:{mark}")
+    return TrustRequest(key=f"command /{file.name}", value=shown, where=file.shown, fingerprint=f"command:{mark}")
 
 
 async def _meaning(shell: Shell, file: CustomFile, argument: str) -> Meaning:

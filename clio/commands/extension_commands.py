@@ -19,7 +19,7 @@ from clio.commands.command import (
     split,
 )
 from clio.config.paths import FOLDER_NAME
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.errors import ClioError, UserError
 from clio.prompt_files import fill_prompt
 from clio.skills.definition_files import Unreadable, split_front_matter
@@ -152,7 +152,7 @@ def _agent_store(shell: Shell, path: Path, text: str, *, own: bool) -> CommandRe
     write_atomic(path, data, 0o644)
     written = next((one for one in _folders(shell).find()[0] if one.shown.endswith(path.name)), None)
     if written is not None and not own:
-        Trust(shell.loaded.home).add(shell.loaded.project, describe_subagent_trust(written))
+        TrustStore(shell.loaded.home).add(shell.loaded.project, describe_subagent_trust(written))
     return CommandResult(text=f"Wrote {code(str(path))}. The model may send it from the next session on.")
 
 
@@ -275,7 +275,7 @@ def new_skill(shell: Shell, argument: str) -> CommandResult:
     if problem := name_problem(name):
         return refuse(f"{name!r} is no name of a skill: {problem}")
     own = _OWN in given.options
-    folder = (shell.loaded.home if own else shell.loaded.owner / FOLDER_NAME) / "skills" / name
+    folder = (shell.loaded.home if own else shell.loaded.main_project / FOLDER_NAME) / "skills" / name
     if shell.config.incognito:
         return refuse("An incognito clio stores nothing; start without --incognito.")
     if (folder / FILE_NAME).exists():

@@ -18,7 +18,13 @@ from clio.commands.command import (
     code,
     refuse,
 )
-from clio.config.extension_files import make_server, project_file, shown_server, trust_added, user_file
+from clio.config.extension_files import (
+    describe_server,
+    make_server,
+    project_mcp_file,
+    trust_added_server,
+    user_mcp_file,
+)
 from clio.config.mcp_write import add_server, remove_server
 from clio.errors import ClioError, UsageError
 from clio.mcp.values import CallFailed, OfferedPrompt, ServerDown
@@ -173,13 +179,13 @@ def add(shell: Shell, argument: str) -> CommandResult:
     }
     said = {key: value for key, value in fields.items() if value is not None}
     own = scope == "user"
-    path = user_file(shell.loaded.home) if own else project_file(shell.loaded.owner)
+    path = user_mcp_file(shell.loaded.home) if own else project_mcp_file(shell.loaded.main_project)
     checked = make_server(given.words[0], said, str(path), own=own)
     if shell.config.incognito:
         return refuse("An incognito clio stores nothing; start without --incognito.")
     add_server(path, checked)
     if not own:
-        trust_added(shell.loaded.home, shell.loaded.owner, checked.name)
+        trust_added_server(shell.loaded.home, shell.loaded.main_project, checked.name)
     text = (
         f"{code(checked.name)} stands in {code(str(path))}; clio has it from its next start. "
         f"`/mcp test {checked.name}` tries it."
@@ -198,7 +204,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
     if len(given.words) != 1 or (scope is not None and scope not in _SCOPES):
         return refuse("Write /mcp remove NAME, with --scope project or --scope user where both files have it")
     name = given.words[0]
-    files = {"project": project_file(shell.loaded.owner), "user": user_file(shell.loaded.home)}
+    files = {"project": project_mcp_file(shell.loaded.main_project), "user": user_mcp_file(shell.loaded.home)}
     for one in (scope,) if scope else _SCOPES:
         if remove_server(files[one], name):
             text = f"{code(name)} is no longer in {code(str(files[one]))}; clio is without it from its next start."
@@ -211,7 +217,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
 
 def suggest_servers(shell: Shell) -> Iterable[Suggestion]:
     """Complete the servers' names."""
-    return [Suggestion(text=one.server.name, note=shown_server(one.server)) for one in shell.servers.standings()]
+    return [Suggestion(text=one.server.name, note=describe_server(one.server)) for one in shell.servers.standings()]
 
 
 async def _checked_list(shell: Shell) -> CommandResult:
@@ -237,7 +243,7 @@ def _list(standings: "Sequence[Standing]", servers: "Servers") -> CommandResult:
             f"{servers.tokens(one.server.name):,}" if one.catalog else "?",
             f"{len(one.catalog.resources):,}" if one.catalog else "?",
             f"{len(one.catalog.prompts):,}" if one.catalog else "?",
-            shown_server(one.server),
+            describe_server(one.server),
         )
         for one in standings
     )
@@ -250,7 +256,7 @@ def _whole(standing: "Standing", servers: "Servers", took_s: float | None = None
     seconds = standing.seconds if took_s is None else took_s
     rows = [
         ("server", f"{server.name}, from {server.where}"),
-        ("what it is", shown_server(server)),
+        ("what it is", describe_server(server)),
         ("state", _state(standing)),
         ("calls itself", " ".join(filter(None, (catalog.server, catalog.version))) if catalog else ""),
         ("started in", f"{seconds:.2f} s" if seconds is not None else ""),
@@ -274,7 +280,7 @@ def _data(standing: "Standing", servers: "Servers") -> dict[str, object]:
     return {
         "name": standing.server.name,
         "where": standing.server.where,
-        "what": shown_server(standing.server),
+        "what": describe_server(standing.server),
         "enabled": standing.server.enabled,
         "state": standing.state,
         "why": standing.why,

@@ -9,7 +9,7 @@ from clio.commands.arguments import Given, as_number, count_of, nearest, read
 from clio.commands.command import Command, CommandResult, Confirm, Shell, Suggestion, SuggestWord, Table, code, refuse
 from clio.commands.memory.memory_text import ago, by_user, date, remembers, short_age, short_id
 from clio.config.paths import home_config
-from clio.config.yaml_edit import set_value
+from clio.config.yaml_edit import store_setting
 from clio.errors import ClioError, UsageError
 from clio.memory.preferences.preferences import (
     DEFAULT_TOP,
@@ -573,7 +573,7 @@ def suggest_config(shell: Shell) -> list[Suggestion]:
 
 def _set(shell: Shell, name: str, value: str) -> CommandResult:
     path = home_config(shell.loaded.home)
-    set_value(path, name, value)
+    store_setting(path, name, value)
     origin = _origin(shell, name)
     elsewhere = origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path
     preferences = shell.memory.preferences

@@ -71,7 +71,7 @@ def name_stored(shell: Shell, argument: str) -> CommandResult:
 def fork_running(shell: Shell, argument: str) -> CommandResult:
     """Copy the running session as it is now, and continue in the copy."""
     session = shell.session
-    if not session.persistent:
+    if not session.is_persistent:
         return refuse(_CHANGES_NOTHING.format("copy a session"))
     if not session.messages:
         return refuse("Nothing has been said in this session yet, so there is nothing to copy; it is a new one already")
@@ -242,10 +242,10 @@ def _info_data(info: "SessionInfo", shell: Shell) -> dict[str, object]:
 
 def _on_disk(shell: Shell) -> str:
     session = shell.session
-    if not session.persistent:
+    if not session.is_persistent:
         return "no, incognito"
-    if session.unsaved:
-        return f"NOT SAVED: {session.unsaved}"
+    if session.unsaved_reason:
+        return f"NOT SAVED: {session.unsaved_reason}"
     return "yes" if session.messages else "from its first message on"
 
 

@@ -97,7 +97,7 @@ def export_running(shell: Shell, argument: str) -> CommandResult:
     given = _read(argument)
     if not given.words:
         return refuse(f"Where to? Write /session export PATH {OPTIONS}; the path's ending names the form")
-    if not shell.session.persistent:
+    if not shell.session.is_persistent:
         return refuse("An incognito session is nowhere on disk, so it cannot be exported; start without --incognito.")
     if not shell.session.messages:
         return refuse("Nothing has been said in this session yet, so there is nothing to export.")

@@ -28,7 +28,7 @@ from clio.commands.command import (
 from clio.commands.pending_trust import list_waiting_for_trust, list_waiting_programs
 from clio.config.paths import THEMES, theme_names
 from clio.config.schema import ApprovalMode, Effort
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.errors import ClioError
 from clio.providers.base import AUTO, EFFORTS, OFFLINE, ListsModels, Offered
 from clio.providers.limits import configured, takes_images
@@ -108,7 +108,7 @@ def trust(shell: Shell, argument: str) -> CommandResult:
         return refuse("An incognito clio stores nothing, trust neither; start without --incognito.")
     if argument == "--yes":
         if brings:
-            Trust(shell.loaded.home).add_all(shell.loaded.owner, brings)
+            TrustStore(shell.loaded.home).add_all(shell.loaded.main_project, brings)
         return CommandResult(follow_up=GrantTrust())
     if argument:
         return refuse(f"/trust does not know {argument!r}; type /trust alone to see what would be granted")

@@ -171,7 +171,7 @@ def remove(shell: Shell, argument: str) -> CommandResult:
 
 
 def _start(shell: Shell) -> Path:
-    return shell.loaded.start or shell.loaded.project
+    return shell.loaded.start_folder or shell.loaded.project
 
 
 def _state(one: Worktree) -> str:

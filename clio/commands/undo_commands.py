@@ -23,7 +23,7 @@ from clio.commands.command import (
 from clio.commands.memory.memory_text import short_age
 from clio.commands.session_table import id_length
 from clio.errors import ClioError, UsageError, UserError
-from clio.messages import begins_turn
+from clio.messages import is_turn_start
 from clio.text.formatting import format_ago, format_count, truncate
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def session_turns(shell: Shell) -> list[SessionTurn]:
     checkpoints = shell.turn_files.checkpoints
     files = {turn.message: turn for turn in checkpoints.turns()}
     back = checkpoints.taken_back()
-    said = [(one.id, one.content, one.created) for one in shell.session.messages if begins_turn(one)]
+    said = [(one.id, one.content, one.created) for one in shell.session.messages if is_turn_start(one)]
     return [
         SessionTurn(number=number, id=id, said=said, at=at, files=files.get(id), back=id in back)
         for number, (id, said, at) in enumerate(said, start=1)
@@ -185,7 +185,7 @@ def rewind(shell: Shell, argument: str) -> CommandResult:
     turn = turn_numbered(turns, given.words[0])
     what = _kind(turn, given.words[1:])
     rest = Given(words=given.words[2:], options=given.options)
-    if what != "files" and not shell.session.persistent:
+    if what != "files" and not shell.session.is_persistent:
         return refuse(f"An incognito session is not stored, so it cannot be copied; /rewind {turn.number} files works")
     later = {one.id for one in turns[turn.number - 1 :]}
     plan = shell.turn_files.checkpoints.plan_back(later, "rewind") if what != "talk" else None

@@ -59,12 +59,12 @@ SUBCOMMAND_FLAGS = frozenset("--incognito --no-ltm --no-color --debug --json -h 
 VALUED_FLAGS = frozenset(("--cwd", "--config"))
 
 
-def find_door(word: str) -> Subcommand | None:
+def find_subcommand(word: str) -> Subcommand | None:
     """Return the sub-command of that name or alias."""
     return next((door for door in SUBCOMMANDS if word == door.name or word in door.aliases), None)
 
 
-def serves_memory(words: Sequence[str]) -> bool:
+def is_mcp_server_command(words: Sequence[str]) -> bool:
     """Whether the words are `clio mcp` with flags only, which serves clio's memory to other programs."""
     if words[0] != "mcp" or "--help" in words or "-h" in words:
         return False
@@ -72,7 +72,7 @@ def serves_memory(words: Sequence[str]) -> bool:
     return all(words[place].startswith("-") or words[place - 1] in VALUED_FLAGS for place in places)
 
 
-def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
+def find_subcommand_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
     """Return the index of a sub-command's name if it is the first word that is not a flag; else None.
 
     valued: the flags that take a value, and whether the value is optional.
@@ -81,14 +81,14 @@ def door_place(argv: Sequence[str], valued: Mapping[str, bool]) -> int | None:
     while place < len(argv):
         word, following = argv[place], argv[place + 1 : place + 2]
         if not word.startswith("-"):
-            return place if find_door(word) and not serves_memory(argv[place:]) else None
+            return place if find_subcommand(word) and not is_mcp_server_command(argv[place:]) else None
         optional = valued.get(word)
         has_value = optional is False or (optional and following and not following[0].startswith("-"))
         place += 2 if has_value else 1
     return None
 
 
-def take_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
+def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Split off clio's own flags from a sub-command's words, up to `--`; return the flags and the other words."""
     taken: list[str] = []
     kept: list[str] = []
@@ -250,8 +250,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("--version", "print the version", group=_REST),
     Flag("-h --help", "print this help", group=_REST),
 )  # fmt: skip
-INPUTS = ("text", "stream-json")
-OUTPUTS = ("text", "json", "stream-json")
+INPUT_FORMATS = ("text", "stream-json")
+OUTPUT_FORMATS = ("text", "json", "stream-json")
 COMMANDS: dict[tuple[str, ...], str] = {
     ("init",): "begin a .clio/ in this project: settings and instructions to fill in",
     ("config", "show"): "print every setting and where it comes from",
@@ -271,10 +271,10 @@ def flag_name(field: str) -> str:
     return next(flag.long_name for flag in FLAGS if flag.field == field)
 
 
-def parse(argv: Sequence[str]) -> Arguments:
+def parse_arguments(argv: Sequence[str]) -> Arguments:
     """Parse the arguments; values stay text. Raises UsageError, which names the most similar flag or sub-command."""
     valued = {name: flag.metavar.startswith("[") for flag in FLAGS if flag.metavar for name in flag.names}
-    place = door_place(argv, valued)
+    place = find_subcommand_place(argv, valued)
     if place is not None and not any(word in ("-p", "--prompt") for word in argv[:place]):
         return _parse_door(argv[:place], argv[place:])
     arguments, unknown = _parser().parse_known_intermixed_args(list(argv), Arguments())
@@ -286,7 +286,7 @@ def parse(argv: Sequence[str]) -> Arguments:
     return arguments
 
 
-def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
+def list_overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
     """Return the Config fields set by flags; repeatable flags with all their values."""
     found: dict[str, str | bool | tuple[str, ...]] = {}
     for flag in FLAGS:
@@ -296,11 +296,11 @@ def overrides(arguments: Arguments) -> dict[str, str | bool | tuple[str, ...]]:
         if isinstance(value, bool):
             found[flag.field] = flag.value
         else:
-            found[flag.field] = readable(value) if isinstance(value, str) else tuple(map(readable, value))
+            found[flag.field] = decode_argument(value) if isinstance(value, str) else tuple(map(decode_argument, value))
     return found
 
 
-def readable(argument: str) -> str:
+def decode_argument(argument: str) -> str:
     """Return an argument as text: bytes the locale could not decode are decoded as UTF-8, and marked if they are
     invalid.
     """
@@ -341,7 +341,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _parse_door(before: Sequence[str], words: Sequence[str]) -> Arguments:
-    taken, kept = take_flags(words[1:])
+    taken, kept = split_flags(words[1:])
     arguments, unknown = _parser().parse_known_intermixed_args([*before, *taken], Arguments())
     if unknown:
         raise UsageError(_unknown_flag(unknown[0]))
@@ -349,7 +349,7 @@ def _parse_door(before: Sequence[str], words: Sequence[str]) -> Arguments:
         foreign = flag.group in (_WHAT, _SESSION, _MODEL) or flag.dest in ("yes", "dry_run")
         if foreign and flag.dest != "cwd" and _is_given(arguments, flag):
             raise UsageError(f"{flag.long_name} does not belong to 'clio {words[0]}'; see clio {words[0]} --help")
-    arguments.words = tuple(map(readable, (words[0], *kept)))
+    arguments.words = tuple(map(decode_argument, (words[0], *kept)))
     return arguments
 
 
@@ -366,7 +366,10 @@ def _check(arguments: Arguments) -> None:
     ) if on]  # fmt: skip
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} exclude each other; give one of them")
-    for name, form, known in (("--output", arguments.output, OUTPUTS), ("--input", arguments.input, INPUTS)):
+    for name, form, known in (
+        ("--output", arguments.output, OUTPUT_FORMATS),
+        ("--input", arguments.input, INPUT_FORMATS),
+    ):
         if form is not None and form not in known:
             hint = did_you_mean(form, known)
             raise UsageError(f"{name} must be one of {', '.join(known)}, not {form!r}{hint}")
@@ -456,7 +459,7 @@ example: git diff | clio -p "review this change"
 exit codes: 0 done, 1 failed, 2 usage, 3 too large, 4 approval, 5 cost, 6 hook, 7 schema
 settings: ~/.clio/config.yaml, .clio/config.yaml, environment (OPENAI_API_KEY, CLIO_MODEL, ...)
 """
-FAMILIES = {
+COMMAND_FAMILIES = {
     "config": "print the settings or where they are; let this project's count",
     "completions": "print what completes clio's words in that shell",
     "mcp": "offer this memory over MCP; list, add, remove, test: servers to use",
@@ -468,7 +471,7 @@ _USAGE_WIDTH = 27
 def help_text() -> str:
     """Return the whole page: at most 60 lines of 100 columns, with every flag and every sub-command once."""
     families = dict.fromkeys(words[0] for words in COMMANDS)
-    commands = [(_usage(first), FAMILIES.get(first) or COMMANDS[first,]) for first in families]
+    commands = [(_usage(first), COMMAND_FAMILIES.get(first) or COMMANDS[first,]) for first in families]
     doors = "|".join(door.name for door in SUBCOMMANDS if door.name not in families)
     parts = [_USAGE, _group("without a conversation", commands), f"  clio {doors}", _DOORS]
     for group in dict.fromkeys(flag.group for flag in FLAGS):

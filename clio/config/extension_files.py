@@ -13,10 +13,19 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clio.config.command_line import did_you_mean
-from clio.config.loaded import EVENTS, HOOK_TIMEOUT_S, MAX_TIMEOUT_S, OF_TOOLS, SERVER_TIMEOUT_S, Hook, Server, Widening
+from clio.config.loaded import (
+    HOOK_EVENTS,
+    HOOK_TIMEOUT_S,
+    MAX_TIMEOUT_S,
+    SERVER_TIMEOUT_S,
+    TOOL_EVENTS,
+    Hook,
+    McpServer,
+    TrustRequest,
+)
 from clio.config.paths import FOLDER_NAME
-from clio.config.trust import Trust, masked, shown_value
-from clio.config.yaml_file import Items, Node, PassedOver, Scalar, Table, describe, parse, read_bytes
+from clio.config.trust import TrustStore, format_value, mask_secrets
+from clio.config.yaml_file import FileIgnored, Items, Node, Scalar, Table, describe_node, parse_yaml, read_config_bytes
 from clio.errors import ConfigError
 from clio.text.formatting import truncate
 from clio.text.json_data import decode_json
@@ -33,35 +42,37 @@ class FoundHooks(Struct, frozen=True, kw_only=True):
     """
 
     hooks: tuple[Hook, ...] = ()
-    trusted: tuple[Widening, ...] = ()
-    withheld: tuple[Widening, ...] = ()
+    trusted: tuple[TrustRequest, ...] = ()
+    withheld: tuple[TrustRequest, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def user_hooks(home: Path) -> Path:
+def user_hooks_file(home: Path) -> Path:
     """Return the path of the user's own hooks."""
     return home / HOOKS_NAME
 
 
-def project_hooks(project: Path) -> Path:
+def project_hooks_file(project: Path) -> Path:
     """Return the path of a project's hooks."""
     return project / FOLDER_NAME / HOOKS_NAME
 
 
 def find_hooks(
-    home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Iterable[Path] = ()
+    home: Path, project: Path, is_trusted: Callable[[TrustRequest], bool], links: Iterable[Path] = ()
 ) -> FoundHooks:
     """Return the hooks of both files. Raises ConfigError for an invalid file.
 
     links: the targets outside of the project that its links may lead to.
     """
-    hooks = list(read_hooks(user_hooks(home), f"~/.clio/{HOOKS_NAME}"))
-    trusted: list[Widening] = []
-    withheld: list[Widening] = []
-    if project_hooks(project) != user_hooks(home).resolve():  # in the home directory both are the same file
+    hooks = list(read_hooks(user_hooks_file(home), f"~/.clio/{HOOKS_NAME}"))
+    trusted: list[TrustRequest] = []
+    withheld: list[TrustRequest] = []
+    if project_hooks_file(project) != user_hooks_file(home).resolve():  # in the home directory both are the same file
         try:
-            read = list(read_hooks(project_hooks(project), f"{FOLDER_NAME}/{HOOKS_NAME}", root=project, trusted=links))
-        except PassedOver as error:
+            read = list(
+                read_hooks(project_hooks_file(project), f"{FOLDER_NAME}/{HOOKS_NAME}", root=project, trusted=links)
+            )
+        except FileIgnored as error:
             return FoundHooks(hooks=tuple(hooks), problems=(str(error),))
         for hook in read:
             value = _describe_hook_trust(hook)
@@ -74,14 +85,17 @@ def find_hooks(
 
 
 def read_hooks(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> Iterator[Hook]:
-    """Yield the hooks of one file in order. Raises ConfigError with file and line. root, trusted: see `read_bytes`."""
-    data = read_bytes(path, shown, root=root, trusted=trusted)
+    """Yield the hooks of one file in order.
+
+    root, trusted: see `read_config_bytes`. Raises ConfigError with file and line.
+    """
+    data = read_config_bytes(path, shown, root=root, trusted=trusted)
     if data is None:
         return
-    for event, entry in parse(data, shown).entries.items():
+    for event, entry in parse_yaml(data, shown).entries.items():
         where = f"{shown}:{entry.line}"
-        if event not in EVENTS:
-            raise ConfigError(f"{where}: unknown event {event!r}{did_you_mean(event, EVENTS)}")
+        if event not in HOOK_EVENTS:
+            raise ConfigError(f"{where}: unknown event {event!r}{did_you_mean(event, HOOK_EVENTS)}")
         if not isinstance(entry.node, Items):
             raise ConfigError(f"{where}: {event} needs a list of hooks such as '- run: ./check.sh'")
         for node in entry.node.items:
@@ -91,7 +105,7 @@ def read_hooks(path: Path, shown: str, *, root: Path | None = None, trusted: Ite
 def _hook(event: str, node: Node, shown: str) -> Hook:
     where = f"{shown}:{node.start[0] + 1}"
     if not isinstance(node, Table):
-        raise ConfigError(f"{where}: a hook is written as 'run: COMMAND', not {describe(node)}")
+        raise ConfigError(f"{where}: a hook is written as 'run: COMMAND', not {describe_node(node)}")
     for key, entry in node.entries.items():
         if key not in _KEYS:
             raise ConfigError(f"{shown}:{entry.line}: unknown key {key!r}{did_you_mean(key, _KEYS)}")
@@ -99,7 +113,7 @@ def _hook(event: str, node: Node, shown: str) -> Hook:
     if not run.strip():
         raise ConfigError(f"{where}: the hook says nothing to run; add 'run: COMMAND'")
     match = tuple(part.strip() for part in _text(node, "match", where).split("|") if part.strip())
-    if match and event not in OF_TOOLS:
+    if match and event not in TOOL_EVENTS:
         raise ConfigError(f"{where}: match names tools, and {event} has none; remove it")
     return Hook(event=event, run=run, where=where, match=match, timeout_s=_seconds(node, where))
 
@@ -109,7 +123,7 @@ def _text(table: Table, key: str, where: str) -> str:
         return ""
     node = table.entries[key].node
     if not isinstance(node, Scalar):
-        raise ConfigError(f"{where}: {key} must be text, not {describe(node)}")
+        raise ConfigError(f"{where}: {key} must be text, not {describe_node(node)}")
     return node.text
 
 
@@ -124,15 +138,15 @@ def _seconds(table: Table, where: str) -> float:
     return seconds
 
 
-def _describe_hook_trust(hook: Hook) -> Widening:
+def _describe_hook_trust(hook: Hook) -> TrustRequest:
     """Return the hook in the form in which the user is asked to trust it; its position in the file does not matter."""
     key = f"hooks.{hook.event}"
     mark = hashlib.sha256(json.dumps([key, hook.match, hook.run]).encode("ascii")).hexdigest()
     tools = f" (for {'|'.join(hook.match)})" if hook.match else ""
-    return Widening(key=key, value=shown_value(key, hook.run) + tools, where=hook.where, fingerprint=mark)
+    return TrustRequest(key=key, value=format_value(key, hook.run) + tools, where=hook.where, fingerprint=mark)
 
 
-KEY = "mcpServers"
+SERVERS_KEY = "mcpServers"
 YAML_NAME = "mcp.yaml"
 JSON_NAME = ".mcp.json"
 _NAME = LazyRegex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -151,7 +165,7 @@ _KINDS: dict[str, Literal["stdio", "http", "sse"]] = {
 _MAX_SHOWN = 400  # characters of a server's description
 
 
-class Entry(Struct, frozen=True, kw_only=True):
+class ServerEntry(Struct, frozen=True, kw_only=True):
     """One server as a file defines it; None for missing fields. disabled: other clients' form of `enabled: false`."""
 
     type: str | None = None
@@ -168,56 +182,56 @@ class Entry(Struct, frozen=True, kw_only=True):
     read_only: tuple[str, ...] | None = None
 
 
-class Found(Struct, frozen=True, kw_only=True):
+class FoundServers(Struct, frozen=True, kw_only=True):
     """The result of reading the files. problems: sentences about ignored entries and files."""
 
-    servers: tuple[Server, ...] = ()
+    servers: tuple[McpServer, ...] = ()
     problems: tuple[str, ...] = ()
-    trusted: tuple[Widening, ...] = ()
-    withheld: tuple[Widening, ...] = ()
+    trusted: tuple[TrustRequest, ...] = ()
+    withheld: tuple[TrustRequest, ...] = ()
 
 
 class _Layer(Struct):
     shown: str
     own: bool  # the user's file, which needs no trust
-    entries: dict[str, tuple[Entry, str]] = {}
+    entries: dict[str, tuple[ServerEntry, str]] = {}
 
 
-def user_file(home: Path) -> Path:
+def user_mcp_file(home: Path) -> Path:
     """Return the path of the user's own servers."""
     return home / YAML_NAME
 
 
-def project_file(project: Path) -> Path:
+def project_mcp_file(project: Path) -> Path:
     """Return the path of a project's servers that clio writes."""
     return project / FOLDER_NAME / YAML_NAME
 
 
-def shared_file(project: Path) -> Path:
+def shared_mcp_file(project: Path) -> Path:
     """Return the path of a project's servers that other clients read too."""
     return project / JSON_NAME
 
 
 def read_servers(
-    home: Path, project: Path, is_trusted: Callable[[Widening], bool], links: Sequence[Path] = ()
-) -> Found:
+    home: Path, project: Path, is_trusted: Callable[[TrustRequest], bool], links: Sequence[Path] = ()
+) -> FoundServers:
     """Return every configured server, and those of the project that wait for trust. No content of a file makes it
     raise.
 
     links: the targets outside of the project that its links may lead to.
     """
     places = [
-        (user_file(home), f"~/.clio/{YAML_NAME}", True),
-        (shared_file(project), JSON_NAME, False),
-        (project_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
+        (user_mcp_file(home), f"~/.clio/{YAML_NAME}", True),
+        (shared_mcp_file(project), JSON_NAME, False),
+        (project_mcp_file(project), f"{FOLDER_NAME}/{YAML_NAME}", False),
     ]
-    if project_file(project) == user_file(home).resolve():  # in the home directory both are the same file
+    if project_mcp_file(project) == user_mcp_file(home).resolve():  # in the home directory both are the same file
         places.pop()
     problems: list[str] = []
     layers = [_read(path, shown, None if own else project, links, problems) for path, shown, own in places]
-    trusted: list[Widening] = []
-    withheld: list[Widening] = []
-    servers: dict[str, Server] = {}
+    trusted: list[TrustRequest] = []
+    withheld: list[TrustRequest] = []
+    servers: dict[str, McpServer] = {}
     for layer in layers:
         for name, (entry, where) in layer.entries.items():
             if entry.command is None and entry.url is None:
@@ -231,20 +245,20 @@ def read_servers(
                 trusted += [value] if server.enabled else []
             servers[name] = server
     _overlay(servers, layers, {value.key for value in withheld}, problems)
-    return Found(
+    return FoundServers(
         servers=tuple(servers.values()), problems=tuple(problems), trusted=tuple(trusted), withheld=tuple(withheld)
     )
 
 
-def make_server(name: str, fields: Mapping[str, object], where: str, *, own: bool) -> Server:
+def make_server(name: str, fields: Mapping[str, object], where: str, *, own: bool) -> McpServer:
     """Make a server from fields the user typed. Raises ConfigError."""
     return _server(name, _entry(name, dict(fields), strict=True), where, own=own)
 
 
-def read_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[Entry, str]], list[str]]:
+def parse_server_entries(data: bytes, shown: str) -> tuple[dict[str, tuple[ServerEntry, str]], list[str]]:
     """Parse the entries of one file with their positions, and sentences about invalid ones. Raises ConfigError."""
     values, lines, strict = _json(data, shown) if shown.endswith(".json") else _yaml(data, shown)
-    found: dict[str, tuple[Entry, str]] = {}
+    found: dict[str, tuple[ServerEntry, str]] = {}
     problems: list[str] = []
     for name, value in values.items():
         where = f"{shown}:{lines[name]}" if name in lines else shown
@@ -259,10 +273,10 @@ def _read(path: Path, shown: str, root: Path | None, links: Sequence[Path], prob
     """Read one file. root: the project it belongs to; None for the user's own."""
     own = root is None
     try:
-        data = read_bytes(path, shown, root=root, trusted=links)
+        data = read_config_bytes(path, shown, root=root, trusted=links)
         if data is None:
             return _Layer(shown, own)
-        entries, wrong = read_entries(data, shown)
+        entries, wrong = parse_server_entries(data, shown)
     except ConfigError as error:
         problems.append(f"{error}; the MCP servers in it are left out")
         return _Layer(shown, own)
@@ -270,13 +284,13 @@ def _read(path: Path, shown: str, root: Path | None, links: Sequence[Path], prob
     return _Layer(shown, own, entries)
 
 
-def _overlay(servers: dict[str, Server], layers: Iterable[_Layer], held: set[str], problems: list[str]) -> None:
+def _overlay(servers: dict[str, McpServer], layers: Iterable[_Layer], held: set[str], problems: list[str]) -> None:
     for layer in layers:
         for name, (entry, where) in layer.entries.items():
             if entry.command is not None or entry.url is not None:
                 continue
             if name not in servers:
-                if f"{KEY}.{name}" not in held:
+                if f"{SERVERS_KEY}.{name}" not in held:
                     problems.append(
                         f"{where}: the MCP server {name!r} has neither a command nor a url; add one of them"
                     )
@@ -284,7 +298,7 @@ def _overlay(servers: dict[str, Server], layers: Iterable[_Layer], held: set[str
             servers[name] = _changed(servers[name], entry, own=layer.own)
 
 
-def _changed(server: Server, entry: Entry, *, own: bool) -> Server:
+def _changed(server: McpServer, entry: ServerEntry, *, own: bool) -> McpServer:
     """Merge a further entry into a server; a project's entry may only restrict it."""
     changed = replace(
         server,
@@ -300,9 +314,9 @@ def _changed(server: Server, entry: Entry, *, own: bool) -> Server:
     )
 
 
-def _server(name: str, entry: Entry, where: str, *, own: bool) -> Server:
+def _server(name: str, entry: ServerEntry, where: str, *, own: bool) -> McpServer:
     kind = _KINDS[entry.type] if entry.type else "http" if entry.url is not None else "stdio"
-    return Server(
+    return McpServer(
         name=name,
         where=where,
         own=own,
@@ -320,11 +334,11 @@ def _server(name: str, entry: Entry, where: str, *, own: bool) -> Server:
     )
 
 
-def _enabled(entry: Entry) -> bool:
+def _enabled(entry: ServerEntry) -> bool:
     return not entry.disabled if entry.enabled is None else entry.enabled
 
 
-def _entry(name: str, value: Any, *, strict: bool) -> Entry:
+def _entry(name: str, value: Any, *, strict: bool) -> ServerEntry:
     """Parse one entry. Raises ConfigError without the position."""
     if not _NAME.fullmatch(name):
         raise ConfigError("a name begins with a letter or a digit and goes on with those, '-', '_' and '.'")
@@ -333,14 +347,14 @@ def _entry(name: str, value: Any, *, strict: bool) -> Entry:
     if not isinstance(value, dict):
         raise ConfigError("it must be a mapping with a command or a url")
     fields = cast("dict[str, Any]", value)
-    known = Entry.__struct_fields__
+    known = ServerEntry.__struct_fields__
     if strict and (odd := next((field for field in fields if field not in known), None)):
         raise ConfigError(f"unknown key {odd!r}{did_you_mean(odd, known)}")
     said = {
         key: _switch(fields[key]) if key in ("enabled", "disabled") else fields[key] for key in known if key in fields
     }
     try:
-        entry = msgspec.convert(said, Entry, strict=False)
+        entry = msgspec.convert(said, ServerEntry, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(str(error).replace("`", "'").replace(" - at '$.", " at '")) from None
     _check(entry)
@@ -353,7 +367,7 @@ def _switch(value: Any) -> Any:
     return words.get(value.lower(), value) if isinstance(value, str) else value
 
 
-def _check(entry: Entry) -> None:
+def _check(entry: ServerEntry) -> None:
     if entry.type and entry.type not in _KINDS:
         raise ConfigError(f"type must be stdio, http or sse, not {entry.type!r}")
     if entry.command is not None and entry.url is not None:
@@ -371,19 +385,19 @@ def _check(entry: Entry) -> None:
         raise ConfigError("timeout_s must be more than 0 and at most 86400")
 
 
-def _describe_server_trust(server: Server, entry: Entry, where: str) -> Widening:
+def _describe_server_trust(server: McpServer, entry: ServerEntry, where: str) -> TrustRequest:
     """Return the whole entry for the user to decide about: it starts a program, or sends the model's text to a
     server.
     """
-    name = f"{KEY}.{server.name}"
+    name = f"{SERVERS_KEY}.{server.name}"
     fields = {key: value for key, value in msgspec.to_builtins(entry).items() if value is not None}
     mark = hashlib.sha256(json.dumps([name, fields], sort_keys=True).encode("ascii")).hexdigest()
-    return Widening(key=name, value=shown_server(server), where=where, fingerprint=mark)
+    return TrustRequest(key=name, value=describe_server(server), where=where, fingerprint=mark)
 
 
-def shown_server(server: Server) -> str:
+def describe_server(server: McpServer) -> str:
     """Describe a server on one line: its command or address, its variables and headers, secrets masked."""
-    head = shlex.join((server.command, *server.args)) if server.command else masked("base_url", server.url)
+    head = shlex.join((server.command, *server.args)) if server.command else mask_secrets("base_url", server.url)
     pairs = [f"{key}={_value(key, value)}" for key, value in {**server.env, **server.headers}.items()]
     parts = [head, *([f"with {', '.join(pairs)}"] if pairs else []), *([f"in {server.cwd}"] if server.cwd else [])]
     line = " ".join(parts)
@@ -395,7 +409,7 @@ def _value(name: str, value: str) -> str:
     """Mask a literal secret; a `${NAME}` names its source and is not a secret."""
     if _SECRET_NAME.search(name) and (_VARIABLE.sub("", value).strip() not in ("", "Bearer", "Basic")):
         return "…"
-    return shown_value("", value)
+    return format_value("", value)
 
 
 def _json(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
@@ -403,22 +417,24 @@ def _json(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool
         document = decode_json(data.removeprefix(b"\xef\xbb\xbf"), type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{shown} is not valid JSON: {error}") from None
-    value = document.get(KEY, {})
+    value = document.get(SERVERS_KEY, {})
     if not isinstance(value, dict):
-        raise ConfigError(f"{shown}: {KEY} must be an object with one entry per server")
+        raise ConfigError(f"{shown}: {SERVERS_KEY} must be an object with one entry per server")
     return {name: _texts(one) for name, one in cast("dict[str, Any]", value).items()}, {}, False
 
 
 def _yaml(data: bytes, shown: str) -> tuple[dict[str, Any], dict[str, int], bool]:
-    table = parse(data, shown)
-    odd = next((name for name in table.entries if name != KEY), None)
+    table = parse_yaml(data, shown)
+    odd = next((name for name in table.entries if name != SERVERS_KEY), None)
     if odd is not None:
-        raise ConfigError(f"{shown}:{table.entries[odd].line}: unknown key {odd!r}{did_you_mean(odd, [KEY])}")
-    node = table.entries[KEY].node if KEY in table.entries else None
+        raise ConfigError(f"{shown}:{table.entries[odd].line}: unknown key {odd!r}{did_you_mean(odd, [SERVERS_KEY])}")
+    node = table.entries[SERVERS_KEY].node if SERVERS_KEY in table.entries else None
     if node is None or (isinstance(node, Scalar) and node.kind == "null"):
         return {}, {}, True
     if not isinstance(node, Table):
-        raise ConfigError(f"{shown}:{table.entries[KEY].line}: {KEY} must be a mapping with one entry per server")
+        raise ConfigError(
+            f"{shown}:{table.entries[SERVERS_KEY].line}: {SERVERS_KEY} must be a mapping with one entry per server"
+        )
     values = {name: _plain(entry.node) for name, entry in node.entries.items()}
     return values, {name: entry.line for name, entry in node.entries.items()}, True
 
@@ -441,13 +457,13 @@ def _texts(value: Any) -> Any:
     return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
-def configured(home: Path, project: Path, links: Sequence[Path] = ()) -> Found:
+def find_servers(home: Path, project: Path, links: Sequence[Path] = ()) -> FoundServers:
     """Return every server configured now; a project's only if it is trusted with it. links: see `read_servers`."""
-    return read_servers(home, project, lambda value: Trust(home).covers(project, (value,)), links)
+    return read_servers(home, project, lambda value: TrustStore(home).covers(project, (value,)), links)
 
 
-def trust_added(home: Path, project: Path, name: str) -> None:
+def trust_added_server(home: Path, project: Path, name: str) -> None:
     """Trust the project with the server the user has just added. Raises ConfigError."""
-    for value in configured(home, project).withheld:
-        if value.key == f"{KEY}.{name}":
-            Trust(home).add(project, value)
+    for value in find_servers(home, project).withheld:
+        if value.key == f"{SERVERS_KEY}.{name}":
+            TrustStore(home).add(project, value)

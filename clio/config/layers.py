@@ -13,76 +13,97 @@ import msgspec
 
 from clio.config import paths
 from clio.config.command_line import flag_name
-from clio.config.extension_files import configured, find_hooks
-from clio.config.loaded import Loaded, Widening
+from clio.config.extension_files import find_hooks, find_servers
+from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.options import Options
-from clio.config.project_links import find_links, is_trusted, link_of, link_widening, team_widening
-from clio.config.schema import CONFIG_FIELDS, OPENAI, Config, Setting, from_text, read_environment, read_settings
-from clio.config.trust import Trust, came_with_project, describe_seal_damage, is_users_alone, memory_widening, widening
-from clio.config.yaml_file import PassedOver
+from clio.config.project_links import (
+    find_links,
+    find_team_request,
+    find_worktree_link,
+    is_team_trusted,
+    make_link_request,
+)
+from clio.config.schema import (
+    CONFIG_FIELDS,
+    OPENAI_VARIABLES,
+    Config,
+    Setting,
+    parse_setting_text,
+    read_environment,
+    read_settings_file,
+)
+from clio.config.trust import (
+    TrustStore,
+    describe_seal_damage,
+    find_trust_requests,
+    has_foreign_memory,
+    is_user_only,
+    make_memory_request,
+)
+from clio.config.yaml_file import FileIgnored
 from clio.errors import ConfigError, UsageError
-from clio.git_looking import describe_unreadable
+from clio.readonly_git import describe_blocking_file
 
 DEFAULT = "default"
 _KEYS = ("api_key", "api_key_command")
-Values = dict[tuple[str, ...], list[Setting]]
+LayerValues = dict[tuple[str, ...], list[Setting]]
 """The merged layers so far: the entries of each list, one setting for anything else."""
 
 
-def load(options: Options, env: Mapping[str, str]) -> Loaded:
+def load_config(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     """Load the configuration for one start. Writes no files. Raises ConfigError, or UsageError for a flag."""
     home, person = paths.clio_home(env), paths.user_home(env)
     project, main = _project(options.cwd, home, person)
     owner = main or project
     user_file = options.config_file or paths.home_config(home)
     project_file = paths.project_config(owner)
-    values: Values = {}
+    values: LayerValues = {}
 
-    user = read_settings(user_file, paths.display(user_file, project=None, user_home=person))
+    user = read_settings_file(user_file, paths.display_path(user_file, project=None, user_home=person))
     if user is None and options.config_file:
         raise ConfigError(f"--config {str(options.config_file)!r}: there is no such file")
-    put(values, user or ())
+    add_layer(values, user or ())
 
     own: tuple[Setting, ...] | None = None
-    withheld: tuple[Widening, ...] = ()
-    trusted: tuple[Widening, ...] = ()
+    withheld: tuple[TrustRequest, ...] = ()
+    trusted: tuple[TrustRequest, ...] = ()
     problems: list[str] = []
     links = find_links(owner)
-    known = Trust(home).fingerprints(owner) if links else frozenset[str]()
-    followed = tuple(link for link in links if link_widening(link).fingerprint in known)
+    known = TrustStore(home).fingerprints(owner) if links else frozenset[str]()
+    followed = tuple(link for link in links if make_link_request(link).fingerprint in known)
     places = tuple(link.target for link in followed)
     if project_file != paths.home_config(home).resolve():  # in the home directory both are the same file
-        shown = paths.display(project_file, project=owner, user_home=person)
+        shown = paths.display_path(project_file, project=owner, user_home=person)
         try:
-            own = read_settings(project_file, shown, root=owner, trusted=places)
-        except PassedOver as error:
+            own = read_settings_file(project_file, shown, root=owner, trusted=places)
+        except FileIgnored as error:
             problems.append(str(error))
-        counting = tuple(setting for setting in own or () if not is_users_alone(setting))
+        counting = tuple(setting for setting in own or () if not is_user_only(setting))
         problems += [_only_users(setting) for setting in own or () if setting not in counting]
-        accepted, trusted, withheld = _sift(counting, build(values), Trust(home), owner)
-        put(values, accepted)
-        if team := team_widening(owner):
-            known = is_trusted(owner, home)
+        accepted, trusted, withheld = _sift(counting, build_config(values), TrustStore(home), owner)
+        add_layer(values, accepted)
+        if team := find_team_request(owner):
+            known = is_team_trusted(owner, home)
             trusted, withheld = (*trusted, *([team] * known)), (*withheld, *([team] * (not known)))
 
-    put(values, _run_settings(options, env, values))
-    if unreadable := describe_unreadable(owner):
+    add_layer(values, _run_settings(options, env, values))
+    if unreadable := describe_blocking_file(owner):
         problems.append(unreadable)
-    mcp = configured(home, owner, places)
-    hooks = find_hooks(home, owner, lambda value: Trust(home).covers(owner, (value,)), places)
-    is_foreign = came_with_project(owner, home)
+    mcp = find_servers(home, owner, places)
+    hooks = find_hooks(home, owner, lambda value: TrustStore(home).covers(owner, (value,)), places)
+    is_foreign = has_foreign_memory(owner, home)
     doubt = describe_seal_damage(owner, home) if is_foreign else None
-    memory = (memory_widening(doubt),) if is_foreign else ()
-    is_trusted_memory = is_foreign and Trust(home).covers(owner, memory)
+    memory = (make_memory_request(doubt),) if is_foreign else ()
+    is_trusted_memory = is_foreign and TrustStore(home).covers(owner, memory)
     held, granted = (memory, ()) if not is_trusted_memory else ((), memory)
-    waiting = tuple(link_widening(link) for link in links if link not in followed)
-    is_closed = any(link.is_state for link in links if link not in followed)
+    waiting = tuple(make_link_request(link) for link in links if link not in followed)
+    is_closed = any(link.is_clio_folder for link in links if link not in followed)
     if is_closed:
         values[("incognito",)] = [Setting(key=("incognito",), value=True, origin=f"a link in {paths.FOLDER_NAME}")]
     files = ((user_file, user), (project_file, own))
-    return Loaded(
-        config=build(values),
-        origins=origins(values),
+    return LoadedConfig(
+        config=build_config(values),
+        origins=list_origins(values),
         project=project,
         home=home,
         withheld=(*withheld, *mcp.withheld, *hooks.withheld, *waiting, *held),
@@ -90,18 +111,18 @@ def load(options: Options, env: Mapping[str, str]) -> Loaded:
             *trusted,
             *mcp.trusted,
             *hooks.trusted,
-            *map(link_widening, followed),
+            *map(make_link_request, followed),
             *granted,
         ),
         files=tuple(path for path, settings in files if settings is not None),
         servers=mcp.servers,
         server_problems=mcp.problems,
-        start=options.cwd.resolve(),
+        start_folder=options.cwd.resolve(),
         hooks=hooks.hooks,
-        main=main,
+        main_checkout=main,
         problems=(*problems, *hooks.problems),
         links=places,
-        is_closed=is_closed,
+        is_folder_blocked=is_closed,
         has_foreign_memory=is_foreign and not is_trusted_memory,
         memory_doubt=doubt if doubt and not is_trusted_memory else "",
     )
@@ -113,10 +134,10 @@ def _only_users(setting: Setting) -> str:
 
 def _project(cwd: Path, home: Path, person: Path) -> tuple[Path, Path | None]:
     """Return the project's directory; for one of clio's worktrees also the main checkout's, whose settings apply."""
-    link = link_of(cwd)
+    link = find_worktree_link(cwd)
     if link is None:
         return paths.project_folder(cwd, clio_home=home, user_home=person), None
-    main = paths.project_folder(_find_existing(link.twin(cwd.resolve())), clio_home=home, user_home=person)
+    main = paths.project_folder(_find_existing(link.in_main(cwd.resolve())), clio_home=home, user_home=person)
     below = main.relative_to(link.main) if main.is_relative_to(link.main) else Path()
     return link.worktree / below, link.main / below
 
@@ -126,7 +147,7 @@ def _find_existing(folder: Path) -> Path:
     return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
-def put(values: Values, settings: Sequence[Setting]) -> None:
+def add_layer(values: LayerValues, settings: Sequence[Setting]) -> None:
     """Add one layer above the others; within a layer the later setting wins."""
     _forget_other_server(values, {setting.key: setting for setting in settings})
     for setting in settings:
@@ -136,7 +157,7 @@ def put(values: Values, settings: Sequence[Setting]) -> None:
             values.setdefault(setting.key, []).append(setting)
 
 
-def build(values: Values) -> Config:
+def build_config(values: LayerValues) -> Config:
     """Build a Config from the values, with defaults for all others."""
     raw: dict[str, Any] = {}
     for key, settings in values.items():
@@ -149,7 +170,7 @@ def build(values: Values) -> Config:
     return msgspec.convert(raw, Config)
 
 
-def origins(values: Values) -> dict[str, str]:
+def list_origins(values: LayerValues) -> dict[str, str]:
     """Return the origin of each field, and of settings of single models if they are set."""
     found = dict.fromkeys(CONFIG_FIELDS, DEFAULT)
     for settings in values.values():
@@ -157,7 +178,7 @@ def origins(values: Values) -> dict[str, str]:
     return found
 
 
-def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting]) -> None:
+def _forget_other_server(values: LayerValues, layer: Mapping[tuple[str, ...], Setting]) -> None:
     """Remove the values of lower layers about a server that this layer replaces, so that no key is sent to another
     server.
 
@@ -181,21 +202,21 @@ def _forget_other_server(values: Values, layer: Mapping[tuple[str, ...], Setting
             values.pop((*key[:2], "api_key_command"), None)
 
 
-def _is_known(values: Values, setting: Setting) -> bool:
+def _is_known(values: LayerValues, setting: Setting) -> bool:
     known = values.get(setting.key)
     return known is not None and known[-1].value == setting.value
 
 
-def _value(values: Values, name: str) -> str | int | float | bool | None:
+def _value(values: LayerValues, name: str) -> str | int | float | bool | None:
     settings = values.get((name,))
     return settings[-1].value if settings else None
 
 
 def _sift(
-    settings: tuple[Setting, ...], lower: Config, trust: Trust, project: Path
-) -> tuple[tuple[Setting, ...], tuple[Widening, ...], tuple[Widening, ...]]:
+    settings: tuple[Setting, ...], lower: Config, trust: TrustStore, project: Path
+) -> tuple[tuple[Setting, ...], tuple[TrustRequest, ...], tuple[TrustRequest, ...]]:
     """Split a project's settings: those in force, those of them that needed trust, those that lack it."""
-    wide = widening(settings, lower)
+    wide = find_trust_requests(settings, lower)
     known = trust.fingerprints(project) if wide else frozenset[str]()
     held = [setting for setting, value in wide if value.fingerprint not in known]
     return (
@@ -205,22 +226,22 @@ def _sift(
     )
 
 
-def _run_settings(options: Options, env: Mapping[str, str], values: Values) -> tuple[Setting, ...]:
+def _run_settings(options: Options, env: Mapping[str, str], values: LayerValues) -> tuple[Setting, ...]:
     """Return the settings of environment and flags, which are treated as one layer about the server."""
     flags = tuple(
         _flag(name, one)
         for name, value in options.overrides.items()
         for one in (value if isinstance(value, tuple) else (value,))
     )
-    given = {setting.name: setting.value for setting in (*read_environment(env, without=OPENAI), *flags)}
+    given = {setting.name: setting.value for setting in (*read_environment(env, without=OPENAI_VARIABLES), *flags)}
     return (*read_environment(env, without=_not_for_openai(given, env, values)), *flags)
 
 
-def _not_for_openai(given: Mapping[str, object], env: Mapping[str, str], values: Values) -> tuple[str, ...]:
+def _not_for_openai(given: Mapping[str, object], env: Mapping[str, str], values: LayerValues) -> tuple[str, ...]:
     """Return OpenAI's variables that do not apply, because address or provider are set elsewhere."""
     provider = _value(values, "provider") if "base_url" not in given else None
     if given.get("provider", provider) not in (None, "openai"):
-        return OPENAI
+        return OPENAI_VARIABLES
     elsewhere = "base_url" in given or (_value(values, "base_url") and not env.get("OPENAI_BASE_URL", "").strip())
     return ("OPENAI_API_KEY",) if elsewhere else ()
 
@@ -228,7 +249,7 @@ def _not_for_openai(given: Mapping[str, object], env: Mapping[str, str], values:
 def _flag(name: str, value: str | bool) -> Setting:
     flag = flag_name(name)
     try:
-        parsed = value if isinstance(value, bool) else from_text(CONFIG_FIELDS[name], value)
+        parsed = value if isinstance(value, bool) else parse_setting_text(CONFIG_FIELDS[name], value)
     except ValueError as error:
         raise UsageError(f"{flag} {error}") from None
     return Setting(key=(name,), value=parsed, origin=f"flag {flag}")

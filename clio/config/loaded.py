@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from clio.config.schema import Config
 
-EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_trim", "stop", "session_end")
+HOOK_EVENTS = ("session_start", "user_prompt", "before_tool", "after_tool", "before_trim", "stop", "session_end")
 """In the order in which they occur."""
-OF_TOOLS = frozenset(("before_tool", "after_tool"))
+TOOL_EVENTS = frozenset(("before_tool", "after_tool"))
 HOOK_TIMEOUT_S = 10.0
 MAX_TIMEOUT_S = 600.0
 
@@ -27,17 +27,17 @@ class Hook(Struct, frozen=True, kw_only=True):
     match: tuple[str, ...] = ()
     timeout_s: float = HOOK_TIMEOUT_S
 
-    def concerns(self, tool: str) -> bool:
+    def matches_tool(self, tool: str) -> bool:
         """Whether it applies to calls of this tool; for an event without a tool every hook of that event applies."""
         return not self.match or any(fnmatch.fnmatchcase(tool, pattern) for pattern in self.match)
 
 
 SERVER_TIMEOUT_S = 120.0
-HANDED = "the editor"
+FROM_EDITOR = "the editor"
 """`where` of a server that is in no file, because an editor passed it for one session."""
 
 
-class Server(Struct, frozen=True, kw_only=True):
+class McpServer(Struct, frozen=True, kw_only=True):
     """How an MCP server is reached, and which of its tools may be used. `${NAME}` in its texts is not replaced yet.
 
     Attributes:
@@ -65,7 +65,7 @@ class Server(Struct, frozen=True, kw_only=True):
     read_only: tuple[str, ...] = ()
 
 
-class Widening(Struct, frozen=True, kw_only=True):
+class TrustRequest(Struct, frozen=True, kw_only=True):
     """Something from a project that waits for trust: a value of its configuration, a hook, a server, a link.
 
     value: displayed to the user for the decision; escaped, truncated, secrets masked.
@@ -78,7 +78,7 @@ class Widening(Struct, frozen=True, kw_only=True):
     fingerprint: str
 
 
-class Loaded(Struct, frozen=True, kw_only=True):
+class LoadedConfig(Struct, frozen=True, kw_only=True):
     """The configuration of one start.
 
     Attributes:
@@ -106,21 +106,21 @@ class Loaded(Struct, frozen=True, kw_only=True):
     origins: dict[str, str]
     project: Path
     home: Path
-    withheld: tuple[Widening, ...] = ()
-    trusted: tuple[Widening, ...] = ()
+    withheld: tuple[TrustRequest, ...] = ()
+    trusted: tuple[TrustRequest, ...] = ()
     files: tuple[Path, ...] = ()
-    servers: tuple[Server, ...] = ()
+    servers: tuple[McpServer, ...] = ()
     server_problems: tuple[str, ...] = ()
-    start: Path | None = None
+    start_folder: Path | None = None
     hooks: tuple[Hook, ...] = ()
-    main: Path | None = None
+    main_checkout: Path | None = None
     problems: tuple[str, ...] = ()
     links: tuple[Path, ...] = ()
-    is_closed: bool = False
+    is_folder_blocked: bool = False
     has_foreign_memory: bool = False
     memory_doubt: str = ""
 
     @property
-    def owner(self) -> Path:
+    def main_project(self) -> Path:
         """The directory whose `.clio` applies: settings, trust, memory and sessions are those of the main checkout."""
-        return self.main or self.project
+        return self.main_checkout or self.project

@@ -5,18 +5,18 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.config.extension_files import KEY, read_entries
-from clio.config.loaded import Server
-from clio.config.yaml_edit import lines_of, rewrite, split_bom
-from clio.config.yaml_file import Entry, Items, Node, Table, parse
+from clio.config.extension_files import SERVERS_KEY, parse_server_entries
+from clio.config.loaded import McpServer
+from clio.config.yaml_edit import rewrite_file, split_bom, split_lines_keeping_ends
+from clio.config.yaml_file import Entry, Items, Node, Table, parse_yaml
 from clio.errors import ConfigError
-from clio.storage.locks import next_step, reason
+from clio.storage.locks import error_reason, suggest_fix
 
 _PLAIN = re.compile(r"[A-Za-z./][\w./@~-]*")
 _WORDS = frozenset("y n yes no on off true false null".split())
 
 
-def add_server(path: Path, server: Server) -> None:
+def add_server(path: Path, server: McpServer) -> None:
     """Add an entry; a missing file is created.
 
     Raises ConfigError if the name exists already, or the file cannot be changed without touching other lines.
@@ -40,21 +40,21 @@ def remove_server(path: Path, name: str) -> bool:
 
 def _rewrite(path: Path, change: Callable[[bytes], bytes], what: str) -> None:
     try:
-        rewrite(path, change)
+        rewrite_file(path, change)
     except OSError as error:
-        raise ConfigError(f"{what}: {path}: {reason(error)}; {next_step(error)}") from None
+        raise ConfigError(f"{what}: {path}: {error_reason(error)}; {suggest_fix(error)}") from None
 
 
-def _with(data: bytes, server: Server, shown: str) -> bytes:
-    before, _ = read_entries(data, shown)
+def _with(data: bytes, server: McpServer, shown: str) -> bytes:
+    before, _ = parse_server_entries(data, shown)
     table = _table(data, shown)
     if table is not None and server.name in table.entries:
         raise ConfigError(f"there is an MCP server {server.name!r} in {shown} already; remove it first")
     bom, text = split_bom(data)
-    lines, newline = lines_of(text)
+    lines, newline = split_lines_keeping_ends(text)
     if table is None or not table.entries:
-        kept = "".join(line for line in lines if not re.match(rf"{KEY}\s*:", line))
-        text = kept + newline.join([f"{KEY}:", *_rows(server, "  "), ""])
+        kept = "".join(line for line in lines if not re.match(rf"{SERVERS_KEY}\s*:", line))
+        text = kept + newline.join([f"{SERVERS_KEY}:", *_rows(server, "  "), ""])
     else:
         row = _last_row(table)
         indent = " " * table.start[1]
@@ -65,16 +65,16 @@ def _with(data: bytes, server: Server, shown: str) -> bytes:
 
 
 def _without(data: bytes, name: str, shown: str) -> bytes:
-    before, _ = read_entries(data, shown)
+    before, _ = parse_server_entries(data, shown)
     table = _table(data, shown)
     if table is None or name not in table.entries:
         return data
     bom, text = split_bom(data)
-    lines, newline = lines_of(text)
+    lines, newline = split_lines_keeping_ends(text)
     entry = table.entries[name]
     rest = lines[: entry.line - 1] + lines[_last_row(entry.node, entry) + 1 :]
     if len(table.entries) == 1:
-        rest = [f"{KEY}: {{}}{newline}" if re.match(rf"{KEY}\s*:", line) else line for line in rest]
+        rest = [f"{SERVERS_KEY}: {{}}{newline}" if re.match(rf"{SERVERS_KEY}\s*:", line) else line for line in rest]
     changed = bom + "".join(rest).encode("utf-8")
     return _checked(changed, {*before} - {name}, shown, f"remove {name!r} from {shown} by hand")
 
@@ -82,7 +82,7 @@ def _without(data: bytes, name: str, shown: str) -> bytes:
 def _checked(changed: bytes, expected: set[str], shown: str, otherwise: str) -> bytes:
     """Check that the changed file, whatever its layout, differs only in the expected names."""
     try:
-        found, _ = read_entries(changed, shown)
+        found, _ = parse_server_entries(changed, shown)
     except ConfigError:
         found = {}
     if set(found) != expected:
@@ -92,7 +92,7 @@ def _checked(changed: bytes, expected: set[str], shown: str, otherwise: str) -> 
 
 def _table(data: bytes, shown: str) -> Table | None:
     """Return the mapping of servers; None if there is none yet."""
-    entry = parse(data, shown).entries.get(KEY)
+    entry = parse_yaml(data, shown).entries.get(SERVERS_KEY)
     return entry.node if entry is not None and isinstance(entry.node, Table) else None
 
 
@@ -107,7 +107,7 @@ def _last_row(node: Node, entry: Entry | None = None) -> int:
     return max(row if column else row - 1, least)
 
 
-def _rows(server: Server, indent: str) -> list[str]:
+def _rows(server: McpServer, indent: str) -> list[str]:
     """Return the entry in YAML, below `mcpServers:`."""
     rows = [f"{indent}{_scalar(server.name)}:"]
     inner = indent + "  "

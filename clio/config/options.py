@@ -7,7 +7,7 @@ from typing import Literal, cast
 import msgspec
 from msgspec import Struct
 
-from clio.config.command_line import Arguments, overrides, readable
+from clio.config.command_line import Arguments, decode_argument, list_overrides
 from clio.errors import UsageError
 
 InputFormat = Literal["text", "stream-json"]
@@ -44,13 +44,13 @@ def make_options(arguments: Arguments) -> Options:
     return Options(
         cwd=_folder(here, arguments.cwd) if arguments.cwd is not None else here,
         continue_latest=arguments.continue_latest,
-        resume=None if arguments.resume is None else readable(arguments.resume),
+        resume=None if arguments.resume is None else decode_argument(arguments.resume),
         new=arguments.new,
         input=cast(InputFormat, arguments.input or "text"),
         output=cast(OutputFormat, arguments.output or "text"),
         json_schema=_file(here, arguments.json_schema),
         config_file=_file(here, arguments.config),
-        overrides=overrides(arguments),
+        overrides=list_overrides(arguments),
     )
 
 

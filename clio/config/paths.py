@@ -67,7 +67,7 @@ def project_config(project: Path) -> Path:
     return project / FOLDER_NAME / CONFIG_NAME
 
 
-def display(path: Path, *, project: Path | None, user_home: Path) -> str:
+def display_path(path: Path, *, project: Path | None, user_home: Path) -> str:
     """Return the path as the user would write it: relative to the project, with `~` for the home directory, or
     whole.
     """
@@ -104,7 +104,7 @@ THEMES: dict[str, str] = {
     "none": "no colour; bold and faint only",
 }
 """The built-in themes."""
-FOLDER = "themes"
+THEMES_FOLDER = "themes"
 _NAME = re.compile(r"[A-Za-z0-9][\w-]{0,63}", re.ASCII)
 _MAX_LISTED = 200
 
@@ -117,7 +117,7 @@ def is_theme_name(name: str) -> bool:
 def theme_names(home: Path) -> list[str]:
     """Return all themes, the built-in ones first, then the user's, sorted, without those of the same name."""
     try:
-        found = [path.stem for path in (home / FOLDER).iterdir() if path.suffix == ".yaml"]
+        found = [path.stem for path in (home / THEMES_FOLDER).iterdir() if path.suffix == ".yaml"]
     except OSError:
         found = []
     own = sorted(name for name in found if is_theme_name(name) and name not in THEMES)

@@ -8,44 +8,46 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.config.loaded import Widening
+from clio.config.loaded import TrustRequest
 from clio.config.paths import FOLDER_NAME
-from clio.config.trust import Trust, shown_value
+from clio.config.trust import TrustStore, format_value
 
 SHARED_NAME = "ltm"
 FORMAT_NAME = "format.json"
-KEY = "team memory"
+TEAM_MEMORY_KEY = "team memory"
 _FINGERPRINT = hashlib.sha256(b'["team memory"]').hexdigest()
 
 
-def shared_folder(project: Path) -> Path:
+def team_memory_folder(project: Path) -> Path:
     """Return the directory of the team's shared memory; it need not exist."""
     return project / FOLDER_NAME / SHARED_NAME
 
 
-def team_widening(project: Path) -> Widening | None:
+def find_team_request(project: Path) -> TrustRequest | None:
     """Return the question to ask before team memory is used; None if the project has none."""
-    return widening_of("what others wrote there") if is_shared(shared_folder(project)) else None
+    return make_team_request("what others wrote there") if has_shared_memory(team_memory_folder(project)) else None
 
 
-def is_shared(folder: Path) -> bool:
+def has_shared_memory(folder: Path) -> bool:
     """Whether this directory contains shared memory; links are not followed."""
     return not folder.is_symlink() and (folder / FORMAT_NAME).is_file()
 
 
-def widening_of(value: str) -> Widening:
+def make_team_request(value: str) -> TrustRequest:
     """Return the request to trust shared memory with this description."""
-    return Widening(key=KEY, value=value, where=f"{FOLDER_NAME}/{SHARED_NAME}/", fingerprint=_FINGERPRINT)
+    return TrustRequest(
+        key=TEAM_MEMORY_KEY, value=value, where=f"{FOLDER_NAME}/{SHARED_NAME}/", fingerprint=_FINGERPRINT
+    )
 
 
-def is_trusted(project: Path, home: Path) -> bool:
+def is_team_trusted(project: Path, home: Path) -> bool:
     """Whether the user trusts team memory in this project."""
-    return _FINGERPRINT in Trust(home).fingerprints(project)
+    return _FINGERPRINT in TrustStore(home).fingerprints(project)
 
 
 def trust_team(project: Path, home: Path) -> None:
     """Trust the project's team memory. Raises ConfigError, CorruptDocument, NewerDocument."""
-    Trust(home).add(project, widening_of(""))
+    TrustStore(home).add(project, make_team_request(""))
 
 
 _FILES = (".mcp.json", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
@@ -59,7 +61,7 @@ class ProjectLink(Struct, frozen=True):
     target: Path
 
     @property
-    def is_state(self) -> bool:
+    def is_clio_folder(self) -> bool:
         """Whether it is `.clio` or inside it."""
         return self.name.split("/", 1)[0] == FOLDER_NAME
 
@@ -72,12 +74,12 @@ def find_links(project: Path) -> tuple[ProjectLink, ...]:
     return tuple(link for link in links if not link.target.is_relative_to(root))
 
 
-def link_widening(link: ProjectLink) -> Widening:
+def make_link_request(link: ProjectLink) -> TrustRequest:
     """Return the question to ask before the link is followed. A changed target is asked about again."""
     mark = hashlib.sha256(json.dumps(["link", link.name, str(link.target)]).encode("ascii")).hexdigest()
-    name = shown_value("", link.name)
-    return Widening(
-        key=f"link {name}", value=f"leads to {shown_value('', str(link.target))}", where=name, fingerprint=mark
+    name = format_value("", link.name)
+    return TrustRequest(
+        key=f"link {name}", value=f"leads to {format_value('', str(link.target))}", where=name, fingerprint=mark
     )
 
 
@@ -100,22 +102,22 @@ def _links_below(folder: Path | str, name: str, depth: int) -> Iterator[str]:
             yield from _links_below(entry.path, f"{name}/{entry.name}", depth - 1)
 
 
-MARK = "clio-worktree"
+WORKTREE_MARK = "clio-worktree"
 """Name of a file in `.git/worktrees/<id>/` that marks clio's worktrees."""
 
 
-class Link(Struct, frozen=True):
+class WorktreeLink(Struct, frozen=True):
     """A worktree and the checkout it was created from, both with links resolved."""
 
     worktree: Path
     main: Path
 
-    def twin(self, folder: Path) -> Path:
+    def in_main(self, folder: Path) -> Path:
         """Return the same directory in the main checkout."""
         return self.main / folder.relative_to(self.worktree)
 
 
-def link_of(folder: Path) -> Link | None:
+def find_worktree_link(folder: Path) -> WorktreeLink | None:
     """Return the clio worktree that contains a directory; None if there is none or git's files are inconsistent."""
     folder = folder.resolve()
     for place in (folder, *folder.parents):
@@ -129,16 +131,21 @@ def link_of(folder: Path) -> Link | None:
     return None
 
 
-def _linked(place: Path) -> Link | None:
+def _linked(place: Path) -> WorktreeLink | None:
     try:
         entry = (place / _text(place / ".git").removeprefix("gitdir:").strip()).resolve()
-        if not (entry / MARK).is_file() or Path(_text(entry / "gitdir")).resolve() != (place / ".git").resolve():
+        if (
+            not (entry / WORKTREE_MARK).is_file()
+            or Path(_text(entry / "gitdir")).resolve() != (place / ".git").resolve()
+        ):
             return None
         common = (entry / _text(entry / "commondir")).resolve()
     except (OSError, UnicodeDecodeError, ValueError):
         return None
     main = common.parent
-    return Link(place, main) if common.name == ".git" and main.is_dir() and entry.parent.parent == common else None
+    return (
+        WorktreeLink(place, main) if common.name == ".git" and main.is_dir() and entry.parent.parent == common else None
+    )
 
 
 def _text(path: Path) -> str:

@@ -10,7 +10,17 @@ import msgspec
 from msgspec import Meta, Struct
 
 from clio.config.command_line import did_you_mean
-from clio.config.yaml_file import TRUE, Entry, Items, Node, Scalar, Table, describe, parse, read_bytes
+from clio.config.yaml_file import (
+    TRUE_WORDS,
+    Entry,
+    Items,
+    Node,
+    Scalar,
+    Table,
+    describe_node,
+    parse_yaml,
+    read_config_bytes,
+)
 from clio.errors import ConfigError
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
@@ -232,11 +242,11 @@ _COUNT = LazyRegex(r"[0-9]{1,12}")
 _NUMBER = LazyRegex(r"[0-9]{0,12}\.?[0-9]{1,12}|[0-9]{1,12}\.")
 LIST_WORDS = {"checks": (CHECKS_AUTO, CHECKS_OFF)}
 """Words allowed in place of a list."""
-_TRUE_WORDS = TRUE | {"1"}
+_TRUE_WORDS = TRUE_WORDS | {"1"}
 _FALSE_WORDS = frozenset(("no", "off", "false", "0"))
 
 
-class Field(Struct, frozen=True, kw_only=True):
+class SettingField(Struct, frozen=True, kw_only=True):
     """One setting. optional: it may be None. choices: for the kind "choice". limits: for the kind "number"."""
 
     name: str
@@ -246,7 +256,7 @@ class Field(Struct, frozen=True, kw_only=True):
     limits: Meta | None = None
 
     @property
-    def wanted(self) -> str:
+    def expected(self) -> str:
         """Describe the valid values, for an error message."""
         match self.kind:
             case "text":
@@ -256,7 +266,7 @@ class Field(Struct, frozen=True, kw_only=True):
             case "count":
                 return "a whole number of at least 1"
             case "number":
-                return f"a number {limits_in_words(self.limits)}"
+                return f"a number {describe_limits(self.limits)}"
             case "switch":
                 return "true or false"
             case "texts":
@@ -266,7 +276,7 @@ class Field(Struct, frozen=True, kw_only=True):
                 return "a mapping from a model's name to its settings"
 
 
-def limits_in_words(limits: Meta | None) -> str:
+def describe_limits(limits: Meta | None) -> str:
     """Describe which numbers are allowed: "above 0", "from 0 to below 1"."""
     low = f"from {limits.ge:g}" if limits and limits.ge is not None else ""
     low = f"above {limits.gt:g}" if limits and limits.gt is not None else low
@@ -274,12 +284,12 @@ def limits_in_words(limits: Meta | None) -> str:
     return f"{low} {high}".strip() or "of any size"
 
 
-def fields_of(struct: type[Struct]) -> dict[str, Field]:
+def list_fields(struct: type[Struct]) -> dict[str, SettingField]:
     """Return the fields of Config or ModelSettings by name."""
     return {info.name: _field(info.name, info.type) for info in msgspec.structs.fields(struct)}
 
 
-def from_text(field: Field, text: str) -> Value:
+def parse_setting_text(field: SettingField, text: str) -> Value:
     """Parse the value of a flag or an environment variable. Raises ValueError with the end of a sentence."""
     stripped = text.strip()
     match field.kind:
@@ -297,61 +307,64 @@ def from_text(field: Field, text: str) -> Value:
             raise ValueError(_must_be(field, repr(truncate(stripped, 60)), stripped))
 
 
-def from_node(field: Field, node: Node) -> Value:
+def parse_setting_node(field: SettingField, node: Node) -> Value:
     """Parse the value of a YAML scalar. Raises ValueError with the end of a sentence."""
     if not isinstance(node, Scalar):
-        raise ValueError(_must_be(field, describe(node)))
+        raise ValueError(_must_be(field, describe_node(node)))
     if node.kind == "null":
         if field.optional:
             return None
-        raise ValueError(f"has no value; it must be {field.wanted}")
+        raise ValueError(f"has no value; it must be {field.expected}")
     if node.kind == "bool" and (word := _choice_meant(field, node.text.lower())):
         return word
     if node.kind == "bool" and field.kind in ("text", "choice"):
-        truth = "true" if node.text.lower() in TRUE else "false"
+        truth = "true" if node.text.lower() in TRUE_WORDS else "false"
         hint = "" if field.kind == "choice" else "; put it in quotes"
-        raise ValueError(f"must be {field.wanted}: YAML reads an unquoted {node.text} as {truth}{hint}")
+        raise ValueError(f"must be {field.expected}: YAML reads an unquoted {node.text} as {truth}{hint}")
     if field.kind == "switch" and node.kind != "bool":
-        raise ValueError(_must_be(field, describe(node)))
-    return from_text(field, node.text.replace("_", "") if field.kind in ("count", "number") else node.text)
+        raise ValueError(_must_be(field, describe_node(node)))
+    return parse_setting_text(field, node.text.replace("_", "") if field.kind in ("count", "number") else node.text)
 
 
-def _choice_meant(field: Field, word: str) -> str:
+def _choice_meant(field: SettingField, word: str) -> str:
     """Return the choice for a word such as `off`, which YAML reads as a boolean; "" if there is none."""
     if word in field.choices:
         return word
-    words = _TRUE_WORDS if word in TRUE else _FALSE_WORDS
+    words = _TRUE_WORDS if word in TRUE_WORDS else _FALSE_WORDS
     alike = [choice for choice in field.choices if choice in words]
     return alike[0] if len(alike) == 1 else ""
 
 
-def text_items(field: Field, node: Node) -> tuple[Scalar, ...]:
-    """Return the entries of a list of texts; an empty value is an empty list. Raises ValueError as `from_node`."""
+def parse_setting_list(field: SettingField, node: Node) -> tuple[Scalar, ...]:
+    """Return the entries of a list of texts; an empty value is an empty list.
+
+    Raises ValueError as `parse_setting_node`.
+    """
     if isinstance(node, Scalar) and node.kind == "null":
         return ()
     if isinstance(node, Scalar) and (word := _list_word(field, node)):
         return (msgspec.structs.replace(node, kind="text", text=word),)
     if not isinstance(node, Items):
-        raise ValueError(_must_be(field, describe(node)))
+        raise ValueError(_must_be(field, describe_node(node)))
     entries: list[Scalar] = []
     for item in node.items:
         if not isinstance(item, Scalar) or item.kind == "null" or not item.text.strip():
-            raise ValueError(f"must hold texts only, not {describe(item)}; put a text with ': ' in quotes")
+            raise ValueError(f"must hold texts only, not {describe_node(item)}; put a text with ': ' in quotes")
         entries.append(item)
     return tuple(entries)
 
 
-def _list_word(field: Field, node: Scalar) -> str:
+def _list_word(field: SettingField, node: Scalar) -> str:
     """Return the word used in place of a list, also if YAML reads it as a boolean; "" if there is none."""
     words = LIST_WORDS.get(field.name, ())
     if node.kind == "bool" and words:
-        return CHECKS_AUTO if node.text.lower() in TRUE else CHECKS_OFF
+        return CHECKS_AUTO if node.text.lower() in TRUE_WORDS else CHECKS_OFF
     return node.text.strip() if node.text.strip() in words else ""
 
 
-def _must_be(field: Field, got: str, word: str = "") -> str:
+def _must_be(field: SettingField, got: str, word: str = "") -> str:
     hint = did_you_mean(word, field.choices) if field.choices and word else ""
-    return f"must be {field.wanted}, not {got}{hint}"
+    return f"must be {field.expected}, not {got}{hint}"
 
 
 def _within(value: float, limits: Meta | None) -> bool:
@@ -362,14 +375,14 @@ def _within(value: float, limits: Meta | None) -> bool:
     )
 
 
-def _field(name: str, hint: Any) -> Field:
+def _field(name: str, hint: Any) -> SettingField:
     parts: tuple[Any, ...] = (
         typing.get_args(hint) if typing.get_origin(hint) in (types.UnionType, typing.Union) else (hint,)
     )
     plain = [part for part in parts if part is not type(None)]
     kind, choices = _kind(plain[0])
     limits = typing.get_args(plain[0])[1] if kind == "number" else None
-    return Field(name=name, kind=kind, optional=len(plain) < len(parts), choices=choices, limits=limits)
+    return SettingField(name=name, kind=kind, optional=len(plain) < len(parts), choices=choices, limits=limits)
 
 
 def _kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
@@ -387,11 +400,11 @@ def _kind(hint: Any) -> tuple[FieldKind, tuple[str, ...]]:
     return ("text", ()) if hint is str else ("count", ())
 
 
-CONFIG_FIELDS = fields_of(Config)
-MODEL_FIELDS = fields_of(ModelSettings)
+CONFIG_FIELDS = list_fields(Config)
+MODEL_FIELDS = list_fields(ModelSettings)
 
 
-class Variable(Struct, frozen=True, kw_only=True):
+class EnvironmentVariable(Struct, frozen=True, kw_only=True):
     """An environment variable and its setting.
 
     openai_only: read only if no other server is named, see `layers`; the provider reads it again for itself.
@@ -405,29 +418,29 @@ class Variable(Struct, frozen=True, kw_only=True):
 
 
 # Lowest precedence first: a CLIO_ variable overrides the general one for the same setting.
-VARIABLES: tuple[Variable, ...] = (
-    Variable(name="OPENAI_BASE_URL", field="base_url", openai_only=True),
-    Variable(name="OPENAI_API_KEY", field="api_key", openai_only=True),
-    Variable(name="CLIO_MODEL", field="model"),
-    Variable(name="CLIO_PROVIDER", field="provider"),
-    Variable(name="CLIO_BASE_URL", field="base_url"),
-    Variable(name="CLIO_API_KEY", field="api_key"),
-    Variable(name="CLIO_API", field="api"),
-    Variable(name="CLIO_EFFORT", field="effort"),
-    Variable(name="CLIO_APPROVE", field="approve"),
-    Variable(name="CLIO_SANDBOX", field="sandbox"),
-    Variable(name="CLIO_MAX_STEPS", field="max_steps"),
-    Variable(name="CLIO_CONTEXT_WINDOW", field="context_window"),
-    Variable(name="CLIO_MAX_OUTPUT_TOKENS", field="max_output_tokens"),
-    Variable(name="CLIO_LTM", field="ltm"),
-    Variable(name="CLIO_INCOGNITO", field="incognito"),
-    Variable(name="CLIO_DEBUG", field="debug"),
-    Variable(name="CLIO_SCREEN_READER", field="screen_reader"),
-    Variable(name="CLIO_THEME", field="theme"),
-    Variable(name="NO_COLOR", field="color", switches_off=True),
+ENVIRONMENT_VARIABLES: tuple[EnvironmentVariable, ...] = (
+    EnvironmentVariable(name="OPENAI_BASE_URL", field="base_url", openai_only=True),
+    EnvironmentVariable(name="OPENAI_API_KEY", field="api_key", openai_only=True),
+    EnvironmentVariable(name="CLIO_MODEL", field="model"),
+    EnvironmentVariable(name="CLIO_PROVIDER", field="provider"),
+    EnvironmentVariable(name="CLIO_BASE_URL", field="base_url"),
+    EnvironmentVariable(name="CLIO_API_KEY", field="api_key"),
+    EnvironmentVariable(name="CLIO_API", field="api"),
+    EnvironmentVariable(name="CLIO_EFFORT", field="effort"),
+    EnvironmentVariable(name="CLIO_APPROVE", field="approve"),
+    EnvironmentVariable(name="CLIO_SANDBOX", field="sandbox"),
+    EnvironmentVariable(name="CLIO_MAX_STEPS", field="max_steps"),
+    EnvironmentVariable(name="CLIO_CONTEXT_WINDOW", field="context_window"),
+    EnvironmentVariable(name="CLIO_MAX_OUTPUT_TOKENS", field="max_output_tokens"),
+    EnvironmentVariable(name="CLIO_LTM", field="ltm"),
+    EnvironmentVariable(name="CLIO_INCOGNITO", field="incognito"),
+    EnvironmentVariable(name="CLIO_DEBUG", field="debug"),
+    EnvironmentVariable(name="CLIO_SCREEN_READER", field="screen_reader"),
+    EnvironmentVariable(name="CLIO_THEME", field="theme"),
+    EnvironmentVariable(name="NO_COLOR", field="color", switches_off=True),
 )
 
-SERVER_KEYS = (
+SERVER_KEY_VARIABLES = (
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
     "ANTHROPIC_AUTH_TOKEN",
@@ -454,7 +467,7 @@ SERVER_KEYS = (
 )
 """Variables with keys of particular servers: their values are secrets, whatever their names look like."""
 
-OPENAI = tuple(variable.name for variable in VARIABLES if variable.openai_only)
+OPENAI_VARIABLES = tuple(variable.name for variable in ENVIRONMENT_VARIABLES if variable.openai_only)
 
 
 def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -> tuple[Setting, ...]:
@@ -464,12 +477,12 @@ def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -
     without: variables to ignore.
     """
     found: list[Setting] = []
-    for variable in VARIABLES:
+    for variable in ENVIRONMENT_VARIABLES:
         text = env.get(variable.name, "").strip()
         if not text or variable.name in without:
             continue
         try:
-            value = False if variable.switches_off else from_text(CONFIG_FIELDS[variable.field], text)
+            value = False if variable.switches_off else parse_setting_text(CONFIG_FIELDS[variable.field], text)
         except ValueError as error:
             raise ConfigError(f"the environment variable {variable.name} {error}") from None
         found.append(Setting(key=(variable.field,), value=value, origin=f"environment {variable.name}"))
@@ -479,42 +492,42 @@ def read_environment(env: Mapping[str, str], *, without: Collection[str] = ()) -
 T = TypeVar("T")
 
 
-def read_settings(
+def read_settings_file(
     path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
 ) -> tuple[Setting, ...] | None:
     """Return the settings of a file; None if it does not exist.
 
-    shown: the file's name in messages and origins. root, trusted: see `read_bytes`.
+    shown: the file's name in messages and origins. root, trusted: see `read_config_bytes`.
     Raises ConfigError with file and line.
     """
-    data = read_bytes(path, shown, root=root, trusted=trusted)
-    return None if data is None else tuple(settings_of(parse(data, shown), shown))
+    data = read_config_bytes(path, shown, root=root, trusted=trusted)
+    return None if data is None else tuple(iter_settings(parse_yaml(data, shown), shown))
 
 
-def settings_of(table: Table, shown: str) -> Iterator[Setting]:
+def iter_settings(table: Table, shown: str) -> Iterator[Setting]:
     """Yield the settings in a file's mapping. Raises ConfigError with file and line."""
     for name, entry in table.entries.items():
         field = _known(name, CONFIG_FIELDS, f"{shown}:{entry.line}")
         if field.kind == "models":
             yield from _models(field, entry, shown)
         elif field.kind == "texts":
-            for item in _converted(text_items, field, name, entry, shown):
+            for item in _converted(parse_setting_list, field, name, entry, shown):
                 if name == "redact_patterns":
                     _check_pattern(item.text.strip(), f"{shown}:{item.start[0] + 1}")
                 yield Setting(key=(name,), value=item.text.strip(), origin=f"{shown}:{item.start[0] + 1}")
         else:
-            value = _converted(from_node, field, name, entry, shown)
+            value = _converted(parse_setting_node, field, name, entry, shown)
             yield Setting(key=(name,), value=value, origin=f"{shown}:{entry.line}")
 
 
-def _models(field: Field, entry: Entry, shown: str) -> Iterator[Setting]:
-    for model, own in _table(entry, field.name, field.wanted, shown).entries.items():
+def _models(field: SettingField, entry: Entry, shown: str) -> Iterator[Setting]:
+    for model, own in _table(entry, field.name, field.expected, shown).entries.items():
         prefix = f"{field.name}.{model}"
         for name, value in _table(own, prefix, "a mapping such as 'context_window: 32000'", shown).entries.items():
             known = _known(name, MODEL_FIELDS, f"{shown}:{value.line}", f"{prefix}: ")
             yield Setting(
                 key=(field.name, model, name),
-                value=_converted(from_node, known, f"{prefix}.{name}", value, shown),
+                value=_converted(parse_setting_node, known, f"{prefix}.{name}", value, shown),
                 origin=f"{shown}:{value.line}",
             )
 
@@ -524,11 +537,11 @@ def _table(entry: Entry, name: str, wanted: str, shown: str) -> Table:
     if isinstance(node, Scalar) and node.kind == "null":
         return Table(entries={}, flow=False, start=node.start, end=node.end)
     if not isinstance(node, Table):
-        raise ConfigError(f"{shown}:{entry.line}: {name} must be {wanted}, not {describe(node)}")
+        raise ConfigError(f"{shown}:{entry.line}: {name} must be {wanted}, not {describe_node(node)}")
     return node
 
 
-def _known(name: str, fields: dict[str, Field], where: str, prefix: str = "") -> Field:
+def _known(name: str, fields: dict[str, SettingField], where: str, prefix: str = "") -> SettingField:
     if name in fields:
         return fields[name]
     hint = did_you_mean(name, fields) or "; known are " + ", ".join(fields)
@@ -547,7 +560,9 @@ def _named(pattern: str) -> str:
     return f"'{short}'" if short.isprintable() else repr(short)
 
 
-def _converted(convert: Callable[[Field, Node], T], field: Field, name: str, entry: Entry, shown: str) -> T:
+def _converted(
+    convert: Callable[[SettingField, Node], T], field: SettingField, name: str, entry: Entry, shown: str
+) -> T:
     try:
         return convert(field, entry.node)
     except ValueError as error:

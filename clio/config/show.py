@@ -5,28 +5,28 @@ from typing import cast
 import msgspec
 from msgspec import Struct
 
-from clio.config.loaded import Loaded, Widening
+from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.paths import FOLDER_NAME, home_config, project_config
-from clio.config.trust import Trust, masked, shown_value
+from clio.config.trust import TrustStore, format_value, mask_secrets
 
 
-class Shown(Struct, frozen=True, kw_only=True):
+class ShownSetting(Struct, frozen=True, kw_only=True):
     """One setting as `config show --json` prints it; lists and numbers as JSON, secrets masked."""
 
     value: object
     origin: str
 
 
-class Report(Struct, frozen=True, kw_only=True):
+class ConfigReport(Struct, frozen=True, kw_only=True):
     """What `config show --json` prints."""
 
     project: str
     files: tuple[str, ...]
-    settings: dict[str, Shown]
-    withheld: tuple[Widening, ...]
+    settings: dict[str, ShownSetting]
+    withheld: tuple[TrustRequest, ...]
 
 
-def as_text(loaded: Loaded) -> str:
+def format_config(loaded: LoadedConfig) -> str:
     """Return every setting with its value and origin, in columns; then what waits for trust."""
     rows = [(name, _plain(name, shown.value), shown.origin) for name, shown in _settings(loaded).items()]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
@@ -39,9 +39,9 @@ def as_text(loaded: Loaded) -> str:
     return "\n".join(lines)
 
 
-def as_json(loaded: Loaded) -> str:
+def format_config_json(loaded: LoadedConfig) -> str:
     """Return the same as one JSON object."""
-    report = Report(
+    report = ConfigReport(
         project=str(loaded.project),
         files=tuple(str(path) for path in loaded.files),
         settings=_settings(loaded),
@@ -50,24 +50,24 @@ def as_json(loaded: Loaded) -> str:
     return msgspec.json.format(msgspec.json.encode(report), indent=2).decode()
 
 
-def files(loaded: Loaded) -> str:
+def format_config_files(loaded: LoadedConfig) -> str:
     """Return the paths of the configuration files, existing or not, one per line, with the layer first."""
     places = (
         ("user", home_config(loaded.home)),
         ("project", project_config(loaded.project)),
-        ("trusted", Trust(loaded.home).path),
+        ("trusted", TrustStore(loaded.home).path),
     )
     read = [("--config", path) for path in loaded.files if path not in (places[0][1], places[1][1])]
     return "\n".join(f"{layer:<8}  {path}{'' if path.exists() else '  (none)'}" for layer, path in (*places, *read))
 
 
-def withheld_note(loaded: Loaded) -> str:
+def withheld_note(loaded: LoadedConfig) -> str:
     """Return one sentence for the user about the values that wait for trust."""
     keys = ", ".join(dict.fromkeys(value.key for value in loaded.withheld))
     return f"this folder is not trusted, so its {keys} did not take effect; look with: clio config show; {_TRUST_HINT}"
 
 
-def foreign_memory_note(loaded: Loaded) -> str:
+def foreign_memory_note(loaded: LoadedConfig) -> str:
     """Return one sentence about memory that came with the project, or whose author is unknown."""
     if loaded.memory_doubt:
         return (
@@ -80,17 +80,17 @@ def foreign_memory_note(loaded: Loaded) -> str:
     )
 
 
-def start_notes(loaded: Loaded, *, names_withheld: bool = True) -> list[str]:
+def list_start_notes(loaded: LoadedConfig, *, names_withheld: bool = True) -> list[str]:
     """Return notices about the project's files before the first line: what waits for trust, what is ignored."""
     notes = [withheld_note(loaded)] if loaded.withheld and names_withheld else []
     if loaded.memory_doubt:
         notes.append(foreign_memory_note(loaded))
-    if loaded.is_closed:
+    if loaded.is_folder_blocked:
         notes.append(f"{FOLDER_NAME} is used for nothing until then: nothing is written and nothing is remembered")
     return [*notes, *loaded.problems]
 
 
-def trust_text(loaded: Loaded) -> str:
+def format_trust(loaded: LoadedConfig) -> str:
     """Return what `config trust` puts into force."""
     if not loaded.withheld:
         return f"{loaded.project}: nothing waits for trust"
@@ -100,35 +100,35 @@ def trust_text(loaded: Loaded) -> str:
 _TRUST_HINT = "trust it with: clio config trust"
 
 
-def withheld_rows(values: tuple[Widening, ...]) -> list[str]:
+def withheld_rows(values: tuple[TrustRequest, ...]) -> list[str]:
     """Return one line for each value: key, value and position; safe to print."""
     return [f"  {value.key}: {value.value}  ({value.where})" for value in values]
 
 
-def _settings(loaded: Loaded) -> dict[str, Shown]:
-    found: dict[str, Shown] = {}
+def _settings(loaded: LoadedConfig) -> dict[str, ShownSetting]:
+    found: dict[str, ShownSetting] = {}
     for name in loaded.config.__struct_fields__:
         value: object = getattr(loaded.config, name)
         if name == "models":
             found.update(_model_settings(loaded))
         else:
-            safe = masked(name, value) if isinstance(value, str) else value
-            found[name] = Shown(value=safe, origin=loaded.origins[name])
+            safe = mask_secrets(name, value) if isinstance(value, str) else value
+            found[name] = ShownSetting(value=safe, origin=loaded.origins[name])
     return found
 
 
-def _model_settings(loaded: Loaded) -> dict[str, Shown]:
-    found: dict[str, Shown] = {}
+def _model_settings(loaded: LoadedConfig) -> dict[str, ShownSetting]:
+    found: dict[str, ShownSetting] = {}
     for model, settings in loaded.config.models.items():
         for field in settings.__struct_fields__:
             name = f"models.{model}.{field}"
             if name in loaded.origins:
-                found[name] = Shown(value=getattr(settings, field), origin=loaded.origins[name])
+                found[name] = ShownSetting(value=getattr(settings, field), origin=loaded.origins[name])
     return found
 
 
 def _plain(name: str, value: object) -> str:
     if isinstance(value, tuple):
         entries = cast(tuple[object, ...], value)
-        return ", ".join(shown_value(name, entry) for entry in entries) or "none"
-    return shown_value("", value)
+        return ", ".join(format_value(name, entry) for entry in entries) or "none"
+    return format_value("", value)

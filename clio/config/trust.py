@@ -16,19 +16,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from clio.config.loaded import Loaded, Widening
+from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.paths import FOLDER_NAME, project_config
 from clio.config.schema import Config, Setting
 from clio.errors import ClioError, ConfigError, NewerDocument
-from clio.git_looking import answer
-from clio.storage.documents import Format, decode, update
+from clio.readonly_git import run_git
+from clio.storage.documents import DocumentFormat, decode_document, update_document
 from clio.storage.files import read_regular, write_atomic
-from clio.storage.locks import next_step, reason
+from clio.storage.locks import error_reason, suggest_fix
 from clio.text.formatting import truncate
 from clio.text.json_data import JsonDecoder
 from clio.text.lazy_regex import LazyRegex
 
-KEY = "project memory"
+PROJECT_MEMORY_KEY = "project memory"
 SEAL_NAME = "written-here"
 _KEY_NAME = "memory_key.json"
 _LEDGER_NAME = "costs.jsonl"
@@ -62,24 +62,24 @@ class _Spent(Struct):
     project: str = ""
 
 
-_KEY_FORMAT = Format(schema="clio.memory-key", version=1, type=_Key)
+_KEY_FORMAT = DocumentFormat(schema="clio.memory-key", version=1, type=_Key)
 _spent: JsonDecoder[_Spent] = JsonDecoder(_Spent)
 
 
-def memory_widening(damage: str | None = None) -> Widening:
+def make_memory_request(damage: str | None = None) -> TrustRequest:
     """Return the question to ask before a project's memory is treated as the user's own.
 
     damage: see `describe_seal_damage`.
     """
-    return Widening(
-        key=KEY,
+    return TrustRequest(
+        key=PROJECT_MEMORY_KEY,
         value="whose memory this is cannot be told" if damage else "what was remembered came with this folder",
         where=f"{FOLDER_NAME}/",
         fingerprint=_FINGERPRINT,
     )
 
 
-def came_with_project(project: Path, home: Path) -> bool:
+def has_foreign_memory(project: Path, home: Path) -> bool:
     """Whether the project contains memory that this user's clio did not write. Writes nothing."""
     names = list(_memory_files(project / FOLDER_NAME))
     if not names or project / FOLDER_NAME == home.resolve():
@@ -95,16 +95,16 @@ def seal_memory(project: Path, home: Path) -> None:
     """Record that this user's clio writes this project's memory. If that fails, the user is asked the next time."""
     folder = project / FOLDER_NAME
     with suppress(OSError, ClioError):
-        known = make_key(home)
+        known = load_or_create_key(home)
         nonce, code = _read_seal(project)
         is_sealed = nonce.startswith(_WITH_SESSIONS) and hmac.compare_digest(code, _code(known, nonce, project))
         if folder.is_dir() and not is_sealed:
-            record_sessions(home, earlier_sessions(project, home))
+            record_sessions(home, find_earlier_sessions(project, home))
             nonce = _WITH_SESSIONS + secrets.token_hex(16)
             write_atomic(folder / SEAL_NAME, f"{nonce}:{_code(known, nonce, project)}\n".encode(), durable=False)
 
 
-def earlier_sessions(project: Path, home: Path) -> frozenset[str]:
+def find_earlier_sessions(project: Path, home: Path) -> frozenset[str]:
     """Return the sessions of a project used before clio recorded ids; empty if they have been returned before."""
     known = _read_key(home)
     if _is_sealed(project, known, home, with_sessions=True):
@@ -115,7 +115,7 @@ def earlier_sessions(project: Path, home: Path) -> frozenset[str]:
             return frozenset()
     with suppress(OSError):
         found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS))
-        return frozenset(filter(_ID.fullmatch, found)) - tracked_sessions(project)
+        return frozenset(filter(_ID.fullmatch, found)) - find_tracked_sessions(project)
     return frozenset()
 
 
@@ -123,10 +123,10 @@ def accept_sessions(project: Path, home: Path) -> None:
     """Treat the sessions in a project as the user's own, after the user has trusted its memory. Raises OSError."""
     with suppress(FileNotFoundError):
         found = (entry.name.partition(".")[0] for entry in os.scandir(project / FOLDER_NAME / _SESSIONS))
-        record_sessions(home, frozenset(filter(_ID.fullmatch, found)) - tracked_sessions(project))
+        record_sessions(home, frozenset(filter(_ID.fullmatch, found)) - find_tracked_sessions(project))
 
 
-def recorded_sessions(home: Path) -> frozenset[str]:
+def read_recorded_sessions(home: Path) -> frozenset[str]:
     """Return the ids of all sessions that this user's clio wrote."""
     with suppress(OSError):
         return frozenset(read_regular(home / _SESSIONS_NAME).decode("ascii", "replace").split())
@@ -143,16 +143,16 @@ def record_sessions(home: Path, ids: Collection[str]) -> None:
         file.write("".join(f"{id}\n" for id in sorted(ids)).encode("ascii"))
 
 
-def tracked_sessions(project: Path) -> frozenset[str]:
+def find_tracked_sessions(project: Path) -> frozenset[str]:
     """Return the ids of sessions with files tracked by git, which a pull can change."""
     if not _may_track(project):
         return frozenset()
-    listed = answer(project, "ls-files", "-z", "--", f"{FOLDER_NAME}/{_SESSIONS}", timeout_s=_GIT_TIMEOUT_S) or ""
+    listed = run_git(project, "ls-files", "-z", "--", f"{FOLDER_NAME}/{_SESSIONS}", timeout_s=_GIT_TIMEOUT_S) or ""
     inside = (path.partition(f"{FOLDER_NAME}/{_SESSIONS}/")[2] for path in listed.split("\0"))
     return frozenset(path.partition("/")[0].partition(".")[0].lower() for path in inside if path)
 
 
-def make_key(home: Path) -> _Key:
+def load_or_create_key(home: Path) -> _Key:
     """Return the key of this home; create it with the projects in use until now if missing.
 
     Raises OSError, ClioError.
@@ -167,7 +167,7 @@ def make_key(home: Path) -> _Key:
             return _Key(key=secrets.token_hex(32), former=used, unbound=())
         return old if old.unbound is not None else _Key(key=old.key, former=old.former, unbound=used)
 
-    return update(home / _KEY_NAME, _KEY_FORMAT, complete)
+    return update_document(home / _KEY_NAME, _KEY_FORMAT, complete)
 
 
 def describe_seal_damage(project: Path, home: Path) -> str | None:
@@ -183,7 +183,7 @@ def describe_seal_damage(project: Path, home: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        return f"{str(seal)!r} cannot be read: {reason(error)}"
+        return f"{str(seal)!r} cannot be read: {error_reason(error)}"
     except UnicodeDecodeError:
         return f"{str(seal)!r} is damaged"
     nonce, colon, code = text.partition(":")
@@ -199,11 +199,11 @@ def describe_key_damage(home: Path) -> str | None:
     """Describe what is wrong with the key's file; None if it is valid."""
     path = home / _KEY_NAME
     try:
-        known = decode(read_regular(path), _KEY_FORMAT, path).value
+        known = decode_document(read_regular(path), _KEY_FORMAT, path).value
     except FileNotFoundError:
         return f"{str(path)!r} is a link that leads nowhere" if path.is_symlink() else None
     except OSError as error:
-        return f"{str(path)!r} cannot be read: {reason(error)}"
+        return f"{str(path)!r} cannot be read: {error_reason(error)}"
     except NewerDocument:
         return f"{str(path)!r} is from a newer clio"
     except (msgspec.DecodeError, ClioError):
@@ -218,7 +218,7 @@ def _is_hexadecimal(text: str, length: int) -> bool:
 def _read_key(home: Path) -> _Key:
     path = home / _KEY_NAME
     try:
-        return decode(read_regular(path), _KEY_FORMAT, path).value
+        return decode_document(read_regular(path), _KEY_FORMAT, path).value
     except (OSError, msgspec.DecodeError, ClioError):
         return _Key()
 
@@ -273,7 +273,7 @@ def _tracks_any(project: Path, names: list[str]) -> bool:
     if not _may_track(project):
         return False
     asked = (f"{FOLDER_NAME}/{name}" for name in names[:100])
-    return bool(answer(project, "ls-files", "--", *asked, timeout_s=_GIT_TIMEOUT_S))
+    return bool(run_git(project, "ls-files", "--", *asked, timeout_s=_GIT_TIMEOUT_S))
 
 
 def _may_track(project: Path) -> bool:
@@ -298,7 +298,7 @@ _SECRET_QUERY = LazyRegex(r"([?&][^=&#]*(?:key|token|secret|password|auth)[^=&#]
 _MAX_CHARS = 200
 
 
-def masked(name: str, value: str) -> str:
+def mask_secrets(name: str, value: str) -> str:
     """Return the text of a setting with secrets masked: of a key at most the last four characters remain."""
     if name == "api_key":
         return "…" + value[-4:] if len(value) >= 16 else "…"
@@ -309,7 +309,7 @@ def masked(name: str, value: str) -> str:
     return value
 
 
-def shown_value(name: str, value: object) -> str:
+def format_value(name: str, value: object) -> str:
     """Format a value on one line as YAML does; text is quoted only if necessary."""
     if value is None:
         return "none"
@@ -317,7 +317,7 @@ def shown_value(name: str, value: object) -> str:
         return "true" if value else "false"
     if not isinstance(value, str):
         return str(value)
-    text = masked(name, value)
+    text = mask_secrets(name, value)
     text = truncate(text, _MAX_CHARS)
     return text if text.isprintable() and text.strip() == text and text else json.dumps(text)
 
@@ -328,7 +328,7 @@ _SKILL = "belongs to a skill, which later sessions follow"
 _AGENT = "says what a sub-agent is told"
 _COMMAND = "belongs to a command, which may run others"
 
-OWN_FILES: Mapping[str, str] = {
+PERMISSION_FILES: Mapping[str, str] = {
     "config.yaml": _MAY,
     "config.yml": _MAY,
     "mcp.yaml": _STARTS,
@@ -336,8 +336,8 @@ OWN_FILES: Mapping[str, str] = {
     "hooks.yaml": _STARTS,
 }
 """Files directly in `.clio` and in clio's home that need no trust there."""
-PLACES: Mapping[str, str] = {
-    **{f"{FOLDER_NAME}/{name}": why for name, why in OWN_FILES.items()},
+PERMISSION_PATHS: Mapping[str, str] = {
+    **{f"{FOLDER_NAME}/{name}": why for name, why in PERMISSION_FILES.items()},
     ".mcp.json": _STARTS,
     f"{FOLDER_NAME}/commands": _COMMAND,
     ".claude/commands": _COMMAND,
@@ -350,11 +350,11 @@ PLACES: Mapping[str, str] = {
 """Each file, or directory with all its contents, below a project that affects permissions, and why, as the end of a
 sentence.
 """
-_PLACES = {tuple(place.split("/")): why for place, why in PLACES.items()}
+_PLACES = {tuple(place.split("/")): why for place, why in PERMISSION_PATHS.items()}
 _HOLDERS = {parts[:1] for parts in _PLACES if len(parts) > 1}
 
 
-def why_deciding(parts: Sequence[str]) -> str:
+def explain_permission_path(parts: Sequence[str]) -> str:
     """Return why a path affects permissions, as the end of a sentence; "" if it does not. Parent directories count too.
 
     parts: of a path below a project, in lower case. A project may be in any directory of another one.
@@ -368,7 +368,7 @@ def why_deciding(parts: Sequence[str]) -> str:
 
 _MODES = ("plan", "ask", "edits", "all")  # from most to least restrictive
 
-Standing = Literal["waits", "narrows", "user"]
+RuleKind = Literal["waits", "narrows", "user"]
 """Waits for trust; takes effect at once if it restricts, else waits; allowed only in the user's own file."""
 
 
@@ -380,7 +380,7 @@ class ProjectRule(Struct, frozen=True, kw_only=True):
         why: the reason of the decision.
     """
 
-    standing: Standing
+    standing: RuleKind
     why: str
     narrower: Callable[[object, Config], bool] | None = None
 
@@ -476,14 +476,14 @@ def needs_trust(setting: Setting, lower: Config) -> bool:
     A setting without a rule always waits.
     """
     rule = PROJECT_RULES.get(setting.key[0])
-    if is_users_alone(setting):
+    if is_user_only(setting):
         return False
     if _is_same(setting, lower):
         return False
     return rule is None or rule.narrower is None or not rule.narrower(setting.value, lower)
 
 
-def is_users_alone(setting: Setting) -> bool:
+def is_user_only(setting: Setting) -> bool:
     """Whether a project's value for this setting is always ignored, trusted or not."""
     if setting.key[0] == "models":
         setting = Setting(key=(setting.key[2],), value=setting.value, origin=setting.origin)
@@ -508,7 +508,7 @@ _SKILLS = "skills:"
 _SERVER = frozenset((("provider",), ("base_url",), ("api_key",), ("model",)))
 
 
-class Trusted(Struct, frozen=True, kw_only=True):
+class TrustDocument(Struct, frozen=True, kw_only=True):
     """For each project's path, the fingerprints of trusted and of declined values.
 
     noted: the day on which a one-shot run reported what waits for trust, and a fingerprint of it; of today only,
@@ -520,16 +520,16 @@ class Trusted(Struct, frozen=True, kw_only=True):
     noted: dict[str, str] = {}
 
 
-TRUSTED = Format(schema="clio.trusted", version=1, type=Trusted)
+TRUST_FORMAT = DocumentFormat(schema="clio.trusted", version=1, type=TrustDocument)
 
 
-class Trust:
+class TrustStore:
     """The user's decisions, stored in `trusted.json` in clio's home directory."""
 
     def __init__(self, home: Path) -> None:
         self.path = home / "trusted.json"
 
-    def covers(self, project: Path, values: Iterable[Widening]) -> bool:
+    def covers(self, project: Path, values: Iterable[TrustRequest]) -> bool:
         """Whether the project is trusted with all of these values."""
         return {value.fingerprint for value in values} <= self.fingerprints(project)
 
@@ -537,14 +537,14 @@ class Trust:
         """Return the fingerprints of trusted values; empty if the file is missing, damaged or from a newer clio."""
         return frozenset(self._read().projects.get(str(project), ()))
 
-    def declined(self, project: Path, values: Iterable[Widening]) -> bool:
+    def has_declined(self, project: Path, values: Iterable[TrustRequest]) -> bool:
         """Whether the user has declined all of these values before, so that they are not asked about again."""
         return {value.fingerprint for value in values} <= set(self._read().declined.get(str(project), ()))
 
-    def damage(self) -> str | None:
+    def describe_damage(self) -> str | None:
         """Describe what is wrong with the file, in which case no project is trusted; None if it is valid."""
         try:
-            decode(read_regular(self.path), TRUSTED, self.path)
+            decode_document(read_regular(self.path), TRUST_FORMAT, self.path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -555,7 +555,7 @@ class Trust:
             return f"is damaged ({error})"
         return None
 
-    def grant(self, project: Path, values: Iterable[Widening]) -> None:
+    def grant(self, project: Path, values: Iterable[TrustRequest]) -> None:
         """Trust the project with exactly these values: earlier ones that are not among them are revoked.
 
         A fingerprint with a kind before a colon always stays, because it does not belong to a configuration value.
@@ -563,20 +563,20 @@ class Trust:
         """
         self._store(project, frozenset(value.fingerprint for value in values), keep=False)
 
-    def add(self, project: Path, value: Widening) -> None:
+    def add(self, project: Path, value: TrustRequest) -> None:
         """Trust the project with one more value. Raises as `grant`."""
         self._store(project, frozenset((value.fingerprint,)), keep=True)
 
-    def add_all(self, project: Path, values: Iterable[Widening]) -> None:
+    def add_all(self, project: Path, values: Iterable[TrustRequest]) -> None:
         """Trust the project with these values as well. Raises as `grant`."""
         self._store(project, frozenset(value.fingerprint for value in values), keep=True)
 
-    def decline(self, project: Path, values: Iterable[Widening]) -> None:
+    def decline(self, project: Path, values: Iterable[TrustRequest]) -> None:
         """Remember that the user declined these values. Raises as `grant`."""
         marks = tuple(sorted(value.fingerprint for value in values))
         self._update(lambda old: replace(old, declined=old.declined | {str(project): marks}))
 
-    def note_once_a_day(self, project: Path, values: Iterable[Widening], today: str) -> bool:
+    def note_once_a_day(self, project: Path, values: Iterable[TrustRequest], today: str) -> bool:
         """Whether to report now that these values wait: not if the same was reported today. Records the report.
 
         If that cannot be recorded, it is reported every time.
@@ -586,18 +586,18 @@ class Trust:
         if self._read().noted.get(str(project)) == said:
             return False
 
-        def change(old: Trusted) -> Trusted:
+        def change(old: TrustDocument) -> TrustDocument:
             kept = {
                 key: one for key, one in old.noted.items() if key.startswith(_SKILLS) or one.startswith(f"{today} ")
             }
             return replace(old, noted=kept | {str(project): said})
 
-        if self.damage() is None:
+        if self.describe_damage() is None:
             with suppress(ClioError, TimeoutError):
                 self._update(change)
         return True
 
-    def note_skills_once(self, project: Path, values: Iterable[Widening]) -> bool:
+    def note_skills_once(self, project: Path, values: Iterable[TrustRequest]) -> bool:
         """Whether to report that these skills wait for trust: not if the same was reported before. Records the report.
 
         If that cannot be recorded, it is reported every time.
@@ -606,35 +606,35 @@ class Trust:
         mark = hashlib.sha256("\n".join(sorted(value.fingerprint for value in values)).encode()).hexdigest()
         if self._read().noted.get(key) == mark:
             return False
-        if self.damage() is None:
+        if self.describe_damage() is None:
             with suppress(ClioError, TimeoutError):
                 self._update(lambda old: replace(old, noted=old.noted | {key: mark}))
         return True
 
     def _store(self, project: Path, granted: frozenset[str], *, keep: bool) -> None:
-        def change(old: Trusted) -> Trusted:
+        def change(old: TrustDocument) -> TrustDocument:
             before = frozenset(old.projects.get(str(project), ()))
             kept = before if keep else {mark for mark in before if ":" in mark}
             return replace(old, projects=old.projects | {str(project): tuple(sorted(kept | granted))})
 
         self._update(change)
 
-    def _read(self) -> Trusted:
+    def _read(self) -> TrustDocument:
         try:
-            return decode(read_regular(self.path), TRUSTED, self.path).value
+            return decode_document(read_regular(self.path), TRUST_FORMAT, self.path).value
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, NewerDocument):
-            return Trusted()
+            return TrustDocument()
 
-    def _update(self, change: Callable[[Trusted], Trusted]) -> None:
+    def _update(self, change: Callable[[TrustDocument], TrustDocument]) -> None:
         try:
-            update(self.path, TRUSTED, change)
+            update_document(self.path, TRUST_FORMAT, change)
         except OSError as error:
             raise ConfigError(
-                f"the trust in this folder cannot be stored in {self.path}: {reason(error)}; {next_step(error)}"
+                f"the trust in this folder cannot be stored in {self.path}: {error_reason(error)}; {suggest_fix(error)}"
             ) from None
 
 
-def widening(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting, Widening], ...]:
+def find_trust_requests(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting, TrustRequest], ...]:
     """Return those settings of a project's file that need trust, given the configuration of the layers below.
 
     A server, its key and its model belong together: if one of them waits, all of the file's wait.
@@ -643,51 +643,54 @@ def widening(settings: Iterable[Setting], lower: Config) -> tuple[tuple[Setting,
     waiting = [setting for setting in listed if needs_trust(setting, lower)]
     if any(setting.key in _SERVER for setting in waiting):
         waiting += [setting for setting in listed if setting.key in _SERVER and setting not in waiting]
-    return tuple((setting, as_widening(setting)) for setting in waiting)
+    return tuple((setting, make_trust_request(setting)) for setting in waiting)
 
 
-def as_widening(setting: Setting) -> Widening:
+def make_trust_request(setting: Setting) -> TrustRequest:
     """Return the setting in the form in which the user is asked to trust it."""
-    return Widening(
+    return TrustRequest(
         key=setting.name,
-        value=shown_value(setting.name, setting.value),
+        value=format_value(setting.name, setting.value),
         where=setting.origin,
         fingerprint=hashlib.sha256(json.dumps([setting.name, setting.value]).encode("ascii")).hexdigest(),
     )
 
 
-def grant_all(loaded: Loaded) -> None:
-    """Trust the project with everything its file requests now. Takes effect with the next `load`. Raises as `grant`."""
-    Trust(loaded.home).grant(loaded.owner, (*loaded.trusted, *loaded.withheld))
-    if any(value.key == KEY for value in loaded.withheld):
-        accept_sessions(loaded.owner, loaded.home)
+def trust_project(loaded: LoadedConfig) -> None:
+    """Trust the project with everything its file requests now. Takes effect with the next `load_config`.
+
+    Raises as `TrustStore.grant`.
+    """
+    TrustStore(loaded.home).grant(loaded.main_project, (*loaded.trusted, *loaded.withheld))
+    if any(value.key == PROJECT_MEMORY_KEY for value in loaded.withheld):
+        accept_sessions(loaded.main_project, loaded.home)
 
 
-def should_ask(loaded: Loaded) -> bool:
+def should_ask_for_trust(loaded: LoadedConfig) -> bool:
     """Whether an interactive user should be asked to trust the project: something waits that was not declined."""
-    return bool(loaded.withheld) and not Trust(loaded.home).declined(loaded.owner, loaded.withheld)
+    return bool(loaded.withheld) and not TrustStore(loaded.home).has_declined(loaded.main_project, loaded.withheld)
 
 
-def is_note_due(loaded: Loaded) -> bool:
+def is_trust_note_due(loaded: LoadedConfig) -> bool:
     """Whether a run that cannot ask reports what waits for trust: once a day, and whenever something else waits."""
     if loaded.config.incognito:
         return True
-    return Trust(loaded.home).note_once_a_day(loaded.owner, loaded.withheld, time.strftime("%Y-%m-%d"))
+    return TrustStore(loaded.home).note_once_a_day(loaded.main_project, loaded.withheld, time.strftime("%Y-%m-%d"))
 
 
-def decline_all(loaded: Loaded) -> None:
+def decline_project(loaded: LoadedConfig) -> None:
     """Remember that the user declined; the question returns only if the file requests something else. Raises as
     `grant`.
     """
-    Trust(loaded.home).decline(loaded.owner, loaded.withheld)
+    TrustStore(loaded.home).decline(loaded.main_project, loaded.withheld)
 
 
-def remember_rule(loaded: Loaded, rule: str) -> None:
+def store_allow_rule(loaded: LoadedConfig, rule: str) -> None:
     """Store an "always" answer in the project's file and trust it; other untrusted values stay untrusted.
 
     Raises ConfigError if the file cannot be changed.
     """
-    from clio.config.yaml_edit import add_rule
+    from clio.config.yaml_edit import store_rule
 
-    add_rule(project_config(loaded.owner), rule)
-    Trust(loaded.home).add(loaded.owner, as_widening(Setting(key=("allow",), value=rule, origin="")))
+    store_rule(project_config(loaded.main_project), rule)
+    TrustStore(loaded.home).add(loaded.main_project, make_trust_request(Setting(key=("allow",), value=rule, origin="")))

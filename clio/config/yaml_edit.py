@@ -4,16 +4,16 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from clio.config.schema import CONFIG_FIELDS, from_text, settings_of
-from clio.config.yaml_file import Entry, Items, Place, Scalar, Table, parse, read_bytes
+from clio.config.schema import CONFIG_FIELDS, iter_settings, parse_setting_text
+from clio.config.yaml_file import Entry, Items, Position, Scalar, Table, parse_yaml, read_config_bytes
 from clio.errors import ConfigError, UserError
 from clio.storage.files import make_ignored_folder, write_atomic
-from clio.storage.locks import FileLock, next_step, reason
+from clio.storage.locks import FileLock, error_reason, suggest_fix
 
 BOM = b"\xef\xbb\xbf"
 
 
-def rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
+def rewrite_file(path: Path, change: Callable[[bytes], bytes]) -> None:
     """Pass the file's bytes to `change` and write its result; a missing file is created.
 
     Raises what `change` raises, ConfigError if the file cannot be read, and OSError.
@@ -21,7 +21,7 @@ def rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
     target = path.resolve()  # write to the target, so that a link stays a link
     make_ignored_folder(path.parent, path.parent)
     with FileLock(target.with_name(target.name + ".lock")):
-        before = read_bytes(target, str(path)) or b""
+        before = read_config_bytes(target, str(path)) or b""
         after = change(before)
         if after != before:
             write_atomic(target, after, target.stat().st_mode & 0o777 if before else 0o600)
@@ -33,7 +33,7 @@ def split_bom(data: bytes) -> tuple[bytes, str]:
     return bom, data[len(bom) :].decode("utf-8")
 
 
-def lines_of(text: str) -> tuple[list[str], str]:
+def split_lines_keeping_ends(text: str) -> tuple[list[str], str]:
     """Return the lines with their ends, also for the last one, and the line ending used."""
     lines = text.splitlines(keepends=True)
     newline = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
@@ -42,7 +42,7 @@ def lines_of(text: str) -> tuple[list[str], str]:
     return lines, newline
 
 
-def insert(lines: list[str], place: Place, text: str, drop: int = 0) -> str:
+def insert_text(lines: list[str], place: Position, text: str, drop: int = 0) -> str:
     """Return the whole text with `text` inserted at a place, replacing `drop` characters."""
     row, column = place
     head, tail = "".join(lines[:row]), "".join(lines[row + 1 :])
@@ -50,29 +50,29 @@ def insert(lines: list[str], place: Place, text: str, drop: int = 0) -> str:
     return head + line[:column] + text + line[column + drop :] + tail
 
 
-def set_value(path: Path, name: str, text: str) -> None:
+def store_setting(path: Path, name: str, text: str) -> None:
     """Set the field `name`, which is not a list or mapping, to the value in `text`; a missing file is created.
 
     Raises UserError for an invalid value; ConfigError if the file is already wrong, cannot be changed without
     touching other lines, or cannot be written.
     """
     try:
-        from_text(CONFIG_FIELDS[name], text)
+        parse_setting_text(CONFIG_FIELDS[name], text)
     except ValueError as error:
         raise UserError(f"{name} {error}") from None
     try:
-        rewrite(path, lambda before: with_value(before, name, text.strip(), str(path)))
+        rewrite_file(path, lambda before: set_yaml_value(before, name, text.strip(), str(path)))
     except OSError as error:
-        raise ConfigError(f"{name} cannot be stored in {path}: {reason(error)}; {next_step(error)}") from None
+        raise ConfigError(f"{name} cannot be stored in {path}: {error_reason(error)}; {suggest_fix(error)}") from None
 
 
-def with_value(data: bytes, name: str, text: str, shown: str) -> bytes:
-    """Return the file's bytes with the value set. Raises ConfigError as `set_value`."""
-    table = parse(data, shown)
+def set_yaml_value(data: bytes, name: str, text: str, shown: str) -> bytes:
+    """Return the file's bytes with the value set. Raises ConfigError as `store_setting`."""
+    table = parse_yaml(data, shown)
     before = _meaning(table, shown)
     bom, whole = split_bom(data)
     changed = bom + _edit(whole, table, name, text).encode("utf-8")
-    expected = before | {name: from_text(CONFIG_FIELDS[name], text)}
+    expected = before | {name: parse_setting_text(CONFIG_FIELDS[name], text)}
     # Whatever the file's layout: parsed again, it must contain the same as before, and the value.
     if _parse_values(changed, shown) == expected:
         return changed
@@ -81,17 +81,17 @@ def with_value(data: bytes, name: str, text: str, shown: str) -> bytes:
 
 def _parse_values(data: bytes, shown: str) -> dict[str, object] | None:
     try:
-        return _meaning(parse(data, shown), shown)
+        return _meaning(parse_yaml(data, shown), shown)
     except ConfigError:
         return None
 
 
 def _edit(text: str, table: Table, name: str, value: str) -> str:
-    lines, newline = lines_of(text)
+    lines, newline = split_lines_keeping_ends(text)
     entry = table.entries.get(name)
     if entry is None and table.flow:
         line, column = table.end[0], table.end[1] - 1
-        return insert(lines, (line, column), f"{', ' if table.entries else ''}{name}: {value}")
+        return insert_text(lines, (line, column), f"{', ' if table.entries else ''}{name}: {value}")
     if entry is None:
         return "".join(lines) + f"{name}: {value}{newline}"
     if not isinstance(entry.node, Scalar):
@@ -100,7 +100,7 @@ def _edit(text: str, table: Table, name: str, value: str) -> str:
     if start[0] != end[0]:
         return text
     gap = " " if start == end else ""  # there is no blank after the colon yet
-    return insert(lines, start, gap + value, drop=end[1] - start[1])
+    return insert_text(lines, start, gap + value, drop=end[1] - start[1])
 
 
 def _meaning(table: Table, shown: str) -> dict[str, object]:
@@ -108,27 +108,27 @@ def _meaning(table: Table, shown: str) -> dict[str, object]:
     lists = {name for name, field in CONFIG_FIELDS.items() if field.kind == "texts"}
     return {
         f"{setting.name}={setting.value}" if setting.name in lists else setting.name: setting.value
-        for setting in settings_of(table, shown)
+        for setting in iter_settings(table, shown)
     }
 
 
-def add_rule(path: Path, rule: str) -> None:
+def store_rule(path: Path, rule: str) -> None:
     """Append `rule` to the file's `allow:` list unless it is in it; a missing file or list is created.
 
     Raises ConfigError if the file is already wrong, cannot be changed without touching other lines, or cannot be
     written.
     """
     try:
-        rewrite(path, lambda before: with_rule(before, rule, str(path)))
+        rewrite_file(path, lambda before: add_yaml_rule(before, rule, str(path)))
     except OSError as error:
         raise ConfigError(
-            f"the rule {rule!r} cannot be stored in {path}: {reason(error)}; {next_step(error)}"
+            f"the rule {rule!r} cannot be stored in {path}: {error_reason(error)}; {suggest_fix(error)}"
         ) from None
 
 
-def with_rule(data: bytes, rule: str, shown: str) -> bytes:
-    """Return the file's bytes with the rule in its list. Raises ConfigError as `add_rule`."""
-    table = parse(data, shown)
+def add_yaml_rule(data: bytes, rule: str, shown: str) -> bytes:
+    """Return the file's bytes with the rule in its list. Raises ConfigError as `store_rule`."""
+    table = parse_yaml(data, shown)
     before = _rules_meaning(table, shown)
     if ("allow", rule) in before:
         return data
@@ -142,18 +142,18 @@ def with_rule(data: bytes, rule: str, shown: str) -> bytes:
 
 def _same(data: bytes, expected: list[tuple[str, object]], shown: str) -> bool:
     try:
-        found = _rules_meaning(parse(data, shown), shown)
+        found = _rules_meaning(parse_yaml(data, shown), shown)
     except ConfigError:
         return False
     return sorted(found, key=repr) == sorted(expected, key=repr)
 
 
 def _rules_meaning(table: Table, shown: str) -> list[tuple[str, object]]:
-    return [(setting.name, setting.value) for setting in settings_of(table, shown)]
+    return [(setting.name, setting.value) for setting in iter_settings(table, shown)]
 
 
 def _edit_rules(text: str, table: Table, quoted: str) -> str:
-    lines, newline = lines_of(text)
+    lines, newline = split_lines_keeping_ends(text)
     entry = table.entries.get("allow")
     if entry is None:
         return _append_key(lines, table, quoted, newline)
@@ -168,26 +168,26 @@ def _append_key(lines: list[str], table: Table, quoted: str, newline: str) -> st
     if table.flow:
         line, column = table.end[0], table.end[1] - 1
         comma = ", " if table.entries else ""
-        return insert(lines, (line, column), f"{comma}allow: [{quoted}]")
+        return insert_text(lines, (line, column), f"{comma}allow: [{quoted}]")
     return "".join(lines) + f"allow:{newline}  - {quoted}{newline}"
 
 
 def _into_brackets(lines: list[str], node: Items, quoted: str) -> str:
     if not node.items:
-        return insert(lines, (node.start[0], node.start[1] + 1), quoted)
-    return insert(lines, node.items[-1].end, f", {quoted}")
+        return insert_text(lines, (node.start[0], node.start[1] + 1), quoted)
+    return insert_text(lines, node.items[-1].end, f", {quoted}")
 
 
 def _below_last(lines: list[str], node: Items, quoted: str, newline: str) -> str:
     last = node.items[-1]
     indent = lines[last.start[0]][: node.start[1]]
     below = last.end[0] + (1 if last.end[1] else 0)  # a block text (`|`, `>`) ends at the start of the next line
-    return insert(lines, (below, 0), f"{indent}- {quoted}{newline}")
+    return insert_text(lines, (below, 0), f"{indent}- {quoted}{newline}")
 
 
 def _below_key(lines: list[str], entry: Entry, quoted: str, newline: str) -> str:
     """Return the text for an empty list, which has no value or a null after the key."""
     node, row = entry.node, entry.line - 1
     if isinstance(node, Scalar) and node.text and node.start[0] == row:
-        return insert(lines, node.start, f"[{quoted}]", drop=len(node.text))
-    return insert(lines, (row + 1, 0), f"  - {quoted}{newline}")
+        return insert_text(lines, node.start, f"[{quoted}]", drop=len(node.text))
+    return insert_text(lines, (row + 1, 0), f"  - {quoted}{newline}")

@@ -19,17 +19,17 @@ from clio.text.lazy_regex import LazyRegex
 MAX_BYTES = 1_000_000
 _MAX_DEPTH = 8
 
-Kind = Literal["null", "bool", "number", "text"]
-Place = tuple[int, int]
+ScalarKind = Literal["null", "bool", "number", "text"]
+Position = tuple[int, int]
 """Line and column, both from 0."""
 
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
-TRUE = frozenset(("yes", "on", "true"))
-_BOOL = TRUE | frozenset(("no", "off", "false"))
+TRUE_WORDS = frozenset(("yes", "on", "true"))
+_BOOL = TRUE_WORDS | frozenset(("no", "off", "false"))
 _NUMBER = LazyRegex(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?|0x[0-9a-fA-F]+")
 
 
-class Mark(Protocol):
+class ErrorMark(Protocol):
     """The parser's position of an error, from 0."""
 
     line: int
@@ -40,9 +40,9 @@ class Scalar(Struct, frozen=True, kw_only=True):
     """One value. `text` is as written, without quotes; `kind` is the YAML 1.1 type of an unquoted one."""
 
     text: str
-    kind: Kind
-    start: Place
-    end: Place
+    kind: ScalarKind
+    start: Position
+    end: Position
 
 
 class Items(Struct, frozen=True, kw_only=True):
@@ -50,8 +50,8 @@ class Items(Struct, frozen=True, kw_only=True):
 
     items: tuple["Node", ...]
     flow: bool
-    start: Place
-    end: Place
+    start: Position
+    end: Position
 
 
 class Entry(Struct, frozen=True, kw_only=True):
@@ -66,18 +66,20 @@ class Table(Struct, frozen=True, kw_only=True):
 
     entries: dict[str, Entry]
     flow: bool
-    start: Place
-    end: Place
+    start: Position
+    end: Position
 
 
 Node = Scalar | Items | Table
 
 
-class PassedOver(ConfigError):
+class FileIgnored(ConfigError):
     """Not a configuration file: a directory, a pipe, too large, a link to itself or one out of the project."""
 
 
-def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()) -> bytes | None:
+def read_config_bytes(
+    path: Path, shown: str, *, root: Path | None = None, trusted: Iterable[Path] = ()
+) -> bytes | None:
     """Return the file's bytes; None if it does not exist. Raises PassedOver, or ConfigError if it cannot be read.
 
     shown: the file's name in messages.
@@ -91,18 +93,18 @@ def read_bytes(path: Path, shown: str, *, root: Path | None = None, trusted: Ite
         return None
     except NotAFile as error:
         kind = str(error.strerror).removeprefix("it ")
-        raise PassedOver(f"{shown} {kind}; clio's settings go into a text file of that name") from None
+        raise FileIgnored(f"{shown} {kind}; clio's settings go into a text file of that name") from None
     except TooLarge:
-        raise PassedOver(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's") from None
+        raise FileIgnored(f"{shown} is larger than {MAX_BYTES:,} bytes; that is no configuration of clio's") from None
     except LeavesProject:
-        raise PassedOver(f"{shown} lies behind a link that leads out of the project; it was not read") from None
+        raise FileIgnored(f"{shown} lies behind a link that leads out of the project; it was not read") from None
     except OSError as error:
         if error.errno == errno.ELOOP:
-            raise PassedOver(f"{shown} is a link that leads back to itself; it was not read") from None
+            raise FileIgnored(f"{shown} is a link that leads back to itself; it was not read") from None
         raise ConfigError(f"{shown} cannot be read: {error.strerror}; check who may read it") from None
 
 
-def parse(data: bytes, shown: str) -> Table:
+def parse_yaml(data: bytes, shown: str) -> Table:
     """Parse the file's mapping; an empty one if it contains only comments. Raises ConfigError with file and line."""
     try:
         text = data.decode("utf-8-sig")
@@ -114,7 +116,7 @@ def parse(data: bytes, shown: str) -> Table:
         return Table(entries={}, flow=False, start=(0, 0), end=(0, 0))
     if not isinstance(node, Table):
         raise ConfigError(
-            f"{shown}:{node.start[0] + 1}: expected lines such as '{_example(shown)}', not {describe(node)}"
+            f"{shown}:{node.start[0] + 1}: expected lines such as '{_example(shown)}', not {describe_node(node)}"
         )
     return node
 
@@ -125,7 +127,7 @@ def _example(shown: str) -> str:
     return examples.get(shown.rpartition("/")[2], "approve: ask")
 
 
-def describe(node: Node) -> str:
+def describe_node(node: Node) -> str:
     """Return the value for an error message, truncated and with control characters escaped."""
     if isinstance(node, Items):
         return "a list"
@@ -153,7 +155,7 @@ def _events(text: str, shown: str) -> Iterator[Any]:
         raise ConfigError(f"{shown}:{line}: a control character cannot stand in YAML; remove it") from None
 
 
-def _cause(text: str, mark: Mark | None, problem: str) -> str:
+def _cause(text: str, mark: ErrorMark | None, problem: str) -> str:
     """Return the parser's message, with the usual cause if it is hard to understand."""
     if mark and "cannot start any token" in problem:
         character = text.splitlines()[mark.line][mark.column :][:1]
@@ -242,7 +244,7 @@ class _Builder:
     def _key(self, node: Node, parent: _Open) -> Scalar:
         line = node.start[0] + 1
         if not isinstance(node, Scalar):
-            raise ConfigError(f"{self._shown}:{line}: a key must be a word, not {describe(node)}")
+            raise ConfigError(f"{self._shown}:{line}: a key must be a word, not {describe_node(node)}")
         if node.text in parent.entries:
             first = parent.entries[node.text].line
             raise ConfigError(f"{self._shown}:{line}: {node.text!r} is already set in line {first}; keep one of them")
@@ -261,7 +263,7 @@ def _scalar(event: Any) -> Scalar:
     )
 
 
-def _kind(text: str) -> Kind:
+def _kind(text: str) -> ScalarKind:
     if text in _NULL:
         return "null"
     if text.lower() in _BOOL:
@@ -269,5 +271,5 @@ def _kind(text: str) -> Kind:
     return "number" if _NUMBER.fullmatch(text) else "text"
 
 
-def _place(mark: Any) -> Place:
+def _place(mark: Any) -> Position:
     return mark.line, mark.column

@@ -56,7 +56,7 @@ class Budget(Struct, frozen=True, kw_only=True):
 def make_budget(limits: Limits, fixed_units: float, estimator: TokenEstimator) -> Budget:
     """Divide a model's window. The answer gets an eighth of it, at most what the model can write."""
     reserve = min(limits.max_output_tokens, _LARGEST_RESERVE, int(limits.context_window * _RESERVE_SHARE))
-    return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.tokens(fixed_units))
+    return Budget(window=limits.context_window, reserve=reserve, fixed=estimator.convert_units(fixed_units))
 
 
 def too_small(budget: Budget, words: int) -> ContextOverflow:
@@ -399,13 +399,13 @@ class WindowRoom:
         """Make the user's text fit, with a smaller prompt if needed. Raises ContextOverflow."""
         while must_weigh(units) > self._units_of(self.budget.room):
             if not self._builder.use_smaller():
-                raise too_small(self.budget, self._estimator.tokens(must_weigh(units)))
+                raise too_small(self.budget, self._estimator.convert_units(must_weigh(units)))
 
     def refused(self, built: Built, error: ContextOverflow) -> None:
         """Learn the window size and the token ratio from a refusal."""
         limit = error.limit_tokens or 0
         counted = error.sent_tokens or (limit if limit >= self._limits.context_window else 0)
-        self._estimator.learn(built.units, counted)
+        self._estimator.learn_from_bill(built.units, counted)
         if limit >= SMALLEST_WINDOW:
             self._lower(limit, NAMED)
         else:
@@ -422,9 +422,9 @@ class WindowRoom:
         After refusals, the smallest refused request is an upper limit for the window.
         """
         if self._refused_units:
-            self._lower(self._estimator.tokens(self._refused_units), REFUSED)
+            self._lower(self._estimator.convert_units(self._refused_units), REFUSED)
             self._refused_units = 0.0
-        return self._estimator.learn(built.units, prompt_tokens)
+        return self._estimator.learn_from_bill(built.units, prompt_tokens)
 
     def _units_of(self, tokens: float) -> float:
         return tokens * self._estimator.ratio

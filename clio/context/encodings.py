@@ -125,7 +125,7 @@ class Calibration:
 
     def begin(self) -> None:
         """Start counting, unless that was done before or a bill has arrived. Returns at once; needs an event loop."""
-        if self._task is None and not self._estimator.is_taught:
+        if self._task is None and not self._estimator.has_learned:
             self._task = asyncio.create_task(self._run(), name="calibrate")
 
     async def wait(self) -> None:
@@ -145,11 +145,11 @@ class Calibration:
 
     async def _run(self) -> None:
         await asyncio.sleep(self._delay_s)
-        if self._estimator.is_taught:
+        if self._estimator.has_learned:
             return
         counted = await count_tokens("\n".join(self._texts), self._encoding, self._path)
         if counted is not None:
-            self._estimator.start_from(sum(map(text_units, self._texts)), counted)
+            self._estimator.set_initial_ratio(sum(map(text_units, self._texts)), counted)
 
 
 async def count_tokens(text: str, encoding: Encoding, path: Path) -> int | None:

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from msgspec import Struct, structs
 
-from clio.config.paths import display
+from clio.config.paths import display_path
 from clio.config.schema import Config
 from clio.context.message_parts import find_mentions, readings
 from clio.context.request_builder import render_fragment
-from clio.git_looking import answer
 from clio.messages import Fragment
 from clio.prompt_files import fill_prompt
 from clio.providers.base import Limits
+from clio.readonly_git import run_git
 from clio.security.actions import Action, ChangeFiles, ReadFiles
 from clio.storage.files import LeavesProject, NotAFile, read_project_file
 from clio.tokens import TokenEstimator
@@ -85,9 +85,11 @@ class Reader:
     def _read(self, path: Path) -> str | None:
         """Return at most 64 kB of a file; None if it is missing, not text, or skipped with a reported problem."""
         try:
-            data = read_project_file(path, self._root or Path(path.anchor), MAX_BYTES, trusted=self._links, cut=True)
+            data = read_project_file(
+                path, self._root or Path(path.anchor), MAX_BYTES, trusted=self._links, truncate=True
+            )
         except LeavesProject:
-            target = display(Path(os.path.realpath(path)), project=None, user_home=self._person)
+            target = display_path(Path(os.path.realpath(path)), project=None, user_home=self._person)
             self.problems.append(
                 f"{self._shown(path)} was not read: it leads out of the project, to {target}; import it in "
                 "~/.clio/instructions.md, or trust it with: clio config trust"
@@ -153,7 +155,7 @@ class Reader:
     def _shown(self, path: Path) -> str:
         if self._root is not None and path.is_relative_to(self._root):
             return Path(os.path.relpath(path, self._project)).as_posix()
-        return display(path, project=None, user_home=self._person)
+        return display_path(path, project=None, user_home=self._person)
 
 
 def folders_between(top: Path, bottom: Path) -> Sequence[Path]:
@@ -348,7 +350,7 @@ class FolderInstructions:
                 text = self._clean(file.text)
                 part = Fragment(name=_TAG, text=text, source=file.source, reason=_REASON, cap_tokens=left)
                 rendered.append(render_fragment(part, self._estimator))
-                left -= self._estimator.text(text)
+                left -= self._estimator.estimate_text(text)
             else:
                 rendered.append(f"There was no room for {file.source}; read it before you work there.")
         return rendered[::-1]
@@ -369,7 +371,7 @@ class FolderInstructions:
             return False
         paths = (str(path), str(path.with_name(_ANY_FILE)))
         asked = "".join(f"{one}\0" for one in paths)
-        listed = answer(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=asked) or ""
+        listed = run_git(self._project, "check-ignore", "-z", "--stdin", timeout_s=_GIT_TIMEOUT_S, given=asked) or ""
         return listed.count("\0") == len(paths)
 
 
@@ -406,7 +408,7 @@ class AskedByFiles(Struct, frozen=True, kw_only=True):
         if not config.instructions:
             return [], []
         found = find_instructions(self.project, home=self.home, person=self.person, start=self.start, links=self.links)
-        fragments = instruction_fragments(found, limits.context_window, estimator.text)
+        fragments = instruction_fragments(found, limits.context_window, estimator.estimate_text)
         clean = [structs.replace(part, text=self.clean(part.text)) for part in fragments]
         return clean, [*found.problems, *left_out(found, fragments)]
 

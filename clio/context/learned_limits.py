@@ -9,7 +9,7 @@ from msgspec import Struct, structs
 
 from clio.providers.base import NAMED, REFUSED, Limits, Provider
 from clio.sessions.session import Session
-from clio.storage.documents import Format, LearnedFile
+from clio.storage.documents import DocumentFormat, LearnedFile
 from clio.tokens import TokenEstimator
 
 WINDOWS_FILE_NAME = "windows.json"
@@ -44,7 +44,7 @@ class FoundWindows(Struct, frozen=True, kw_only=True):
     windows: dict[str, FoundWindow] = {}
 
 
-WINDOWS = Format(schema="clio.windows", version=1, type=FoundWindows)
+WINDOWS = DocumentFormat(schema="clio.windows", version=1, type=FoundWindows)
 
 
 class WindowBook:
@@ -122,7 +122,7 @@ class TokenRatios(Struct, frozen=True, kw_only=True):
     models: dict[str, float] = {}
 
 
-RATIOS = Format(schema="clio.token_ratios", version=1, type=TokenRatios)
+RATIOS = DocumentFormat(schema="clio.token_ratios", version=1, type=TokenRatios)
 
 
 class RatioBook:

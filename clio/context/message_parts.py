@@ -115,7 +115,7 @@ def mention_fragment(
 
 def bounded_rows(rows: Sequence[str], cap_tokens: int, estimator: TokenEstimator, *, way: str) -> list[str]:
     """The rows, or the first and the last of them with a notice between; a row that alone is too long is cut."""
-    costs = [estimator.text(row + "\n") for row in rows]
+    costs = [estimator.estimate_text(row + "\n") for row in rows]
     if sum(costs) <= cap_tokens:
         return list(rows)
     room = max(cap_tokens - _ROOM_FOR_NOTICE, 1)

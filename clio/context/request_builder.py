@@ -36,7 +36,7 @@ def is_cut(rendered: str) -> bool:
 
 def cut_to_tokens(text: str, cap_tokens: int, estimator: TokenEstimator) -> str:
     """The text, or as much of its beginning as fits with a notice, ending at a line where there is one."""
-    tokens = estimator.text(text)
+    tokens = estimator.estimate_text(text)
     if tokens <= cap_tokens:
         return text
     keep = int(len(text) * cap_tokens / tokens)
@@ -244,7 +244,7 @@ class ContextBuilder:
             ),
             units=units,
             conversation=conversation,
-            prompt_tokens=self.estimator.request(units),
+            prompt_tokens=self.estimator.estimate_request(units),
             trimmed=trimmed,
         )
 

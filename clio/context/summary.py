@@ -15,8 +15,24 @@ from msgspec.structs import replace
 
 from clio.context.inert import shorten, shorten_line
 from clio.context.message_views import LineRange, is_substantive, is_whole_file, join_ranges, shown_ranges
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.side_effects import EDITORS, call_arguments, deeds_of, patched_paths, path_of, tool_of
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    Message,
+    SideEffects,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from clio.sessions.side_effects import (
+    EDITORS,
+    decode_call_arguments,
+    find_call_path,
+    find_patched_paths,
+    find_side_effects,
+    normalize_tool_name,
+)
 
 if TYPE_CHECKING:
     from clio.context.command_results import TestRun
@@ -278,7 +294,7 @@ class _Gathered:
             self._notes.append(Said(id=message.id, text=shorten(text, _SAID_CHARS)))
 
     def _take_result(self, call: ToolCall, message: ToolMessage) -> None:
-        deeds = deeds_of(call, message)
+        deeds = find_side_effects(call, message)
         has_worked = message.ok or (bool(deeds.command) and deeds.exit_code is not None)
         count = self._tools if has_worked else self._failed
         count[call.name] = count.get(call.name, 0) + 1
@@ -294,16 +310,16 @@ class _Gathered:
             question, answer = shorten(deeds.question, TEXT_CHARS), shorten(deeds.answer, TEXT_CHARS)
             self._decisions.append(Decision(id=message.id, question=question, answer=answer))
 
-    def _take_attempt(self, call: ToolCall, message: ToolMessage, deeds: Deeds, *, has_worked: bool) -> None:
+    def _take_attempt(self, call: ToolCall, message: ToolMessage, deeds: SideEffects, *, has_worked: bool) -> None:
         """Note a call that failed, one that may make an earlier failure good, and what it changed."""
-        arguments = call_arguments(call)
-        patched = patched_paths(arguments)
-        target = path_of(arguments) or next((each for each in arguments.values() if isinstance(each, str)), "")
+        arguments = decode_call_arguments(call)
+        patched = find_patched_paths(arguments)
+        target = find_call_path(arguments) or next((each for each in arguments.values() if isinstance(each, str)), "")
         for each in patched or ([target] if target or not has_worked else []):
             key = shorten_line(f"{call.name} {each}", _LINE_CHARS)
             _put_last(self._attempts, key, "" if has_worked else _reason(message))
         edit = None
-        if len(deeds.changed) == 1 and tool_of(call.name, arguments) in EDITORS:
+        if len(deeds.changed) == 1 and normalize_tool_name(call.name, arguments) in EDITORS:
             edit = _replacement(arguments)
         for deed in deeds.changed:
             self._change(deed, edit)
@@ -342,7 +358,7 @@ class _Gathered:
         if not self._commits:
             self._put_back[put_back] = None
 
-    def _change(self, deed: FileDeed, edit: tuple[int, int] | None) -> None:
+    def _change(self, deed: ChangedFile, edit: tuple[int, int] | None) -> None:
         if deed.kind == "move":
             self._put(deed.path, FileState(kind="moved", moved_to=deed.moved_to))
             if deed.moved_to:

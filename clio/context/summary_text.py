@@ -30,7 +30,7 @@ def within(budget_tokens: int, estimator: TokenEstimator, make: Callable[[float]
     room = budget_tokens * estimator.ratio
     for _ in range(_TRIES):
         text = make(room)
-        tokens = estimator.text(text) if text else 0
+        tokens = estimator.estimate_text(text) if text else 0
         if tokens <= budget_tokens:
             return text
         # The estimator finds the whole denser than prose, for its hashes and paths: so much less of it fits.

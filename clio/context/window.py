@@ -29,7 +29,7 @@ from clio.messages import Message, UserMessage
 from clio.providers.base import Limits
 from clio.sessions.session import Session
 from clio.sessions.state import Trim
-from clio.tokens import Compared, TokenEstimator, message_units
+from clio.tokens import BilledEstimate, TokenEstimator, message_units
 
 if TYPE_CHECKING:
     from clio.context.window_report import NextTrim, WindowUse
@@ -218,7 +218,7 @@ class ThreadHead:
         return UserMessage(content=text, origin="recovery", id=f"{self._session.id}-summary")
 
     def _tokens(self, message: UserMessage) -> int:
-        return self._estimator.tokens(message_units(message))
+        return self._estimator.convert_units(message_units(message))
 
     def whole(self, coming: Trim) -> ThreadSummary:
         """Return the summary of the whole session including the window.
@@ -348,7 +348,7 @@ class ContextWindow:
                 self._room.restore_state(before)
 
     @property
-    def last_billed(self) -> Compared | None:
+    def last_billed(self) -> BilledEstimate | None:
         """The newest request with a bill, and its estimate; None if there is none."""
         return self._estimator.last
 
@@ -422,7 +422,7 @@ class ContextWindow:
         built = self._assemble(self._units(), trimmed, hard)
         while built.units >= refused.units:
             if not self._builder.use_smaller():
-                raise nothing_smaller(error, self._room.budget, self._estimator.tokens(built.conversation))
+                raise nothing_smaller(error, self._room.budget, self._estimator.convert_units(built.conversation))
             built = self._assemble(self._units(), trimmed, hard)
         return built
 
@@ -472,7 +472,7 @@ class ContextWindow:
         """Return what fills the window now."""
         from clio.context.window_report import PartUse, WindowUse
 
-        tokens, prefix, units = self._estimator.tokens, self._builder.prefix, self._units()
+        tokens, prefix, units = self._estimator.convert_units, self._builder.prefix, self._units()
         return WindowUse(
             window=self.limits.context_window,
             system=tokens(prefix.system_units - prefix.memory),
@@ -499,9 +499,9 @@ class ContextWindow:
         seen = foresee(units, more, lambda ahead: self._goal(ahead, keep, room), sent.shrunk, sent.whole)
         return NextTrim(
             at_share=above / room if room else 1.0,
-            left=self._estimator.tokens(more),
+            left=self._estimator.convert_units(more),
             messages=sum(len(unit.messages) for unit in seen.leaving),
-            tokens=self._estimator.tokens(seen.weight),
+            tokens=self._estimator.convert_units(seen.weight),
             shortened=len(seen.shrunk),
         )
 
@@ -558,7 +558,7 @@ class ContextWindow:
         dropped = self._leaving(units, smaller.plan)
         if not dropped and not smaller.shrunk:
             return None, units
-        freed = self._estimator.tokens(_weight(units)) - self._estimator.tokens(_weight(smaller.kept))
+        freed = self._estimator.convert_units(_weight(units)) - self._estimator.convert_units(_weight(smaller.kept))
         return self._record(stage, dropped, smaller.shrunk, freed), self._units()
 
     def _goal(self, units: Sequence[Unit], keep: float, hard: float) -> Goal:
@@ -603,7 +603,11 @@ class ContextWindow:
             self._head.note = ""  # it describes a state that is past
         self._may_fill = False
         return Trimmed(
-            handle=trim.handle, stage=stage, messages=len(dropped), shrunk=trim.shortened, freed_tokens=max(freed, 0)
+            handle=trim.handle,
+            stage=stage,
+            messages=len(dropped),
+            shrunk=trim.shortened_count,
+            freed_tokens=max(freed, 0),
         )
 
     # Messages that come back
@@ -616,7 +620,7 @@ class ContextWindow:
         more += sum(message_units(message_of[id]) for id in cut if id in message_of and id in window)
         needed, room = self._total(self._units()) + more, self._room.size
         if needed > room:
-            tokens = self._estimator.tokens
+            tokens = self._estimator.convert_units
             raise UserError(
                 f"{trim.handle} does not fit: it would take {tokens(needed):,} tokens where {tokens(room):,} are free "
                 f'for the conversation; ask for parts of it with recall_messages(handle="{trim.handle}")'

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.context.inert import cut, one_line
-from clio.git_looking import answer
+from clio.readonly_git import run_git
 from clio.threads import start_daemon_thread
 
 _TIMEOUT_S = 0.7  # `git status` takes 43 ms in 20,000 files; a slower disk must not hold up the turn
@@ -133,7 +133,7 @@ def read_git(project: Path, *arguments: str) -> str | None:
 
     Blocks up to 0.7 s; under an event loop, call it in a thread.
     """
-    return answer(project, *arguments, timeout_s=_TIMEOUT_S)
+    return run_git(project, *arguments, timeout_s=_TIMEOUT_S)
 
 
 def describe_day(now: float) -> str:

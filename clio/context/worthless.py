@@ -28,7 +28,15 @@ from clio.context.message_views import (
     shown_ranges,
 )
 from clio.messages import UNCHANGED, AssistantMessage, ToolCall, ToolMessage
-from clio.sessions.side_effects import EDITORS, READERS, RUNNERS, call_arguments, patched_paths, path_of, tool_of
+from clio.sessions.side_effects import (
+    EDITORS,
+    READERS,
+    RUNNERS,
+    decode_call_arguments,
+    find_call_path,
+    find_patched_paths,
+    normalize_tool_name,
+)
 from clio.text.lazy_regex import LazyRegex
 
 _SEARCHERS = frozenset(
@@ -96,7 +104,7 @@ class _Exchange(Struct, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        return path_of(self.arguments)
+        return find_call_path(self.arguments)
 
     @property
     def command(self) -> str:
@@ -242,7 +250,7 @@ def _mended(exchanges: Sequence[_Exchange]) -> set[str]:
 def _edited(each: _Exchange) -> set[str]:
     """Return the paths an edit was meant to change."""
     paths = {each.path} if each.path else set[str]()
-    paths.update(patched_paths(each.arguments))
+    paths.update(find_patched_paths(each.arguments))
     if each.result.deeds is not None:
         paths.update(deed.path for deed in each.result.deeds.changed)
     return paths
@@ -288,12 +296,12 @@ def _exchanges(units: Sequence[Unit]) -> Iterator[_Exchange]:
         by_id = {result.tool_call_id: result for result in results if isinstance(result, ToolMessage)}
         for call in head.tool_calls:
             if call.id in by_id:
-                arguments = call_arguments(call)
+                arguments = decode_call_arguments(call)
                 yield _Exchange(
                     unit=number,
                     message=head.id,
                     call=call,
                     result=by_id[call.id],
-                    name=tool_of(call.name, arguments),
+                    name=normalize_tool_name(call.name, arguments),
                     arguments=arguments,
                 )

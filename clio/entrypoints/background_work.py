@@ -302,7 +302,7 @@ def sleep_by_itself(
 
 async def sleep_at_exit(app: "App") -> str:
     """Consolidate briefly at exit, if the closed session has messages; return a line on what was learned, or ""."""
-    if not app.session.persistent or not app.session.messages:
+    if not app.session.is_persistent or not app.session.messages:
         return ""
     ended = threading.Event()
     try:

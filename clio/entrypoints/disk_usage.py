@@ -13,14 +13,14 @@ from clio.checkpoints.store_limits import count_excess_bytes, make_room
 from clio.commands.arguments import join
 from clio.commands.command import CommandResult, Table
 from clio.commands.subcommands import GcRequest, parse_gc
-from clio.config.loaded import Loaded
-from clio.config.paths import FOLDER_NAME, display, user_home
+from clio.config.loaded import LoadedConfig
+from clio.config.paths import FOLDER_NAME, display_path, user_home
 from clio.entrypoints.subcommand import ask, print_json, print_result, without_marks
 from clio.errors import ClioError, UserError
 from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.sessions.store import SessionStore
 from clio.storage.files import read_regular
-from clio.storage.locks import NAME, FileLock, holder, is_abandoned
+from clio.storage.locks import TEMP_FILE_NAME, FileLock, find_lock_owner, is_abandoned
 from clio.text.formatting import format_bytes
 
 YOUNG_S = 3_600.0
@@ -113,7 +113,7 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 def _kind(inside: Path) -> str:
     name, first = inside.name, inside.parts[0]
-    if NAME.fullmatch(name):
+    if TEMP_FILE_NAME.fullmatch(name):
         return "unfinished writes"
     if name.endswith(".lock"):
         return "locks"
@@ -135,7 +135,7 @@ def _is_waste(
         case "unfinished writes":
             return is_abandoned(path)
         case "locks":
-            return holder(path) is None
+            return find_lock_owner(path) is None
         case "damaged copies":
             return age_s >= DAMAGED_S
         case "caches":
@@ -155,7 +155,7 @@ def _is_orphan(path: Path, sessions: Path, referenced: dict[str, _Named | None])
         return not _is_known(SessionFiles(sessions, inside.parts[0]))
     files = SessionFiles(sessions, inside.parts[0])
     if files.id not in referenced:
-        texts = None if holder(files.lock) else _texts(files)
+        texts = None if find_lock_owner(files.lock) else _texts(files)
         referenced[files.id] = None if texts is None else _Named(texts)
     named = referenced[files.id]
     return named is not None and not named.has(path.name[:_HANDLE_CHARS].encode())
@@ -187,10 +187,10 @@ def _old_sessions(folder: Path, found: dict[str, Heap], before: float) -> None:
     store = SessionStore(folder / "sessions")
     for info in store.list():
         files = SessionFiles(store.folder, info.id)
-        if info.updated_at >= before or holder(files.lock) is not None:
+        if info.updated_at >= before or find_lock_owner(files.lock) is not None:
             continue
         size = sum(path.lstat().st_size for path in store.folder.glob(f"{info.id}.*"))
-        size += sum(status.st_size for _, status in _files(files.private))
+        size += sum(status.st_size for _, status in _files(files.attachments))
         heap = found.setdefault("sessions", Heap(what="sessions", where=folder))
         heap.waste.append(Waste(path=files.snapshot, bytes=size, free=_deleter(store, info.id)))
 
@@ -206,7 +206,7 @@ def _deleter(store: SessionStore, id: str) -> Callable[[], None]:
 _DAY_S = 86_400.0
 
 
-def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
+def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """Run `clio gc` with its arguments. Returns 0.
 
     json: print one JSON document, and never ask. Raises UserError for invalid arguments, ClioError if it failed.
@@ -234,7 +234,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     return 0
 
 
-def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
+def look(loaded: LoadedConfig, wanted: GcRequest) -> list[Heap]:
     """List the files in both of clio's directories, and which of them may be deleted; changes nothing."""
     config = loaded.config
     limits = Limits(
@@ -243,7 +243,7 @@ def look(loaded: Loaded, wanted: GcRequest) -> list[Heap]:
         caches=wanted.caches,
         sessions_s=wanted.sessions_s,
     )
-    folders = dict.fromkeys((loaded.owner / FOLDER_NAME, loaded.home))
+    folders = dict.fromkeys((loaded.main_project / FOLDER_NAME, loaded.home))
     now = time.time()
     return [heap for folder in folders if folder.is_dir() for heap in heaps_of(folder, limits, now)]
 
@@ -275,11 +275,11 @@ def _drop_empty_folders(heap: Heap) -> None:
             continue  # not empty
 
 
-def _table(heaps: Sequence[Heap], loaded: Loaded) -> Table:
+def _table(heaps: Sequence[Heap], loaded: LoadedConfig) -> Table:
     person = user_home(os.environ)
     rows = [
         (
-            display(heap.where, project=loaded.owner, user_home=person),
+            display_path(heap.where, project=loaded.main_project, user_home=person),
             heap.what,
             f"{heap.files:,}",
             format_bytes(heap.bytes),

@@ -15,8 +15,8 @@ from clio.agent.tool_runner import MAX_RESULT_CHARS
 from clio.commands.arguments import join
 from clio.commands.command import CommandResult, Table, Track
 from clio.commands.subcommands import ImportRequest, parse_import
-from clio.config.loaded import Loaded
-from clio.config.paths import display, user_home
+from clio.config.loaded import LoadedConfig
+from clio.config.paths import display_path, user_home
 from clio.entrypoints.background_work import bar
 from clio.entrypoints.subcommand import LightShell, ask, in_cli_words, print_json, print_result
 from clio.errors import ClioError, UserError
@@ -25,7 +25,7 @@ from clio.importing.places import Fact, Found, Looker, facts_of
 from clio.importing.reading import AGENTS
 from clio.memory.store.ltm_objects import normal
 from clio.memory.store.record import Entry, Provenance
-from clio.storage.locks import sentence
+from clio.storage.locks import format_os_error
 from clio.text.formatting import format_bytes, format_count
 from clio.ui.safe_text import clean
 from clio.ui.status_text import format_seconds
@@ -60,7 +60,7 @@ def survey_result(founds: Sequence[Found], known: Imports, facts: dict[str, int]
     for found in founds:
         ours = [file for file in found.files if file.ours]
         done = sum(is_read(known, file) for file in ours)
-        where = ", ".join(display(place, project=None, user_home=home) for place in found.where) or "not here"
+        where = ", ".join(display_path(place, project=None, user_home=home) for place in found.where) or "not here"
         noted = facts.get(found.agent, 0)
         sizes = sum(file.size for file in ours)
         told = (f"{len(ours):,}", f"{done:,}", f"{len(found.files) - len(ours):,}", f"{noted:,}")
@@ -175,7 +175,7 @@ def _data(outcome: Outcome, unreadable: Sequence[tuple[str, str]]) -> dict[str, 
 
 def question(fact: Fact, number: int, total: int, project: Path, home: Path) -> str:
     """Return the question whether to keep a fact."""
-    return f"{number} of {total} · {display(fact.source, project=project, user_home=home)}\n{fact.text}"
+    return f"{number} of {total} · {display_path(fact.source, project=project, user_home=home)}\n{fact.text}"
 
 
 _BY_THEM = Provenance(asserted_by="model")
@@ -183,7 +183,7 @@ _BY_THEM = Provenance(asserted_by="model")
 _ALL, _NONE_MORE = ("a", "all"), ("q", "quit")
 
 
-def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
+def run(loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """Run `clio import` with its arguments. Returns 0.
 
     json: print what was done as one JSON document, and never ask.
@@ -217,7 +217,7 @@ def run(loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise ClioError(f"{sentence(error)} What was done until then is kept.") from error
+        raise ClioError(f"{format_os_error(error)} What was done until then is kept.") from error
     finally:
         shell.close()
     if outcome.report.stopped:

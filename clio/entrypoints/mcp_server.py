@@ -13,16 +13,16 @@ from msgspec import Struct
 from clio import __version__
 from clio.commands.arguments import nearest
 from clio.commands.memory.memory_text import entry_data, kind_named, newest_first
-from clio.config.loaded import Loaded
-from clio.config.show import start_notes
-from clio.config.trust import should_ask
+from clio.config.loaded import LoadedConfig
+from clio.config.show import list_start_notes
+from clio.config.trust import should_ask_for_trust
 from clio.entrypoints.subcommand import LightShell, in_cli_words, say
 from clio.errors import ClioError, ToolRetry, UsageError, UserError
 from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import KINDS, TYPES, Entry, MemoryRecord, Provenance
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
 from clio.memory.system import MemorySystem
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.tools.memory import recall_text
 from clio.tools.memory_answers import UNDO, compacted_text, described, find_all, labels, recalled_text, remembered_text
 from clio.tools.memory_call import MAX_MEMORIES, MAX_RESULTS, MAX_SESSIONS, READERS
@@ -371,11 +371,11 @@ _ABOUT = (
 )
 
 
-def run(loaded: Loaded, *, read_only: bool) -> int:
+def run(loaded: LoadedConfig, *, read_only: bool) -> int:
     """Serve until the client closes its end; return 0. Raises UsageError in incognito mode."""
     if loaded.config.incognito:
         raise UsageError("an incognito clio has no memory to offer; start clio mcp without --incognito")
-    for sentence in start_notes(loaded) if should_ask(loaded) else loaded.problems:
+    for sentence in list_start_notes(loaded) if should_ask_for_trust(loaded) else loaded.problems:
         say(f"clio: {sentence}")
     if sys.stdin and sys.stdin.isatty():
         say(f"clio: serving the memory of {loaded.project} to a program on standard input; Ctrl-C ends it")
@@ -412,7 +412,7 @@ class Desk:
             except (ClioError, TimeoutError) as error:
                 return self._redact(in_cli_words(str(error)))
             except OSError as error:
-                return self._redact(f"the memory of this project cannot be used: {cause(error)}")
+                return self._redact(f"the memory of this project cannot be used: {error_cause(error)}")
             return Answer(text=self._redact(found.text), data=cast(dict[str, Any], self._cleaned(found.data)))
 
     def _redact(self, text: str) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clio import __version__
 from clio.agent.user_interface import EXIT_CODES, ComposedInterface, Emit, Event, TurnFinished
 from clio.app import App, build_app
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.entrypoints.report import Reporter, SessionStarted, as_result, print_line
 from clio.errors import ApprovalNeeded, SessionNotFound, ToolFailed
@@ -63,7 +63,7 @@ class NoAnswer:
         raise ToolFailed("nobody is there to answer in a one-shot run; decide yourself and say what you assumed")
 
 
-def run(options: Options, loaded: Loaded) -> int:
+def run(options: Options, loaded: LoadedConfig) -> int:
     """Run one turn with `options.prompt` and return the exit code."""
     if loaded.config.transport == "openai" and loaded.config.provider != OFFLINE:
         from clio.providers.openai_transport import start_import
@@ -72,7 +72,7 @@ def run(options: Options, loaded: Loaded) -> int:
     return asyncio.run(_run(options, loaded))
 
 
-async def _run(options: Options, loaded: Loaded) -> int:
+async def _run(options: Options, loaded: LoadedConfig) -> int:
     task = asyncio.current_task()
     assert task is not None
     with contextlib.suppress(NotImplementedError):  # Windows has no signal handlers in its event loop
@@ -131,7 +131,7 @@ async def _talk(app: App, desk: "StreamDesk", first: str) -> int:
     return await run.run(first, read_said(sys.stdin.buffer, run.refuse))
 
 
-def _started(app: App, loaded: Loaded) -> SessionStarted:
+def _started(app: App, loaded: LoadedConfig) -> SessionStarted:
     return SessionStarted(
         session_id=app.session.id,
         model=app.provider.model,
@@ -203,7 +203,7 @@ def _choose_session(app: App, options: Options) -> None:
     elif options.resume is not None or options.continue_latest:
         latest = app.store.latest()
         if latest is None:
-            raise SessionNotFound(app.store.explain_none("leave out -c"))
+            raise SessionNotFound(app.store.explain_no_latest("leave out -c"))
         app.open_session(latest)
 
 

@@ -9,18 +9,18 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from clio.config.layers import load
-from clio.config.loaded import Loaded
+from clio.config.layers import load_config
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.config.paths import FOLDER_NAME, clio_home, display, user_home
-from clio.config.project_links import SHARED_NAME, is_shared, shared_folder
-from clio.config.trust import Trust
+from clio.config.paths import FOLDER_NAME, clio_home, display_path, user_home
+from clio.config.project_links import SHARED_NAME, has_shared_memory, team_memory_folder
+from clio.config.trust import TrustStore
 from clio.entrypoints.subcommand import ask
 from clio.errors import StorageError, UsageError, UserError
 from clio.git.repository import check_programs
 from clio.git.worktrees import make_branch_name, open_worktree
 from clio.storage.files import IGNORE_ALL, make_ignored_folder, write_atomic
-from clio.storage.locks import sentence
+from clio.storage.locks import format_os_error
 from clio.ui.footer import read_branch
 from clio.ui.safe_text import visible
 
@@ -120,7 +120,7 @@ def _lines(path: Path) -> Iterator[str]:
 _VERBS = {"new": "written", "kept": "kept", "needless": "left out"}
 
 
-def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> int:
+def run(loaded: LoadedConfig, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> int:
     """Write the missing files of `.clio/`; return 0, also if none was missing.
 
     yes: add the line to `.gitignore` without asking. dry_run: only print what would be done.
@@ -135,22 +135,22 @@ def run(loaded: Loaded, env: Mapping[str, str], *, yes: bool, dry_run: bool) -> 
         pieces = plan(project)
         if not dry_run:
             carry_out(project, pieces)
-        sys.stdout.write(f"{visible(display(project / FOLDER_NAME, project=None, user_home=person))}/\n")
+        sys.stdout.write(f"{visible(display_path(project / FOLDER_NAME, project=None, user_home=person))}/\n")
         for piece in pieces:
             verb = "would be written" if dry_run and piece.fate == "new" else _VERBS[piece.fate]
             sys.stdout.write(f"  {piece.name:<16} {verb:<{16 if dry_run else 9}} {piece.why}\n")
         _offer_line(loaded, yes=yes, dry_run=dry_run)
     except OSError as error:
-        raise StorageError(sentence(error)) from None
+        raise StorageError(format_os_error(error)) from None
     return 0
 
 
-def _offer_line(loaded: Loaded, *, yes: bool, dry_run: bool) -> None:
+def _offer_line(loaded: LoadedConfig, *, yes: bool, dry_run: bool) -> None:
     """Offer to add `.clio/` to `.gitignore`, which is changed only after a yes."""
     project = loaded.project
     if not read_branch(project):
         return
-    if is_shared(shared_folder(project)):
+    if has_shared_memory(team_memory_folder(project)):
         sys.stdout.write(f".gitignore was not changed: {FOLDER_NAME}/{SHARED_NAME}/ is shared through git\n")
     elif names_folder(project):
         sys.stdout.write(f".gitignore names {FOLDER_NAME}/ already\n")
@@ -167,8 +167,8 @@ def enter(options: Options, name: str) -> Options:
     """Return the options with the worktree's directory as `cwd`; print the directory. Raises UserError."""
 
     def allow(root: Path) -> None:
-        loaded = load(options, os.environ)
-        check_programs(root, Trust(loaded.home), loaded.owner, "a new worktree")
+        loaded = load_config(options, os.environ)
+        check_programs(root, TrustStore(loaded.home), loaded.main_project, "a new worktree")
 
     folder, made = open_worktree(options.cwd, name, allow)
     done = "new worktree" if made else "worktree"

@@ -28,15 +28,15 @@ from clio.commands.command import (
 )
 from clio.commands.custom_commands import AddedCommands
 from clio.commands.session_commands import SESSIONS
-from clio.config.command_line import find_door
-from clio.config.loaded import Loaded
+from clio.config.command_line import find_subcommand
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.errors import ClioError, UsageError, UserError
 from clio.sessions.session import Session
 from clio.sessions.state import SessionState
-from clio.sessions.store import open_store
-from clio.storage.locks import sentence
+from clio.sessions.store import open_session_store
+from clio.storage.locks import format_os_error
 from clio.ui.pipe_screen import TerminalOutput
 from clio.ui.safe_text import clean, clean_line, inert_json
 from clio.ui.tables import table_lines
@@ -166,10 +166,10 @@ def in_cli_words(text: str) -> str:
 class LightShell:
     """The `Shell` for handlers without a conversation. Its session has no id, no messages and no file."""
 
-    def __init__(self, loaded: Loaded) -> None:
+    def __init__(self, loaded: LoadedConfig) -> None:
         self.loaded = loaded
         self.config: Config = loaded.config
-        self.store = open_store(loaded)
+        self.store = open_session_store(loaded)
         self.session = Session(SessionState(id="", working_directory=str(loaded.project)), None)
         self.context: ContextWindow | None = None
         self.added = AddedCommands()
@@ -243,7 +243,7 @@ class LightShell:
         from clio.skills.skills import SkillShelf
 
         if self._skills is None:
-            self._skills = SkillShelf(self.loaded.owner, self.loaded.home, os.environ)
+            self._skills = SkillShelf(self.loaded.main_project, self.loaded.home, os.environ)
         return self._skills
 
     @property
@@ -296,7 +296,7 @@ options that may stand anywhere before "--":
 """
 
 
-def run(options: Options, loaded: Loaded, words: Sequence[str], *, json: bool) -> int:
+def run(options: Options, loaded: LoadedConfig, words: Sequence[str], *, json: bool) -> int:
     """Run one sub-command: its name, then its arguments. Returns 0; failures are raised.
 
     json: print the result's data as one JSON document, and never ask.
@@ -311,7 +311,7 @@ def run(options: Options, loaded: Loaded, words: Sequence[str], *, json: bool) -
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise ClioError(sentence(error)) from error
+        raise ClioError(format_os_error(error)) from error
     finally:
         shell.close()
     return 0 if json or step is None else _after(step, options, loaded)
@@ -388,7 +388,7 @@ def help_text(word: str, columns: int = 0) -> str:
 
 def _table(word: str) -> tuple[Command, str]:
     """Return the command of a sub-command, and the beginning of its usage lines."""
-    door = find_door(word)
+    door = find_subcommand(word)
     assert door is not None
     if door.name == SESSIONS.name:
         return SESSIONS, f"clio {door.name}"
@@ -430,7 +430,7 @@ def _agreed(question: str, word: str, *, may_ask: bool) -> None:
         raise UsageError("nothing was changed")
 
 
-def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
+def _after(step: FollowUp, options: Options, loaded: LoadedConfig) -> int:
     """Carry out a follow-up after the result is printed. Returns the exit code."""
     match step:
         case Prefill(text=text) if text.startswith(SWITCH):
@@ -447,7 +447,7 @@ def _after(step: FollowUp, options: Options, loaded: Loaded) -> int:
             raise needs_a_conversation()
 
 
-def _resume(selector: str, options: Options, loaded: Loaded) -> int:
+def _resume(selector: str, options: Options, loaded: LoadedConfig) -> int:
     from clio.entrypoints.repl import repl
 
     return repl.run(structs.replace(options, resume=selector), loaded)

@@ -30,9 +30,9 @@ from clio.export.document import (
 )
 from clio.export.html_page import allowed_link, is_renderable, markdown_cost, page
 from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage, Usage, UserMessage
-from clio.sessions.blobs import BlobNotFound, BlobStore, readers
-from clio.sessions.loading import load
-from clio.sessions.state import SessionFiles, SessionState, Trim, first_words, is_session_id
+from clio.sessions.blobs import BlobNotFound, BlobStore, output_readers
+from clio.sessions.loading import load_session
+from clio.sessions.state import SessionFiles, SessionState, Trim, find_first_words, is_session_id
 from clio.sessions.store import SessionStore
 from clio.text.formatting import block, describe_cache_use, format_count, span, truncate_line
 from clio.text.json_data import decode_json
@@ -391,7 +391,7 @@ def collect(
     times = [message.created for message in messages if message.created]
     models = dict.fromkeys(message.model for message in messages if isinstance(message, AssistantMessage))
     models |= dict.fromkeys(cleaner.text(bill.model) for bill in state.bills)
-    title = cleaner.text(" ".join((state.name or first_words(messages) or "An empty session").split()))
+    title = cleaner.text(" ".join((state.name or find_first_words(messages) or "An empty session").split()))
     return Export(
         exported_at=now,
         id=cleaner.text(state.id),
@@ -587,7 +587,7 @@ def _export_session_cut(
         handle=cleaner.text(trim.handle),
         created=trim.created,
         messages=len(trim.dropped),
-        shrunk=trim.shortened,
+        shrunk=trim.shortened_count,
         freed_tokens=trim.freed_tokens,
         first_anchor=anchors[dropped[0]] if dropped else "",
         last_anchor=anchors[dropped[-1]] if dropped else "",
@@ -645,8 +645,8 @@ def export_session(
     if not is_session_id(session_id):
         raise SessionNotFound(f"There is no session {session_id!r}; `/session list` shows those there are.")
     files = SessionFiles(store.folder, session_id)
-    loaded = load(files)
-    blobs = BlobStore(files.blobs, writable=False, elsewhere=readers(loaded.outputs))
+    loaded = load_session(files)
+    blobs = BlobStore(files.blobs, writable=False, external=output_readers(loaded.outputs))
     cleaner = Cleaner(redact, spell_out=form != "json")
     export = collect(loaded.state, blobs.read, cleaner, _FOR_MACHINES if form == "json" else _FOR_PEOPLE, now=now)
     match form:

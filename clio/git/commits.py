@@ -13,10 +13,10 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from clio.children import started
+from clio.child_processes import start_process
 from clio.errors import ConfigError, UserError
 from clio.git.repository import Changed, RepositoryState, decode_output, get_git_path, make_git_environment, run_git
-from clio.git_looking import read_settings
+from clio.readonly_git import read_git_settings
 from clio.security.redaction.token_patterns import Span
 from clio.storage.files import open_regular, write_atomic
 from clio.text.formatting import format_count, truncate
@@ -307,10 +307,10 @@ def read_template(root: Path) -> str:
     What the repository's own configuration names counts only where it is in the working tree: it is sent to the model.
     """
     named = run_git(root, "config", "--type=path", "--get", "commit.template", wrong=(1,))
-    given = [setting for setting in read_settings(root).items if setting.key == "commit.template"] if named else []
+    given = [setting for setting in read_git_settings(root).items if setting.key == "commit.template"] if named else []
     if not given:
         return ""
-    lines = read_text(root / named, root if given[-1].from_repository else None).splitlines()
+    lines = read_text(root / named, root if given[-1].is_from_repository else None).splitlines()
     return "\n".join(line for line in lines if not line.startswith("#")).strip()
 
 
@@ -358,7 +358,7 @@ async def _run(root: Path, arguments: list[str], message: str) -> tuple[int, str
             stdout=output,
             stderr=output,
         )
-        process = await started(starting, _end)
+        process = await start_process(starting, _end)
         assert process.stdin is not None
         try:
             with suppress(BrokenPipeError, ConnectionResetError):

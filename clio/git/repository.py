@@ -10,11 +10,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clio.config.loaded import Widening
-from clio.config.trust import Trust, shown_value
+from clio.config.loaded import TrustRequest
+from clio.config.trust import TrustStore, format_value
 from clio.errors import UserError
-from clio.git_looking import NO_HOOKS, PLAIN, SWITCHES, command
-from clio.git_looking import environment as looking_environment
+from clio.readonly_git import NO_HOOKS, PLAIN_OUTPUT, SAFE_SWITCHES, readonly_git_command, readonly_git_environment
 
 LIMIT_S = 60.0
 LOOK_LIMIT_S = 15.0
@@ -43,14 +42,14 @@ def run_git(
     wrong: exit codes that are an answer and not an error.
     Raises UserError with git's own words, or where git is missing, takes longer than its limit, or is led elsewhere.
     """
-    env = make_git_environment() if filters or hooks else looking_environment(make_git_environment())
+    env = make_git_environment() if filters or hooks else readonly_git_environment(make_git_environment())
     if index is not None:
         env |= _written_beside(index, get_git_path(folder, "objects").absolute())
     limit_s = LIMIT_S if filters or hooks else LOOK_LIMIT_S
     try:
-        open_to = ["git", *PLAIN, *SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
+        open_to = ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *(() if hooks else NO_HOOKS), *arguments]
         done = subprocess.run(
-            open_to if filters or hooks else command(folder, *arguments),
+            open_to if filters or hooks else readonly_git_command(folder, *arguments),
             cwd=folder,
             env=env,
             input=None if stdin is None else stdin.encode("utf-8", "surrogateescape"),
@@ -272,20 +271,20 @@ _MAX_HOOKS = 100
 _MAX_BYTES = 1_000_000
 
 
-def list_repository_programs(root: Path) -> tuple[Widening, ...]:
+def list_repository_programs(root: Path) -> tuple[TrustRequest, ...]:
     """All that a repository names, in its settings and its submodules' and as hooks. Raises UserError."""
     places = [root, *_submodules(root)]
     found = [value for place in places for value in (*_settings(place, root), *_hooks(place, root))]
     return tuple({value.fingerprint: value for value in found}.values())
 
 
-def list_untrusted_programs(root: Path, trust: Trust, owner: Path) -> tuple[Widening, ...]:
+def list_untrusted_programs(root: Path, trust: TrustStore, owner: Path) -> tuple[TrustRequest, ...]:
     """Those of them the folder `owner` is not trusted with. Raises UserError."""
     known = trust.fingerprints(owner)
     return tuple(value for value in list_repository_programs(root) if value.fingerprint not in known)
 
 
-def check_programs(root: Path, trust: Trust, owner: Path, doing: str) -> None:
+def check_programs(root: Path, trust: TrustStore, owner: Path, doing: str) -> None:
     """Raises UserError where something would be started that waits for trust. doing: such as "a worktree"."""
     waiting = list_untrusted_programs(root, trust, owner)
     if waiting:
@@ -296,7 +295,7 @@ def check_programs(root: Path, trust: Trust, owner: Path, doing: str) -> None:
         )
 
 
-def _settings(place: Path, root: Path) -> Iterator[Widening]:
+def _settings(place: Path, root: Path) -> Iterator[TrustRequest]:
     where = _shown(place / ".git", root)
     for scope in ("--local", "--worktree"):
         listed = run_git(place, "config", scope, "--includes", "--null", "--get-regexp", _NAMING, wrong=(1, 128))
@@ -306,7 +305,7 @@ def _settings(place: Path, root: Path) -> Iterator[Widening]:
                 yield _program(key, value, where, value)
 
 
-def _hooks(place: Path, root: Path) -> Iterator[Widening]:
+def _hooks(place: Path, root: Path) -> Iterator[TrustRequest]:
     folder = place / run_git(place, "rev-parse", "--git-path", "hooks", hooks=True)
     own = run_git(place, "config", "--local", "--includes", "--get", "core.hooksPath", wrong=(1, 128))
     common = place / run_git(place, "rev-parse", "--git-common-dir")
@@ -329,10 +328,10 @@ def _submodules(root: Path) -> Iterator[Path]:
             yield place
 
 
-def _program(key: str, value: str, where: str, real: str) -> Widening:
+def _program(key: str, value: str, where: str, real: str) -> TrustRequest:
     mark = hashlib.sha256(json.dumps([key, real]).encode("ascii")).hexdigest()
     named = key if key.isprintable() else json.dumps(key)
-    return Widening(key=f"git {named}", value=shown_value(key, value), where=where, fingerprint=f"git:{mark}")
+    return TrustRequest(key=f"git {named}", value=format_value(key, value), where=where, fingerprint=f"git:{mark}")
 
 
 def _digest(path: Path) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.config.project_links import MARK
+from clio.config.project_links import WORKTREE_MARK
 from clio.errors import UsageError, UserError
 from clio.git.repository import find_root, get_git_path, run_git
 from clio.storage.files import write_atomic
@@ -182,14 +182,14 @@ def _main(checkouts: list[Worktree]) -> Path:
 
 
 def _mark(path: Path) -> Path:
-    return get_git_path(path, MARK)
+    return get_git_path(path, WORKTREE_MARK)
 
 
 def _is_ours(main: Path, one: Worktree) -> bool:
     """Whether clio made it; also told where its folder is gone."""
     if not one.gone:
         return _mark(one.path).is_file()
-    entries = (main / run_git(main, "rev-parse", "--git-common-dir") / "worktrees").glob(f"*/{MARK}")
+    entries = (main / run_git(main, "rev-parse", "--git-common-dir") / "worktrees").glob(f"*/{WORKTREE_MARK}")
     return any(
         Path((mark.parent / "gitdir").read_text(encoding="utf-8").strip()).parent == one.path for mark in entries
     )

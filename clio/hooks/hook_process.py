@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
-from clio.children import started
+from clio.child_processes import start_process
 from clio.errors import ToolFailed
 from clio.text.json_data import decode_json
 from clio.tools.shell.launcher import Request, launch
@@ -94,7 +94,7 @@ async def _start(command: str, given: bytes, cwd: Path, env: Mapping[str, str]) 
             else:
                 request = Request(argv=shell_argv(command), cwd=cwd, env=command_environment(env))
                 starting = launch(_HookProcess, request, stdin=file.fileno(), errors_apart=True)
-            _, process = await started(starting, stop_started)
+            _, process = await start_process(starting, stop_started)
     except (OSError, ValueError) as error:
         reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
         raise ToolFailed(f"{command[:200]!r} could not be started in {str(cwd)!r}: {reason}") from error

@@ -118,7 +118,7 @@ class Hooks:
             await self._fire("session_end", self._ended.pop(0), {})
 
     async def _fire(self, event: str, session: str, facts: Mapping[str, object], tool: str = "") -> Heard:
-        asked = [hook for hook in self._hooks if hook.event == event and hook.concerns(tool)]
+        asked = [hook for hook in self._hooks if hook.event == event and hook.matches_tool(tool)]
         if not asked:
             return NOTHING
         given = {"event": event, "session": session, "project": str(self._project), **facts}

@@ -22,33 +22,33 @@ from clio.importing.places import SourceFile
 from clio.importing.reading import About, Agent, Picture, Piece, Progress, Said, Tally
 from clio.messages import (
     AssistantMessage,
-    Deeds,
     ImagePart,
     Message,
+    SideEffects,
     SystemMessage,
     ToolCall,
     ToolMessage,
     UserMessage,
-    begins_turn,
-    text_of,
+    is_turn_start,
+    message_text,
 )
 from clio.sessions import session_format
 from clio.sessions.blobs import HANDLE_CHARS, BlobStore
 from clio.sessions.listing import HEAD_BYTES, list_sessions
 from clio.sessions.state import (
     NAME_CHARS,
-    Imported,
+    ImportSource,
     SessionFiles,
     SessionState,
-    derived_id,
-    first_words,
-    one_line,
-    valid_text,
+    derive_id,
+    find_first_words,
+    replace_lone_surrogates,
+    to_one_line,
 )
 from clio.sessions.store import SessionStore
-from clio.storage.documents import Format, load, update
+from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder, open_regular, write_pieces
-from clio.storage.locks import NO_ROOM, FileLock
+from clio.storage.locks import NO_SPACE_ERRNOS, FileLock
 from clio.text.hidden_text import unhidden
 from clio.text.json_data import decode_json
 from clio.tools.output import preview
@@ -70,7 +70,7 @@ class Cleaner:
 
     def text(self, text: str) -> str:
         """A text without secrets, in valid Unicode, letters nobody sees spelled out."""
-        return self._redact(unhidden(valid_text(text)))
+        return self._redact(unhidden(replace_lone_surrogates(text)))
 
     def message(self, said: Said) -> Message:
         """The message to be stored; blobs it names are in the store then."""
@@ -90,7 +90,7 @@ class Cleaner:
             case ToolMessage():
                 whole = said_by_a_tool(message.content if said.whole is None else said.whole)
                 output, blob = self._bounded(whole, self._max_chars)
-                deeds = message.deeds and msgspec.convert(self._inside(msgspec.to_builtins(message.deeds)), Deeds)
+                deeds = message.deeds and msgspec.convert(self._inside(msgspec.to_builtins(message.deeds)), SideEffects)
                 summary, name = self.text(message.summary), self.text(message.name)
                 images, unshown = self._pictures(said.pictures)
                 return structs.replace(
@@ -187,7 +187,7 @@ class Pairing:
             self._results[message.tool_call_id] = message
             if len(waiting) == 1:
                 yield from self.close()
-        elif begins_turn(message) or len(self._held) >= _MOST_HELD:
+        elif is_turn_start(message) or len(self._held) >= _MOST_HELD:
             yield from self.close()
             yield from self.feed(message)
         else:
@@ -227,7 +227,7 @@ class Pairing:
 def print_of(message: Message) -> bytes:
     """What two copies of a message have in common, whatever their ids."""
     calls = [call.id for call in message.tool_calls] if isinstance(message, AssistantMessage) else []
-    told = (type(message).__name__, message.created, text_of(message)[:2_000], calls)
+    told = (type(message).__name__, message.created, message_text(message)[:2_000], calls)
     return hashlib.sha256(msgspec.json.encode(told)).digest()[:12]
 
 
@@ -283,7 +283,7 @@ _BLOCK_BYTES = 1 << 20
 
 def session_id(agent: str, key: str) -> str:
     """The id of the session a conversation becomes, the same at every import."""
-    return derived_id(f"clio import\n{agent}\n{key}".encode("utf-8", "replace"))
+    return derive_id(f"clio import\n{agent}\n{key}".encode("utf-8", "replace"))
 
 
 class Intake:
@@ -367,25 +367,25 @@ class Intake:
     def drop(self) -> None:
         """Let go of everything; outputs stay only where there is a session they belong to."""
         self._body.close()
-        if self._lock.held:
-            if not self.files.exist():
-                shutil.rmtree(self.files.private, ignore_errors=True)
+        if self._lock.is_held:
+            if not self.files.any_exist():
+                shutil.rmtree(self.files.attachments, ignore_errors=True)
             self._lock.release()
 
     def _write(self, messages: Iterator[Message]) -> None:
         for message in messages:
             number = len(self._ids)
-            id = message.id or derived_id(f"{self.files.id}\n{number}\n{type(message).__name__}".encode())
+            id = message.id or derive_id(f"{self.files.id}\n{number}\n{type(message).__name__}".encode())
             if id in self._ids:
                 continue
             created = message.created or self._updated
             message = structs.replace(message, id=id, created=created)
             line = msgspec.json.encode(message)
             self._digest.update(line)
-            self._body.write(session_format.BETWEEN + line if self._ids else line)
+            self._body.write(session_format.MESSAGE_SEPARATOR + line if self._ids else line)
             self._ids[id] = None
             self._prints.append(print_of(message))
-            words = first_words([message])
+            words = find_first_words([message])
             if words and created and not self._opening:
                 self._opening = self._prints[-1].hex()
             self._first = self._first or words
@@ -393,7 +393,7 @@ class Intake:
             self._created = self._created or created
             self._updated = max(self._updated, created)
 
-    def _fate(self, there: session_format.Head | None, since: float) -> Fate:
+    def _fate(self, there: session_format.SnapshotHead | None, since: float) -> Fate:
         if self._busy:
             return "busy"
         if not (self._first and self._talk):  # opened and left again, perhaps with a command to the program itself
@@ -405,8 +405,8 @@ class Intake:
         same = there.imported is not None and there.imported.digest == self._told_digest()
         return "known" if same or there.message_count > len(self._ids) else "grown"
 
-    def _pieces(self, there: session_format.Head | None, modified: float, now: float) -> Iterator[bytes]:
-        imported = Imported(
+    def _pieces(self, there: session_format.SnapshotHead | None, modified: float, now: float) -> Iterator[bytes]:
+        imported = ImportSource(
             agent=self._agent,
             key=self._key,
             source=str(self._source),
@@ -424,14 +424,14 @@ class Intake:
             imported=imported,
             stm=list(self._ids),
         )
-        yield session_format.opening(state, list(self._ids), self._first)
+        yield session_format.encode_snapshot_start(state, list(self._ids), self._first)
         self._body.seek(0)
         while block := self._body.read(_BLOCK_BYTES):
             yield block
-        yield session_format.ENDING
+        yield session_format.SNAPSHOT_END
 
     def _name(self) -> str | None:
-        return one_line(self._cleaner.text(self._about.title), NAME_CHARS) or None
+        return to_one_line(self._cleaner.text(self._about.title), NAME_CHARS) or None
 
     def _told_digest(self) -> str:
         """Of all that was told: the messages and what is known besides."""
@@ -440,13 +440,13 @@ class Intake:
         return whole.hexdigest()
 
 
-def _head(files: SessionFiles) -> session_format.Head | None:
+def _head(files: SessionFiles) -> session_format.SnapshotHead | None:
     """What the session's file says of itself; None where there is none."""
     try:
         with open_regular(files.snapshot, None) as file:
             data = file.read(HEAD_BYTES)
-            head = session_format.decode_head(data)
-            return head or session_format.decode_head(data + file.read())
+            head = session_format.decode_snapshot_head(data)
+            return head or session_format.decode_snapshot_head(data + file.read())
     except FileNotFoundError:
         return None
 
@@ -478,7 +478,7 @@ class Imports(Struct, frozen=True, kw_only=True):
     declined: tuple[str, ...] = ()
 
 
-FORMAT = Format(schema="clio.imports", version=1, type=Imports)
+FORMAT = DocumentFormat(schema="clio.imports", version=1, type=Imports)
 
 
 class Ledger:
@@ -490,7 +490,7 @@ class Ledger:
     def read(self) -> Imports:
         """What is known; nothing where the file is lost or damaged."""
         try:
-            document = load(self._path, FORMAT)
+            document = load_document(self._path, FORMAT)
         except (StorageError, OSError):
             return Imports()
         return document.value if document else Imports()
@@ -499,12 +499,12 @@ class Ledger:
         """These were read whole. Raises OSError, StorageError."""
         new = {str(file.path): FileRead(size=file.size, modified=file.modified) for file in files}
         if new:
-            update(self._path, FORMAT, lambda known: structs.replace(known, files=known.files | new))
+            update_document(self._path, FORMAT, lambda known: structs.replace(known, files=known.files | new))
 
     def decline(self, marks: list[str]) -> None:
         """These facts are not to be offered again. Raises OSError, StorageError."""
         if marks:
-            update(
+            update_document(
                 self._path,
                 FORMAT,
                 lambda known: structs.replace(known, declined=tuple(dict.fromkeys((*known.declined, *marks)))),
@@ -644,7 +644,7 @@ class Importer:
                     intake.add(piece)
             self._finish(open_, report, fates, since, dry_run)
         except OSError as error:
-            if error.errno in NO_ROOM:
+            if error.errno in NO_SPACE_ERRNOS:
                 raise  # nothing is wrong with what is read, and nothing more can be kept
             report.tally.unreadable.append((str(error.filename or file.path), error.strerror or str(error)))
             return False

@@ -18,9 +18,9 @@ from clio.importing import aider, claude, codex
 from clio.importing.reading import About, Agent, Json, Picture, Piece, Progress, Said, Tally, mapping, records_of
 from clio.memory.store.ltm_objects import normal
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from clio.sessions.blobs import BlobNotFound, BlobStore, readers
+from clio.sessions.blobs import BlobNotFound, BlobStore, output_readers
 from clio.sessions.listing import list_sessions
-from clio.sessions.loading import load
+from clio.sessions.loading import load_session
 from clio.sessions.state import JOURNAL, SNAPSHOT, SessionFiles, is_session_id
 from clio.storage.files import open_regular, read_regular
 from clio.text.json_data import decode_json
@@ -35,7 +35,7 @@ def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     """The session that a snapshot or a journal belongs to. Raises OSError, and what `progress` raises."""
     files = files_of(path)
     try:
-        loaded = load(files)
+        loaded = load_session(files)
     except ClioError as error:
         tally.unreadable.append((str(path), str(error)))
         return
@@ -43,7 +43,7 @@ def read(path: Path, tally: Tally, progress: Progress) -> Iterator[Piece]:
     if state.imported is not None:
         return
     tally.kinds["damaged"] += len(loaded.warnings)
-    blobs = BlobStore(files.blobs, writable=False, elsewhere=readers(loaded.outputs))
+    blobs = BlobStore(files.blobs, writable=False, external=output_readers(loaded.outputs))
     yield About(key=state.id, title=state.name or "", directory=state.working_directory)
     size = path.stat().st_size
     for number, message in enumerate(state.messages, 1):

@@ -19,10 +19,10 @@ import msgspec
 from msgspec import Raw, Struct
 
 from clio import __version__
-from clio.children import started
-from clio.config.loaded import Server
+from clio.child_processes import start_process
+from clio.config.loaded import McpServer
 from clio.errors import ConfigError
-from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, media_type, read_picture
+from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, Picture, detect_media_type, read_picture
 from clio.mcp.values import (
     CallFailed,
     Catalog,
@@ -125,7 +125,7 @@ class Launch(Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
 
 
-def make_launch(server: Server, project: Path, env: Mapping[str, str]) -> Launch:
+def make_launch(server: McpServer, project: Path, env: Mapping[str, str]) -> Launch:
     """Replace `${NAME}` and `${NAME:-default}` by the environment's values. Raises ConfigError for one that lacks."""
 
     def filled(text: str) -> str:
@@ -206,7 +206,7 @@ def _block(block: Any) -> str:
         case "image":
             picture = _picture(block)
             if isinstance(picture, Picture):
-                return f"[picture: {picture.described}]"
+                return f"[picture: {picture.description}]"
             why = f": it {picture}" if picture else ""
             return f"[image: {block.mime_type}, {_size(block.data)}, not shown{why}]"
         case "audio":
@@ -228,7 +228,7 @@ def _picture(block: Any) -> Picture | str:
         return f"is larger than {MAX_TOOL_IMAGE_BYTES // 1_000_000} MB"
     try:
         data = binascii.a2b_base64(block.data)
-        return read_picture(data, "picture") if media_type(data) else ""
+        return read_picture(data, "picture") if detect_media_type(data) else ""
     except NotAPicture as error:
         return str(error)
     except ValueError:
@@ -313,7 +313,7 @@ async def _start(launch: Launch) -> asyncio.subprocess.Process:
             limit=MAX_LINE_BYTES,
             start_new_session=os.name != "nt",
         )
-        return await started(starting, _end)
+        return await start_process(starting, _end)
     except FileNotFoundError:
         raise ServerDown(f"the command {launch.command[0]!r} was not found; install it, or write its path") from None
     except (OSError, ValueError) as error:
@@ -518,7 +518,14 @@ class Wire:
 
 @contextlib.asynccontextmanager
 async def connect(
-    server: Server, launch: Launch, project: Path, *, log: ServerLog, ended: Ended, elicit: Elicit, legacy: bool = False
+    server: McpServer,
+    launch: Launch,
+    project: Path,
+    *,
+    log: ServerLog,
+    ended: Ended,
+    elicit: Elicit,
+    legacy: bool = False,
 ) -> AsyncGenerator[Wire]:
     """Start or call a server and agree on a version. `load_sdk` was awaited before.
 
@@ -549,7 +556,7 @@ def progress_line(done: float, total: float | None, message: str | None) -> str:
 
 
 @contextlib.asynccontextmanager
-async def _transport(server: Server, launch: Launch, log: ServerLog, ended: Ended) -> "AsyncGenerator[Transport]":
+async def _transport(server: McpServer, launch: Launch, log: ServerLog, ended: Ended) -> "AsyncGenerator[Transport]":
     import httpx2
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client

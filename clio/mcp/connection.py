@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clio.config.loaded import Server
+from clio.config.loaded import McpServer
 from clio.errors import ClioError
 from clio.mcp.client import Elicit, Ended, Launch, ServerLog, Wire, connect, load_sdk
 from clio.mcp.values import CallFailed, Catalog, Progress, Reply, ServerDown, State
@@ -28,7 +28,7 @@ class Connection:
 
     def __init__(
         self,
-        server: Server,
+        server: McpServer,
         make_launch: Callable[[], Launch],
         project: Path,
         *,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from clio.config.extension_files import configured
-from clio.config.loaded import HANDED, Loaded, Server
+from clio.config.extension_files import find_servers
+from clio.config.loaded import FROM_EDITOR, LoadedConfig, McpServer
 from clio.mcp.values import (
     Catalog,
     OfferedPrompt,
@@ -89,7 +89,7 @@ class Standing(Struct, frozen=True, kw_only=True):
     why: of a failure. catalog: None where it was never asked. seconds: its start took. log: what else it writes.
     """
 
-    server: Server
+    server: McpServer
     state: State
     why: str
     catalog: Catalog | None
@@ -106,7 +106,7 @@ class Servers:
 
     def __init__(
         self,
-        servers: Sequence[Server],
+        servers: Sequence[McpServer],
         problems: Sequence[str],
         *,
         project: Path,
@@ -116,7 +116,7 @@ class Servers:
         ask: Ask | None = None,
         clean: Callable[[str], str] = str,
         first_wait_s: float = FIRST_WAIT_S,
-        read_again: Callable[[], tuple[Sequence[Server], Sequence[str]]] | None = None,
+        read_again: Callable[[], tuple[Sequence[McpServer], Sequence[str]]] | None = None,
     ) -> None:
         self.problems = tuple(problems)
         self.all = tuple(servers)
@@ -138,7 +138,7 @@ class Servers:
         self._read = False
 
     @property
-    def enabled(self) -> tuple[Server, ...]:
+    def enabled(self) -> tuple[McpServer, ...]:
         """Those that may be used."""
         return tuple(server for server in self.all if server.enabled)
 
@@ -281,7 +281,7 @@ class Servers:
             )
         return self._connections[name]
 
-    async def _meet(self, servers: Sequence[Server]) -> None:
+    async def _meet(self, servers: Sequence[McpServer]) -> None:
         """Start these side by side, and wait a while; each goes on starting after that."""
         if not servers:
             return
@@ -291,7 +291,7 @@ class Servers:
             names = ", ".join(repr(tasks[task].name) for task in tasks if task in late)
             self._say(f"MCP: {names} is still starting; its tools come with /mcp reload or the next session")
 
-    async def _try(self, server: Server) -> None:
+    async def _try(self, server: McpServer) -> None:
         try:
             await self._connection(server.name).start()
         except ServerDown as error:
@@ -310,7 +310,7 @@ class Servers:
         task.add_done_callback(self._background.discard)
         return task
 
-    def _learn(self, server: Server, catalog: Catalog, seconds: float) -> None:
+    def _learn(self, server: McpServer, catalog: Catalog, seconds: float) -> None:
         self._catalogs[server.name] = catalog
         self._seconds[server.name] = seconds
         path = self._cache_path
@@ -330,7 +330,7 @@ class Servers:
         self._read = True
 
     def _named(self) -> tuple[NamedTool, ...]:
-        found: list[tuple[Server, OfferedTool]] = []
+        found: list[tuple[McpServer, OfferedTool]] = []
         for server in sorted(self.enabled, key=lambda server: not server.own):  # the user's own names come first
             catalog = self._catalogs.get(server.name, Catalog())
             found += [(server, tool) for tool in catalog.tools if server.tools is None or tool.name in server.tools]
@@ -359,7 +359,7 @@ class Servers:
     def _cache_path(self) -> Path | None:
         return self._folder / "mcp.json" if self._folder else None
 
-    def _log_path(self, server: Server) -> Path | None:
+    def _log_path(self, server: McpServer) -> Path | None:
         return self._folder / "mcp" / f"{server.name}.log" if self._folder else None
 
     def _say(self, line: str) -> None:
@@ -370,7 +370,7 @@ class Servers:
 
 
 def open_servers(
-    loaded: Loaded,
+    loaded: LoadedConfig,
     env: Mapping[str, str],
     *,
     clean: Callable[[str], str],
@@ -378,12 +378,12 @@ def open_servers(
     ask: Ask | None = None,
 ) -> Servers:
     """Every configured server, none of them started. See `Servers`."""
-    folder = None if loaded.config.incognito else loaded.owner / ".clio" / "cache"
+    folder = None if loaded.config.incognito else loaded.main_project / ".clio" / "cache"
 
-    handed = tuple(server for server in loaded.servers if server.where == HANDED)
+    handed = tuple(server for server in loaded.servers if server.where == FROM_EDITOR)
 
-    def read_again() -> tuple[tuple[Server, ...], tuple[str, ...]]:
-        found = configured(loaded.home, loaded.owner)
+    def read_again() -> tuple[tuple[McpServer, ...], tuple[str, ...]]:
+        found = find_servers(loaded.home, loaded.main_project)
         named = {server.name for server in found.servers}
         return (*found.servers, *(server for server in handed if server.name not in named)), found.problems
 

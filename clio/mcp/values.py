@@ -8,10 +8,10 @@ from typing import Literal
 import msgspec
 from msgspec import Raw, Struct, structs
 
-from clio.config.loaded import Server
+from clio.config.loaded import McpServer
 from clio.errors import StorageError
 from clio.images import Picture
-from clio.storage.documents import Format, load, update
+from clio.storage.documents import DocumentFormat, load_document, update_document
 
 Progress = Callable[[str], None]
 """Called with a short line of news while a call runs."""
@@ -106,10 +106,10 @@ class Catalogs(Struct, frozen=True, kw_only=True):
     catalogs: dict[str, Catalog] = {}
 
 
-CATALOGS = Format(schema="clio.mcp_catalogs", version=1, type=Catalogs)
+CATALOGS = DocumentFormat(schema="clio.mcp_catalogs", version=1, type=Catalogs)
 
 
-def mark_of(server: Server) -> str:
+def mark_of(server: McpServer) -> str:
     """Of everything that decides what a server offers. Variables stay as written: their values are secrets."""
     plain = structs.replace(server, where="", own=True, enabled=True, timeout_s=1.0, tools=None, read_only=())
     return hashlib.sha256(msgspec.json.encode(plain, order="deterministic")).hexdigest()[:24]
@@ -120,13 +120,13 @@ def read_catalogs(path: Path | None) -> dict[str, Catalog]:
     if path is None:
         return {}
     try:
-        document = load(path, CATALOGS)
+        document = load_document(path, CATALOGS)
     except (StorageError, OSError):  # a cache: the servers are asked again
         return {}
     return document.value.catalogs if document else {}
 
 
-def keep_catalog(path: Path | None, server: Server, catalog: Catalog) -> None:
+def keep_catalog(path: Path | None, server: McpServer, catalog: Catalog) -> None:
     """Store what a server offers. Without success it is asked again next time."""
 
     def change(old: Catalogs) -> Catalogs:
@@ -136,6 +136,6 @@ def keep_catalog(path: Path | None, server: Server, catalog: Catalog) -> None:
 
     if path is not None:
         try:
-            update(path, CATALOGS, change)
+            update_document(path, CATALOGS, change)
         except (StorageError, OSError, TimeoutError):
             return

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from clio.errors import ClioError, CorruptDocument
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Apart:
             except CorruptDocument as error:
                 self.tell(str(error))
             except (ClioError, OSError) as error:  # a lock that nobody lets go of is one of the latter
-                self.tell(f"{what} left out: {cause(error)}")
+                self.tell(f"{what} left out: {error_cause(error)}")
                 break
         return nothing
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.schema import Config
-from clio.config.trust import make_key
+from clio.config.trust import load_or_create_key
 from clio.errors import ClioError
 from clio.memory.preferences.preferences import Fading
 from clio.memory.preferences.task_types import ScenarioBook, read_scenarios
@@ -17,7 +17,7 @@ from clio.sessions.store import SessionStore
 
 
 def open_memory(
-    loaded: Loaded,
+    loaded: LoadedConfig,
     store: SessionStore,
     *,
     redact: Callable[[str], str],
@@ -32,9 +32,11 @@ def open_memory(
     config = loaded.config
     if loaded.has_foreign_memory and not config.incognito:
         with suppress(OSError, ClioError):
-            make_key(loaded.home)  # before this run is in the record of costs, by which former projects are known
+            load_or_create_key(
+                loaded.home
+            )  # before this run is in the record of costs, by which former projects are known
     return MemorySystem(
-        loaded.owner,
+        loaded.main_project,
         store,
         incognito=config.incognito,
         ltm=config.ltm,

@@ -474,9 +474,9 @@ class MemorySystem(KnownOfProject):
         return self._store.open(self._session_named(selector), persist=False)
 
     def _session_ids(self) -> set[str]:
-        from clio.sessions.listing import file_names, session_ids
+        from clio.sessions.listing import find_session_ids, list_file_names
 
-        return session_ids(file_names(self._store.folder))
+        return find_session_ids(list_file_names(self._store.folder))
 
     def _session_named(self, selector: str) -> str:
         try:

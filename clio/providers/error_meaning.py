@@ -213,7 +213,7 @@ def _explain_connection(failure: Failure, at: Endpoint) -> ServerFailed | Provid
             return ServerFailed(f"{place} did not take the connection in time: check --base-url, or the network")
         case _:
             return ServerFailed(f"{at.name} fell silent in the middle of a request{_quoted(failure.detail)}")
-    return ServerFailed(text, retryable=False, away=failure.kind in ("refused", "dns"))
+    return ServerFailed(text, retryable=False, unreachable=failure.kind in ("refused", "dns"))
 
 
 def _explain_answer(failure: Failure, at: Endpoint, models: Sequence[str], now: float) -> ClioError:

@@ -7,7 +7,7 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from clio.providers.base import Lessons, ProtocolName
-from clio.storage.documents import Format, LearnedFile
+from clio.storage.documents import DocumentFormat, LearnedFile
 
 FILE_NAME = "servers.json"
 MAX_ENTRIES = 100
@@ -34,7 +34,7 @@ class LearnedServers(Struct, frozen=True, kw_only=True):
     models: dict[str, Learned] = {}
 
 
-SERVERS = Format(schema="clio.servers", version=1, type=LearnedServers)
+SERVERS = DocumentFormat(schema="clio.servers", version=1, type=LearnedServers)
 
 
 class LessonBook:

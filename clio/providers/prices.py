@@ -6,7 +6,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.config.yaml_file import Entry, Scalar, Table, describe, parse, read_bytes
+from clio.config.yaml_file import Entry, Scalar, Table, describe_node, parse_yaml, read_config_bytes
 from clio.errors import ConfigError
 from clio.messages import Usage
 from clio.providers.base import OFFLINE
@@ -136,7 +136,7 @@ def read_prices(data: bytes, shown: str) -> tuple[Price, ...]:
     openai:
       gpt-6-sol: {input: 2, cached: 0.20, output: 10, as_of: 2026-11-05, above: 272000, long_input: 4, ...}
     """
-    table = parse(data, shown)
+    table = parse_yaml(data, shown)
     found: list[Price] = []
     for server, entry in table.entries.items():
         if server == "currency":
@@ -193,7 +193,7 @@ def _amount(fields: Mapping[str, Entry], name: str, where: str) -> int | None:
         return micros_of(_text(fields[name]))
     except ValueError:
         raise ConfigError(
-            f"{where}: {name!r} must be dollars a million tokens, such as 0.25, not {describe(fields[name].node)}"
+            f"{where}: {name!r} must be dollars a million tokens, such as 0.25, not {describe_node(fields[name].node)}"
         ) from None
 
 
@@ -202,7 +202,7 @@ def _above(fields: Mapping[str, Entry], where: str) -> int:
         return 0
     text = _text(fields["above"]).replace("_", "")
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1_000_000_000):
-        raise ConfigError(f"{where}: 'above' must be a number of tokens, not {describe(fields['above'].node)}")
+        raise ConfigError(f"{where}: 'above' must be a number of tokens, not {describe_node(fields['above'].node)}")
     return int(text)
 
 
@@ -219,7 +219,7 @@ def _text(entry: Entry) -> str:
 
 def _table(entry: Entry, shown: str, wanted: str) -> Table:
     if not isinstance(entry.node, Table):
-        raise ConfigError(f"{shown}:{entry.line}: expected {wanted}, not {describe(entry.node)}")
+        raise ConfigError(f"{shown}:{entry.line}: expected {wanted}, not {describe_node(entry.node)}")
     return entry.node
 
 
@@ -318,7 +318,7 @@ class PriceBook:
             return
         self._found.clear()
         self._users = ()
-        data = read_bytes(self._own, SHOWN)
+        data = read_config_bytes(self._own, SHOWN)
         self._users = read_prices(data, SHOWN) if data is not None else ()
         self._stamp = stamp  # only now: a wrong file is wrong at every look
 

@@ -24,7 +24,7 @@ from clio.sandbox.fence import (
     list_tmp_program_folders,
     make_fence,
 )
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 
 _SOCKET = {"x86_64": 41, "aarch64": 198}
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -400,7 +400,7 @@ def explain_unusable_level(level: Level, env: Mapping[str, str]) -> str:
         with tempfile.TemporaryDirectory(prefix="clio-probe-", dir=_outside_tmp()) as name:
             return _try(level, Path(name).resolve(), env)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return cause(error)
+        return error_cause(error)
 
 
 def _try(level: Level, folder: Path, env: Mapping[str, str]) -> str:
@@ -432,7 +432,7 @@ def explain_unusable_confinement(level: Level, env: Mapping[str, str], person: P
         argv = ("/bin/sh", "-c", _TRY_CONFINED, "sh", wrong)
         done = _run(confine_command(level, Path("/"), argv, person=person, own_tmp=False), Path("/"), env)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return cause(error)
+        return error_cause(error)
     if done.stdout.split() != ["done"]:
         said = (done.stderr or done.stdout).strip().splitlines()
         return f"it does not run: {said[-1][:200]}" if said else f"it ends with exit code {done.returncode}"

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clio.config.paths import FOLDER_NAME
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.lazy_regex import LazyRegex
 
 Level = Literal["bwrap", "landlock", "seatbelt", "off"]
@@ -325,7 +325,7 @@ def restore_guarded_files(guard: Guard, root: Path) -> str:
     try:
         undone = guard.undo()
     except OSError as error:
-        return f"[the sandbox could not put back what commands may not change: {cause(error)}]"
+        return f"[the sandbox could not put back what commands may not change: {error_cause(error)}]"
     if not undone:
         return ""
     shown = ", ".join(_format_path(path, aside, root) for path, aside in undone)

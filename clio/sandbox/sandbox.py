@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.paths import FOLDER_NAME, user_home
 from clio.config.schema import Sandboxing
-from clio.config.trust import OWN_FILES
+from clio.config.trust import PERMISSION_FILES
 from clio.errors import ToolFailed
 from clio.storage.files import write_atomic
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 
 if TYPE_CHECKING:
     import tempfile
@@ -168,7 +168,9 @@ class Confinement:
                 own_tmp=self._home is not None,
             )
         except OSError as error:
-            raise ToolFailed(f"the command was not run, because it could not be confined: {cause(error)}") from error
+            raise ToolFailed(
+                f"the command was not run, because it could not be confined: {error_cause(error)}"
+            ) from error
 
     def use(self, level: "Level") -> None:
         """Use this level without testing it; for tests and measurements."""
@@ -235,7 +237,7 @@ def _machine() -> str:
     return " ".join(parts)
 
 
-def open_confinement(loaded: Loaded, env: Mapping[str, str]) -> Confinement:
+def open_confinement(loaded: LoadedConfig, env: Mapping[str, str]) -> Confinement:
     """Create the confinement of a configuration. Tests nothing yet."""
     config = loaded.config
     home = None if config.incognito else loaded.home
@@ -393,7 +395,7 @@ class Sandbox:
         try:
             return enclose_command(level, self.fence(root), tuple(argv), root, lingers=lingers)
         except OSError as error:
-            why = f"{cause(error)}; the user can start clio without it"
+            why = f"{error_cause(error)}; the user can start clio without it"
             raise ToolFailed(f"the sandbox cannot be set up: {why}") from error
 
     def guard(self, root: Path) -> "Guard":
@@ -416,7 +418,7 @@ class Sandbox:
                 return Guard(())
             case "landlock" | "seatbelt":  # that level seals them as well, but by path, which a hard link circumvents
                 fence = self.fence(root)
-                own = (folder / name for folder in folders for name in OWN_FILES)
+                own = (folder / name for folder in folders for name in PERMISSION_FILES)
                 files = (path for path in fence.sealed if path.is_file() or path.name == "hooks")
                 return Guard(
                     (*files, *own, *fence.watched), (root / ".git", root / ".git" / "hooks", root / FOLDER_NAME)
@@ -448,7 +450,7 @@ class Sandbox:
         )
 
 
-def open_sandbox(loaded: Loaded, env: Mapping[str, str]) -> Sandbox:
+def open_sandbox(loaded: LoadedConfig, env: Mapping[str, str]) -> Sandbox:
     """Create the sandbox of a configuration. Tests nothing yet."""
     config = loaded.config
     return Sandbox(

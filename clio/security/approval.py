@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, assert_never
 
 from msgspec import Struct
 
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.schema import ApprovalMode
 from clio.security.actions import (
     FETCH,
@@ -455,7 +455,7 @@ def get_next_mode(mode: ApprovalMode) -> ApprovalMode:
     return _AFTER[mode]
 
 
-def open_policy(loaded: Loaded, workspace: Workspace) -> Policy:
+def open_policy(loaded: LoadedConfig, workspace: Workspace) -> Policy:
     """Create the policy for the model's tool calls from the configuration."""
     config = loaded.config
     return Policy(

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clio.git_looking import answer
+from clio.readonly_git import run_git
 from clio.security import command_risk as tables
 from clio.security.actions import Rule, RunCommand, Workspace, is_about_commands
 from clio.security.allow_rules import is_allowed_by_rule, suggest_exact_rule, suggest_rule
@@ -455,7 +455,7 @@ def _check_index(bases: Iterable[str], pattern: re.Pattern[str] | None = None) -
     The index of a cloned repository may contain names of files that do not exist in the directory.
     """
     for base in bases:
-        names = (answer(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
+        names = (run_git(Path(base), "ls-files", "-z", timeout_s=_GIT_TIMEOUT_S) or "").split("\0")
         if strange := next((name for name in names if (pattern or _STRANGE_NAME).search(name)), ""):
             return f"may take the file name {strange!r} for something else"
     return ""

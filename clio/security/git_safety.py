@@ -8,7 +8,14 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.git_looking import Setting, Settings, command, environment, find_elsewhere, read_settings
+from clio.readonly_git import (
+    GitSetting,
+    GitSettings,
+    find_outside_target,
+    read_git_settings,
+    readonly_git_command,
+    readonly_git_environment,
+)
 from clio.security.readonly.git_grammar import LISTED, is_plain_format, is_plain_sort_key
 
 _OVERRIDES = (
@@ -146,14 +153,14 @@ def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[
     while waiting:
         place = waiting.pop()
         try:
-            settings = read_settings(place)
+            settings = read_git_settings(place)
             layout = _find_layout(place, settings)
         except FileNotFoundError:
             return tuple(found)  # without git or the directory, the call itself fails
         except OSError as error:
             found.append(FoundKey("its configuration", _show(place, root), f"cannot be checked ({error.strerror})"))
             break
-        own = [setting for setting in settings.items if setting.from_repository]
+        own = [setting for setting in settings.items if setting.is_from_repository]
         bare = _find_bare(place, layout.found_in if layout else None)
         if bare is not None:
             effect = "is a repository inside the project, so that its files may name programs"
@@ -179,7 +186,7 @@ def find_program_keys(root: Path, cwd: Path, *, shielded: bool = True) -> tuple[
     return tuple(found)
 
 
-def _find_layout(place: Path, settings: Settings) -> _Layout | None:
+def _find_layout(place: Path, settings: GitSettings) -> _Layout | None:
     """Return the repository git finds from a directory; None for none. Raises OSError."""
     known = _layouts.get(place)
     if known is not None and settings.marks is not None and known[0] == settings.marks:
@@ -188,8 +195,8 @@ def _find_layout(place: Path, settings: Settings) -> _Layout | None:
     try:
         done = subprocess.run(
             ["git", "rev-parse", *words],
-            cwd=place, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S,
-            check=False,
+            cwd=place, env=readonly_git_environment(), stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_TIMEOUT_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise OSError(0, "git takes too long") from error
@@ -233,7 +240,7 @@ def _find_bare(place: Path, top: Path | None) -> Path | None:
     return None
 
 
-def _check_layout(layout: _Layout, settings: Settings, root: Path) -> Iterator[FoundKey]:
+def _check_layout(layout: _Layout, settings: GitSettings, root: Path) -> Iterator[FoundKey]:
     """Find what leads git to another repository, or to files outside both the repository and the project."""
     here = layout.found_in
     shown = _show(layout.git_dir, root)
@@ -242,7 +249,7 @@ def _check_layout(layout: _Layout, settings: Settings, root: Path) -> Iterator[F
             "the configuration", shown, "is a repository inside the project, so that its files may name programs"
         )
         return
-    elsewhere = find_elsewhere(here, settings)
+    elsewhere = find_outside_target(here, settings)
     if elsewhere is not None and not elsewhere[1].is_relative_to(root):
         name, target = elsewhere
         yield FoundKey(name, shown, f"leads to {_show(target, root)}, outside the project", target)
@@ -290,17 +297,17 @@ def _check_links(places: Iterable[Path], allowed: tuple[Path, ...], root: Path) 
                 yield FoundKey("a link", _show(entry, root), "leads outside the project", target)
 
 
-def _check_hooks(layout: _Layout, settings: Settings, root: Path) -> Iterator[FoundKey]:
+def _check_hooks(layout: _Layout, settings: GitSettings, root: Path) -> Iterator[FoundKey]:
     """Find the one hook that a read-only command can start: git refreshes the index during a comparison."""
     named = [one for one in settings.items if one.key == "core.hookspath"]
-    if named and not named[-1].from_repository:
+    if named and not named[-1].is_from_repository:
         return
     hook = layout.hooks / "post-index-change"
     if hook.is_file() and os.access(hook, os.X_OK):
         yield FoundKey("the hook post-index-change", _show(hook, root), "runs when git refreshes its index")
 
 
-def _check_settings(layout: _Layout, own: list[Setting], root: Path, *, shielded: bool) -> Iterator[FoundKey]:
+def _check_settings(layout: _Layout, own: list[GitSetting], root: Path, *, shielded: bool) -> Iterator[FoundKey]:
     for setting in own:
         unused = shielded and _is_listed(setting.key, _list_keys(_UNUSED))
         if not unused and not _is_harmless(setting, layout, root):
@@ -334,8 +341,9 @@ def _list_submodules(layout: _Layout) -> tuple[Path, ...]:
 
 def _ask_submodules(top: Path) -> tuple[Path, ...]:
     done = subprocess.run(
-        command(top, "ls-files", "--stage", "-z"),
-        cwd=top, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S, check=False,
+        readonly_git_command(top, "ls-files", "--stage", "-z"),
+        cwd=top, env=readonly_git_environment(), stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=_TIMEOUT_S, check=False,
     )  # fmt: skip
     if done.returncode:
         raise OSError(0, "git cannot list the index")
@@ -557,7 +565,7 @@ def _is_include(key: str) -> bool:
     return key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
 
 
-def _is_harmless(setting: Setting, layout: _Layout, root: Path) -> bool:
+def _is_harmless(setting: GitSetting, layout: _Layout, root: Path) -> bool:
     """Whether a setting cannot make a read-only git command run a program or read outside the project."""
     key, value = setting.key, setting.value or ""
     section, _, rest = key.partition(".")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from clio.config.trust import why_deciding
+from clio.config.trust import explain_permission_path
 
 _FOLDERS: dict[str, str] = {
     **dict.fromkeys(
@@ -240,7 +240,7 @@ def explain_clio_file(path: Path, root: Path, clio_home: Path | None) -> str:
     """
     if clio_home is not None and (path == clio_home or clio_home in path.parents):
         return "belongs to clio's own settings"
-    return why_deciding(_below(path, root))
+    return explain_permission_path(_below(path, root))
 
 
 def fold_disk_name(name: str) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from clio.messages import Message, ToolMessage
-from clio.sessions.state import valid_text
+from clio.sessions.state import replace_lone_surrogates
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.text.hidden_text import mended
 from clio.text.lazy_regex import LazyRegex
@@ -34,17 +34,17 @@ class BlobStore:
     """
 
     def __init__(
-        self, folder: Path | None, *, writable: bool = True, elsewhere: Mapping[str, Callable[[], str]] | None = None
+        self, folder: Path | None, *, writable: bool = True, external: Mapping[str, Callable[[], str]] | None = None
     ) -> None:
         self._folder = folder
         self._writable = writable
-        self._elsewhere = dict(elsewhere or {})
+        self._elsewhere = dict(external or {})
         self._waiting: dict[str, bytes] = {}
         self._not_durable: list[Path] = []
 
     def add(self, text: str) -> str:
         """Keep a text; returns its handle, the first 16 digits of the SHA-256 of its UTF-8. Call `flush` next."""
-        return self.add_data(valid_text(text).encode("utf-8"))
+        return self.add_data(replace_lone_surrogates(text).encode("utf-8"))
 
     def add_data(self, data: bytes) -> str:
         """The same for bytes that are no text, such as a picture's."""
@@ -75,7 +75,7 @@ class BlobStore:
         )
 
     @property
-    def waiting(self) -> bool:
+    def has_unwritten(self) -> bool:
         """Whether there are outputs `flush` would write."""
         return bool(self._waiting)
 
@@ -125,7 +125,7 @@ _PREVIEW = LazyRegex(
 )
 
 
-class WholeOutput(Struct, frozen=True, kw_only=True):
+class StoredOutput(Struct, frozen=True, kw_only=True):
     """One stored output. digest: SHA-256 of its mended text in UTF-8. chars, lines: of that text."""
 
     path: Path
@@ -134,36 +134,36 @@ class WholeOutput(Struct, frozen=True, kw_only=True):
     lines: int
 
 
-def stored_outputs(folder: Path) -> dict[str, WholeOutput]:
+def find_stored_outputs(folder: Path) -> dict[str, StoredOutput]:
     """The outputs in a `tool_results` folder by the id of their call; those that cannot be read are left out."""
     try:
         paths = sorted(folder.glob("*.txt"))
     except OSError:
         return {}
-    found: dict[str, WholeOutput] = {}
+    found: dict[str, StoredOutput] = {}
     for path in paths:
         try:
-            text = read_output(path)
+            text = read_stored_output(path)
         except OSError:
             continue
         digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
-        found[path.stem] = WholeOutput(path=path, digest=digest, chars=len(text), lines=text.count("\n") + 1)
+        found[path.stem] = StoredOutput(path=path, digest=digest, chars=len(text), lines=text.count("\n") + 1)
     return found
 
 
-def readers(outputs: Iterable[WholeOutput]) -> dict[str, Callable[[], str]]:
+def output_readers(outputs: Iterable[StoredOutput]) -> dict[str, Callable[[], str]]:
     """How to read each of them, by its digest."""
-    return {output.digest: partial(read_output, output.path) for output in outputs}
+    return {output.digest: partial(read_stored_output, output.path) for output in outputs}
 
 
-def read_output(path: Path) -> str:
+def read_stored_output(path: Path) -> str:
     """The text of such a file, mended where it was encoded twice. Raises OSError; a link is not followed."""
     if path.is_symlink():
         raise FileNotFoundError(f"{str(path)!r} is a link")
     return mended(read_regular(path).decode("utf-8", errors="replace"))
 
 
-def with_output(message: Message, outputs: Mapping[str, WholeOutput]) -> Message:
+def attach_output(message: Message, outputs: Mapping[str, StoredOutput]) -> Message:
     """The message with the handle of its whole output, and the way to it in clio's words; the same without one."""
     whole = outputs.get(message.tool_call_id) if isinstance(message, ToolMessage) else None
     if whole is None or not isinstance(message, ToolMessage) or message.blob:

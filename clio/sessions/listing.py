@@ -12,7 +12,7 @@ import msgspec
 
 from clio.errors import SessionNotFound, StorageError
 from clio.sessions import session_format
-from clio.sessions.loading import load
+from clio.sessions.loading import load_session
 from clio.sessions.state import (
     JOURNAL,
     LOCK,
@@ -20,30 +20,30 @@ from clio.sessions.state import (
     SessionFiles,
     SessionInfo,
     SessionState,
-    first_words,
+    find_first_words,
     is_session_id,
 )
 from clio.storage.files import NotAFile, open_regular, read_regular
-from clio.storage.locks import holder
+from clio.storage.locks import find_lock_owner
 
 HEAD_BYTES = 4096
-MESSAGE = b'\n{"type":"message","n":'
-NAME = b'\n{"type":"name",'
+MESSAGE_PREFIX = b'\n{"type":"message","n":'
+RENAME_PREFIX = b'\n{"type":"name",'
 FIRST_LINES = 10
-MAX_BROKEN = 50
+MAX_DECODED = 50
 """So many files that nothing can be read of are decoded whole; further ones are listed without their details."""
 # A journal without a message is shown only if it is larger than a first line can be: then something in it is damaged.
 OPENING_BYTES = 16_384
 
 
-def session_ids(names: set[str]) -> set[str]:
+def find_session_ids(names: set[str]) -> set[str]:
     """The ids among the file names of a sessions folder: each has a snapshot or a journal."""
     ids = {name.removesuffix(JOURNAL) for name in names if name.endswith(JOURNAL)}
     ids |= {name.removesuffix(".json") for name in names if name.endswith(".json")}
     return {id for id in ids if is_session_id(id)}
 
 
-def file_names(folder: Path) -> set[str]:
+def list_file_names(folder: Path) -> set[str]:
     """Names of what lies in the folder; none where there is no folder."""
     try:
         return {path.name for path in folder.iterdir()}
@@ -60,13 +60,13 @@ def list_sessions(folder: Path, stop: Callable[[], bool] = _never) -> list[Sessi
 
     stop: asked before each is looked at; where it says so, none is listed.
     """
-    names = file_names(folder)
+    names = list_file_names(folder)
     infos: list[SessionInfo] = []
     broken = 0
-    for id in sorted(session_ids(names), reverse=True):
+    for id in sorted(find_session_ids(names), reverse=True):
         if stop():
             return []
-        if info := _describe(SessionFiles(folder, id), names, may_decode=broken < MAX_BROKEN):
+        if info := _describe(SessionFiles(folder, id), names, may_decode=broken < MAX_DECODED):
             infos.append(info)
             broken += info.messages == 0
     return sorted(infos, key=lambda info: (info.updated_at, info.id), reverse=True)
@@ -80,7 +80,7 @@ def _describe(files: SessionFiles, names: set[str], *, may_decode: bool) -> Sess
         return None
     except OSError:
         info = SessionInfo(id=files.id)
-    running = f"{files.id}{LOCK}" in names and holder(files.lock) is not None
+    running = f"{files.id}{LOCK}" in names and find_lock_owner(files.lock) is not None
     return msgspec.structs.replace(info, running=running) if info else None
 
 
@@ -100,13 +100,13 @@ def _read_info(files: SessionFiles, names: set[str], *, may_decode: bool) -> Ses
     return info if info.messages or has_snapshot or files.journal.stat().st_size > OPENING_BYTES else None
 
 
-def _head(path: Path) -> session_format.Head | None:
+def _head(path: Path) -> session_format.SnapshotHead | None:
     with open_regular(path, None) as file:
         data = file.read(HEAD_BYTES)
-    return session_format.decode_head(data)
+    return session_format.decode_snapshot_head(data)
 
 
-def _from_head(head: session_format.Head, id: str) -> SessionInfo:
+def _from_head(head: session_format.SnapshotHead, id: str) -> SessionInfo:
     return SessionInfo(
         id=id,
         name=head.session_name,
@@ -123,7 +123,7 @@ def _from_head(head: session_format.Head, id: str) -> SessionInfo:
 
 def _decoded(files: SessionFiles) -> SessionInfo:
     try:
-        state = load(files, outputs=False).state
+        state = load_session(files, outputs=False).state
     except (StorageError, SessionNotFound):
         return SessionInfo(id=files.id, updated_at=files.snapshot.stat().st_mtime)
     return SessionInfo(
@@ -132,7 +132,7 @@ def _decoded(files: SessionFiles) -> SessionInfo:
         created_at=state.created_at,
         updated_at=state.updated_at,
         messages=len(state.messages),
-        first_words=first_words(state.messages),
+        first_words=find_first_words(state.messages),
         working_directory=state.working_directory,
         imported=state.imported,
         parent=state.parent,
@@ -142,17 +142,17 @@ def _decoded(files: SessionFiles) -> SessionInfo:
 
 def _with_journal(info: SessionInfo, path: Path, merged_journal: str) -> SessionInfo:
     data = read_regular(path)
-    opened = session_format.header((data.partition(b"\n")[0],))
+    opened = session_format.read_journal_header((data.partition(b"\n")[0],))
     if opened is not None and opened.journal == merged_journal:
         return info
     if not info.messages:
         info = _begun(info, data)
-    last = data.rfind(MESSAGE, 0, data.rfind(b"\n"))
-    count = _number_at(data, last + len(MESSAGE)) if last >= 0 else 0
-    renamed = data.rfind(NAME)
+    last = data.rfind(MESSAGE_PREFIX, 0, data.rfind(b"\n"))
+    count = _number_at(data, last + len(MESSAGE_PREFIX)) if last >= 0 else 0
+    renamed = data.rfind(RENAME_PREFIX)
     if renamed >= 0:
         state = SessionState(id=info.id, name=info.name)
-        session_format.replay((_line_at(data, renamed + 1),), state)
+        session_format.replay_journal((_line_at(data, renamed + 1),), state)
         info = msgspec.structs.replace(info, name=state.name)
     updated_at = max(info.updated_at, path.stat().st_mtime)
     return msgspec.structs.replace(info, messages=max(info.messages, count), updated_at=updated_at)
@@ -166,12 +166,12 @@ def _begun(info: SessionInfo, data: bytes) -> SessionInfo:
         lines.append(_line_at(data, start))
         start = data.find(b"\n", start) + 1 or -1
     state = SessionState(id=info.id)
-    session_format.replay(tuple(lines), state)
+    session_format.replay_journal(tuple(lines), state)
     return SessionInfo(
         id=info.id,
         name=state.name,
         created_at=state.created_at,
-        first_words=first_words(state.messages),
+        first_words=find_first_words(state.messages),
         working_directory=state.working_directory,
         parent=state.parent,
         delegated=state.delegated,

@@ -11,19 +11,35 @@ import msgspec
 from msgspec import Struct
 
 from clio.errors import CorruptDocument, SessionNotFound, UserError
-from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage, blobs_of
+from clio.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage, blob_handles
 from clio.sessions import session_format
-from clio.sessions.blobs import readers, stored_outputs, with_output
+from clio.sessions.blobs import attach_output, find_stored_outputs, output_readers
 from clio.sessions.session_files import LoadedSession
-from clio.sessions.state import Bill, Planned, SessionFiles, SessionState, Todo, TodoStatus, Trim, derived_id, ids_of
-from clio.storage.documents import check_version, corrupt, keep_twin, migrate, refuse_newer
+from clio.sessions.state import (
+    Bill,
+    PlanMode,
+    SessionFiles,
+    SessionState,
+    Todo,
+    TodoStatus,
+    Trim,
+    derive_id,
+    expand_spans,
+)
+from clio.storage.documents import (
+    check_version,
+    link_or_copy,
+    make_corrupt_error,
+    migrate_document,
+    refuse_newer_version,
+)
 from clio.storage.files import make_folder, read_regular, sync_folder, write_atomic
 from clio.storage.jsonl import read_lines
 from clio.text.hidden_text import mended
 from clio.text.json_data import decode_json
 
 Json = dict[str, Any]
-STATUSES: dict[str, TodoStatus] = {
+TODO_STATUSES: dict[str, TodoStatus] = {
     "pending": "pending",
     "not-started": "pending",
     "in_progress": "in_progress",
@@ -33,14 +49,14 @@ STATUSES: dict[str, TodoStatus] = {
 }
 
 
-class Legacy(Struct, frozen=True, kw_only=True):
+class ForeignSession(Struct, frozen=True, kw_only=True):
     """A session read tolerantly, and one sentence for each kind of thing that was not understood."""
 
     state: SessionState
     warnings: tuple[str, ...] = ()
 
 
-def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
+def decode_foreign_session(document: Json, session_id: str, todos: Any = None) -> ForeignSession:
     """The session in a JSON object of unknown origin. `todos`: the original keeps them in a file of their own.
 
     Text that was encoded twice is mended, unless `schema` says that clio wrote it, which never does that.
@@ -54,7 +70,7 @@ def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
     messages = _merged(threads.get(session_id, []), order)
     for name in threads:
         messages = _merged(messages, threads[name]) if name != session_id else messages
-    stm = [id for id in ids_of(_list(document.get("stm")), order) if id in known]
+    stm = [id for id in expand_spans(_list(document.get("stm")), order) if id in known]
     times = [message.created for message in known.values()]
     state = SessionState(
         id=session_id,
@@ -69,13 +85,13 @@ def decode(document: Json, session_id: str, todos: Any = None) -> Legacy:
         bills=_bills(document.get("billing")),
         messages=[known[id] for id in messages],
         stm=stm or order,
-        planned=_planned(document.get("plan")),
+        plan_mode=_planned(document.get("plan")),
         trims=_trims(document.get("trims")),
         threads={name: ids for name, ids in threads.items() if name != session_id},
     )
     lost = len(_list(document.get("history"))) - sum(1 for _ in _entries(document.get("history")))
     said = f"{lost} entries of the history of session {session_id!r} are no messages and were passed over."
-    return Legacy(state=state, warnings=(said,) if lost else ())
+    return ForeignSession(state=state, warnings=(said,) if lost else ())
 
 
 def decode_todos(value: Any) -> tuple[Todo, ...]:
@@ -85,7 +101,7 @@ def decode_todos(value: Any) -> tuple[Todo, ...]:
     todos: list[Todo] = []
     for entry in _dicts(value):
         number = int(_number(entry.get("id"))) or len(todos) + 1
-        status = STATUSES.get(_text(entry.get("status")), "pending")
+        status = TODO_STATUSES.get(_text(entry.get("status")), "pending")
         note = _text(entry.get("note")) or _text(entry.get("description"))
         todos.append(Todo(id=number, title=_text(entry.get("title")), status=status, note=note))
     return tuple(todos)
@@ -101,7 +117,7 @@ def _threads(value: Any, known: dict[str, Message], session_id: str, order: list
         ids: list[str] = []
         for entry in _list(thread):
             if isinstance(entry, str | list):
-                ids += [id for id in ids_of([cast("object", entry)], order) if id in known]
+                ids += [id for id in expand_spans([cast("object", entry)], order) if id in known]
             elif isinstance(entry, dict):
                 own = _text(cast(Json, entry).get("id"))
                 found = [known[own]] if own in known else _message(cast(Json, entry), known, session_id)
@@ -188,10 +204,10 @@ def _trims(value: Any) -> list[Trim]:
         return []
 
 
-def _planned(value: Any) -> Planned | None:
+def _planned(value: Any) -> PlanMode | None:
     """How plan mode stood in such a file; None where it does not say so."""
     try:
-        return msgspec.convert(value, Planned | None)
+        return msgspec.convert(value, PlanMode | None)
     except msgspec.ValidationError:
         return None
 
@@ -213,7 +229,7 @@ def _bills(value: Any) -> list[Bill]:
 def _made_id(session_id: str, number: int, entry: Json) -> str:
     """An id for a message without one, the same at every opening of the file."""
     seed = f"{session_id}\n{number}\n{entry.get('role')}\n{entry.get('content')}"
-    return derived_id(seed.encode("utf-8", "replace"))
+    return derive_id(seed.encode("utf-8", "replace"))
 
 
 def _content(value: Any) -> str:
@@ -277,7 +293,7 @@ class _Stamp(Struct):
     version: Any = None
 
 
-def load(files: SessionFiles, *, outputs: bool = True) -> LoadedSession:
+def load_session(files: SessionFiles, *, outputs: bool = True) -> LoadedSession:
     """The session, journal included.
 
     outputs: False leaves out the whole outputs another program stored, which would have to be read.
@@ -310,7 +326,7 @@ def _look(path: Path) -> tuple[int, int, int] | None:
 
 
 def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
-    if not files.exist():
+    if not files.any_exist():
         raise SessionNotFound(f"There is no session {files.id!r}; `/session list` shows those there are.")
     base, merged_journal = _load_snapshot(files, outputs)
     read = read_lines(files.journal)
@@ -318,7 +334,7 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
     head = _sound_header(lines, files.journal)
     if head is not None and head.journal == merged_journal:
         return msgspec.structs.replace(base, merged=True)
-    played = session_format.replay(lines, base.state)
+    played = session_format.replay_journal(lines, base.state)
     warnings = list(base.warnings)
     if played.damaged:
         warnings.append(f"{played.damaged} lines of {str(files.journal)!r} are damaged and were passed over.")
@@ -328,18 +344,18 @@ def _load(files: SessionFiles, outputs: bool) -> LoadedSession:
         raise SessionNotFound(f"Session {files.id!r} ended before its first message; there is nothing to open.")
     if not base.state.messages:
         damaged = base.corrupt or base.foreign
-        raise corrupt(files.snapshot if damaged else files.journal, None, "nothing in it can be read")
+        raise make_corrupt_error(files.snapshot if damaged else files.journal, None, "nothing in it can be read")
     if lines:
         base.state.updated_at = max(base.state.updated_at, files.journal.stat().st_mtime)
     return msgspec.structs.replace(base, journal=played.journal, damaged=played.damaged > 0, warnings=tuple(warnings))
 
 
-def _sound_header(lines: tuple[bytes, ...], path: Path) -> session_format.Opened | None:
+def _sound_header(lines: tuple[bytes, ...], path: Path) -> session_format.JournalHeader | None:
     """The journal's first line; None where it is none, or names no version that can be. Raises NewerDocument."""
-    head = session_format.header(lines)
+    head = session_format.read_journal_header(lines)
     try:
         if head is not None:
-            refuse_newer(path, head.version, session_format.JOURNAL_VERSION)
+            refuse_newer_version(path, head.version, session_format.JOURNAL_VERSION)
     except msgspec.DecodeError:
         return None
     return head
@@ -353,13 +369,15 @@ def _load_snapshot(files: SessionFiles, outputs: bool) -> tuple[LoadedSession, s
     try:
         return _parse(data, files, outputs)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        if (mended := session_format.without_bad_numbers(data)) is not None:
+        if (mended := session_format.replace_bad_numbers(data)) is not None:
             with suppress(msgspec.DecodeError):
                 loaded, merged_journal = _parse(mended, files, outputs)
                 said = f"{str(files.snapshot)!r} has numbers that cannot be read; those are left out, all else is used."
                 warnings = (*loaded.warnings, said)
                 return msgspec.structs.replace(loaded, corrupt=True, clean=0, warnings=warnings), merged_journal
-        rescued = decode({"schema": session_format.SNAPSHOT_SCHEMA} | session_format.rescue(data), files.id)
+        rescued = decode_foreign_session(
+            {"schema": session_format.SNAPSHOT_SCHEMA} | session_format.rescue_snapshot(data), files.id
+        )
         count = len(rescued.state.messages)
         said = f"{str(files.snapshot)!r} is damaged ({error}); {count} messages could be read from it."
         return LoadedSession(state=rescued.state, corrupt=True, warnings=(said,)), ""
@@ -370,24 +388,26 @@ def _parse(data: bytes, files: SessionFiles, outputs: bool) -> tuple[LoadedSessi
     stamp = decode_json(data, type=_Stamp)
     is_large = isinstance(stamp.version, float) and stamp.version > session_format.SNAPSHOT_VERSION + 1
     if stamp.schema == session_format.SNAPSHOT_SCHEMA and is_large:
-        refuse_newer(files.snapshot, check_version(stamp.version), session_format.SNAPSHOT_VERSION)
+        refuse_newer_version(files.snapshot, check_version(stamp.version), session_format.SNAPSHOT_VERSION)
     if stamp.schema == session_format.SNAPSHOT_SCHEMA and type(stamp.version) is int:
-        refuse_newer(files.snapshot, stamp.version, session_format.SNAPSHOT_VERSION)
-        if stamp.version < session_format.OLDEST_READ:
+        refuse_newer_version(files.snapshot, stamp.version, session_format.SNAPSHOT_VERSION)
+        if stamp.version < session_format.OLDEST_READABLE_VERSION:
             old = decode_json(data, type=dict[str, Any])
             data = msgspec.json.encode(
-                migrate(old, stamp.version, session_format.OLDEST_READ, session_format.MIGRATIONS)
+                migrate_document(old, stamp.version, session_format.OLDEST_READABLE_VERSION, session_format.MIGRATIONS)
             )
         try:
-            state, merged_journal = session_format.decode(data)
+            state, merged_journal = session_format.decode_snapshot(data)
         except msgspec.ValidationError:
             pass  # somebody edited it: read what can be read, and keep the file
         else:
             state.id = files.id
             return LoadedSession(state=state, clean=len(state.messages)), merged_journal
-    read = decode(decode_json(data, type=dict[str, Any]), files.id, _todos(files.private / "todos.json"))
-    whole = stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
-    read.state.messages = [with_output(message, whole) for message in read.state.messages]
+    read = decode_foreign_session(
+        decode_json(data, type=dict[str, Any]), files.id, _todos(files.attachments / "todos.json")
+    )
+    whole = find_stored_outputs(files.tool_results) if outputs and stamp.schema is None else {}
+    read.state.messages = [attach_output(message, whole) for message in read.state.messages]
     return LoadedSession(state=read.state, foreign=True, outputs=tuple(whole.values()), warnings=read.warnings), ""
 
 
@@ -399,7 +419,7 @@ def _todos(path: Path) -> Any:
         return None
 
 
-def branched(state: SessionState, new_id: str, now: float, *, upto: str | None = None) -> SessionState:
+def branch_state(state: SessionState, new_id: str, now: float, *, upto: str | None = None) -> SessionState:
     """The session as it was right after the message `upto`, or as it is; unnamed, and nothing paid for yet. Pure.
 
     Trims made after that message are reversed, as if they had not been made. Raises UserError for an unknown message.
@@ -432,10 +452,10 @@ def branched(state: SessionState, new_id: str, now: float, *, upto: str | None =
 def write_fork(source: SessionFiles, target: SessionFiles, now: float, *, upto: str | None, name: str | None) -> None:
     """Write the copy: its outputs first, then its snapshot, which alone makes it a session.
 
-    Raises what `load` raises, UserError for an unknown message, and OSError; in all cases nothing is left of it.
+    Raises the errors of `load_session`, UserError for an unknown message, and OSError. A failed copy leaves no files.
     """
-    loaded = load(source)
-    state = branched(loaded.state, target.id, now, upto=upto)
+    loaded = load_session(source)
+    state = branch_state(loaded.state, target.id, now, upto=upto)
     state.name = name
     remains = _remains(source, loaded, state)
     import shutil  # late: a session that is only read does not need it
@@ -445,7 +465,7 @@ def write_fork(source: SessionFiles, target: SessionFiles, now: float, *, upto: 
         _copy_outputs(source, target, loaded, state.messages)
         write_atomic(target.snapshot, session_format.encode_snapshot(state, "", remains))
     except BaseException:
-        shutil.rmtree(target.private, ignore_errors=True)
+        shutil.rmtree(target.attachments, ignore_errors=True)
         raise
 
 
@@ -465,25 +485,25 @@ def _within(trim: Trim, kept: set[str]) -> Trim:
     return msgspec.structs.replace(trim, dropped=dropped, shrunk=shrunk)
 
 
-def _remains(source: SessionFiles, loaded: LoadedSession, state: SessionState) -> session_format.Remains:
+def _remains(source: SessionFiles, loaded: LoadedSession, state: SessionState) -> session_format.PreservedContent:
     """What the source's file has that clio does not know, in its messages too."""
     if not loaded.clean:
-        return session_format.Remains()
-    remains = session_format.remains_of(read_regular(source.snapshot), loaded.clean)
+        return session_format.PreservedContent()
+    remains = session_format.find_preserved_content(read_regular(source.snapshot), loaded.clean)
     return msgspec.structs.replace(remains, messages=remains.messages[: len(state.messages)])
 
 
 def _copy_outputs(source: SessionFiles, target: SessionFiles, loaded: LoadedSession, messages: list[Message]) -> None:
     """Give the copy the whole outputs its messages name; one whose file is gone stays the preview it is."""
-    handles = {handle for message in messages for handle in blobs_of(message)}
+    handles = {handle for message in messages for handle in blob_handles(message)}
     if not handles:
         return
     stored = {path.name: path for path in source.blobs.iterdir()} if source.blobs.is_dir() else {}
     wanted = {name: path for name, path in stored.items() if any(name.startswith(handle) for handle in handles)}
     for name, path in wanted.items():
         make_folder(target.blobs)
-        keep_twin(path, target.blobs / name)
-    for digest, read in readers(loaded.outputs).items():
+        link_or_copy(path, target.blobs / name)
+    for digest, read in output_readers(loaded.outputs).items():
         if digest not in wanted and any(digest.startswith(handle) for handle in handles):
             make_folder(target.blobs)
             write_atomic(target.blobs / digest, read().encode("utf-8"))

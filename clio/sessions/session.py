@@ -8,7 +8,7 @@ from clio.messages import Message
 from clio.sessions import session_format
 from clio.sessions.blobs import BlobStore
 from clio.sessions.session_files import SessionDisk
-from clio.sessions.state import NAME_CHARS, Bill, Imported, Planned, SessionState, Todo, Trim, one_line
+from clio.sessions.state import NAME_CHARS, Bill, ImportSource, PlanMode, SessionState, Todo, Trim, to_one_line
 
 
 class _OneThread:
@@ -97,9 +97,9 @@ class Session:
         return self._state.todos
 
     @property
-    def planned(self) -> Planned | None:
+    def plan_mode(self) -> PlanMode | None:
         """How plan mode stands in it; None while it is off."""
-        return self._state.planned
+        return self._state.plan_mode
 
     @property
     def bills(self) -> list[Bill]:
@@ -140,26 +140,26 @@ class Session:
         """Add a sentence to `warnings`."""
         self._warnings.append(warning)
 
-    def distrust(self, warning: str) -> None:
+    def mark_foreign(self, warning: str) -> None:
         """Take it for one that came with the project: its settings and its messages so far are not the user's."""
         self._is_foreign = True
         self._own_from = len(self._state.messages)
         self.warn(warning)
-        self._state.model = self._state.server_alias = self._state.token_ratio = self._state.planned = None
+        self._state.model = self._state.server_alias = self._state.token_ratio = self._state.plan_mode = None
         self._state.efforts = {}
 
     @property
-    def imported(self) -> Imported | None:
+    def imported(self) -> ImportSource | None:
         """Where it came from, if another program wrote it."""
         return self._state.imported
 
     @property
-    def persistent(self) -> bool:
+    def is_persistent(self) -> bool:
         """Whether it has files at all."""
         return self._disk is not None
 
     @property
-    def unsaved(self) -> str | None:
+    def unsaved_reason(self) -> str | None:
         """Why the newest state is not on disk, as the rest of a sentence that begins "not saved:"; None when it is.
 
         What could not be written stays in memory and is written with the next change for which the disk works.
@@ -176,23 +176,23 @@ class Session:
 
         Text that is no valid Unicode (half of a surrogate pair) is kept with U+FFFD in its place.
         """
-        self._record(session_format.Said(n=len(self._state.messages) + 1, message=message))
+        self._record(session_format.MessageAdded(n=len(self._state.messages) + 1, message=message))
 
     def add_bill(self, bill: Bill) -> None:
         """Note what a request cost."""
-        self._record(session_format.Billed(bill=bill))
+        self._record(session_format.BillAdded(bill=bill))
 
     def set_todos(self, todos: tuple[Todo, ...]) -> None:
         """Replace the list of work."""
         self._record(session_format.TodosSet(todos=todos))
 
-    def set_planned(self, planned: Planned | None) -> None:
+    def set_plan_mode(self, planned: PlanMode | None) -> None:
         """Keep whether plan mode is on, and whether its plan waits for the person."""
         self._record(session_format.PlanSet(plan=planned))
 
     def rename(self, name: str | None) -> None:
         """Give it a name of up to 120 characters on one line; None or an empty one takes the name away."""
-        self._record(session_format.Renamed(session_name=one_line(name or "", NAME_CHARS) or None))
+        self._record(session_format.Renamed(session_name=to_one_line(name or "", NAME_CHARS) or None))
 
     def set_token_ratio(self, token_ratio: float | None) -> None:
         """Keep the learned characters per token."""
@@ -279,7 +279,7 @@ class Session:
         with self._changing:
             self._check_open()
             record, line = session_format.encode_record(record)
-            session_format.apply(record, self._state)
+            session_format.apply_record(record, self._state)
             self._state.updated_at = time.time()
             if self._disk is not None:
                 self._disk.write(line)

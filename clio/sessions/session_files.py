@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from clio.ids import new_id
 from clio.sessions import session_format
-from clio.sessions.blobs import BlobStore, WholeOutput, readers
+from clio.sessions.blobs import BlobStore, StoredOutput, output_readers
 from clio.sessions.state import SessionFiles, SessionState
-from clio.storage.documents import keep_twin, set_aside
+from clio.storage.documents import link_or_copy, set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.storage.jsonl import LineWriter
-from clio.storage.locks import FileLock, NoLocks, read_owner, reason
+from clio.storage.locks import FileLock, LocksUnsupported, error_reason, read_owner
 
 
 class LoadedSession(Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class LoadedSession(Struct, frozen=True, kw_only=True):
     corrupt: bool = False
     merged: bool = False
     damaged: bool = False
-    outputs: tuple[WholeOutput, ...] = ()
+    outputs: tuple[StoredOutput, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -60,7 +60,7 @@ class SessionDisk:
         self._stale_journal = loaded.merged
         self._on_disk = bool(loaded.state.messages)
         self._changed = any((loaded.journal, loaded.damaged, loaded.corrupt, loaded.merged))
-        self.blobs = BlobStore(files.blobs, elsewhere=readers(loaded.outputs))
+        self.blobs = BlobStore(files.blobs, external=output_readers(loaded.outputs))
         self.unsaved: str | None = None
         self.warnings = list(loaded.warnings)
 
@@ -72,7 +72,7 @@ class SessionDisk:
 
     def flush(self) -> None:
         """Write what waits, unless nothing has been said yet: such a session leaves no file."""
-        if not self._state.messages or not (self._writer.waiting or self.blobs.waiting):
+        if not self._state.messages or not (self._writer.has_queued_lines or self.blobs.has_unwritten):
             return
         try:
             if self._on_disk and self._is_lost():
@@ -123,7 +123,7 @@ class SessionDisk:
 
     def _make_ready(self) -> None:
         """Folder, lock, and no journal of the past, before the first byte. Raises OSError."""
-        if self._lock is not None and not self._lock.held:
+        if self._lock is not None and not self._lock.is_held:
             make_ignored_folder(self._files.folder, self._files.folder.parent)
             if self._begin is not None:
                 self._begin(self._files.id)
@@ -135,7 +135,7 @@ class SessionDisk:
     def _take_lock(self, lock: FileLock) -> None:
         try:
             taken = lock.acquire()
-        except NoLocks:
+        except LocksUnsupported:
             self._lock = None
             self.warnings.append(f"{str(self._files.folder)!r} has no locks: open each session in one clio only.")
             return
@@ -145,7 +145,7 @@ class SessionDisk:
 
     def _is_lost(self) -> bool:
         """Whether somebody deleted the files of the running session, as `git clean -xfd` does."""
-        return self._writer.vanished() if self._writer.is_open else not self._files.exist()
+        return self._writer.is_deleted() if self._writer.is_open else not self._files.any_exist()
 
     def _start_over(self) -> None:
         """Prepare a journal that holds the whole session, in place of the lost one."""
@@ -155,25 +155,26 @@ class SessionDisk:
         self._on_disk = False
         self._journal_id = new_id()
         self._writer = LineWriter(self._files.journal)
-        for record in session_format.restated(self._state, self._journal_id):
+        for record in session_format.rebuild_journal(self._state, self._journal_id):
             self._writer.add(session_format.encode_record(record)[1])
 
     def _new_writer(self) -> LineWriter:
         return LineWriter(
-            self._files.journal, session_format.encode_record(session_format.opened(self._state, self._journal_id))[1]
+            self._files.journal,
+            session_format.encode_record(session_format.make_journal_header(self._state, self._journal_id))[1],
         )
 
     def _write_snapshot(self) -> None:
         """Snapshot, then away with the journal; in between, its id in the snapshot keeps it from being played twice."""
         path = self._files.snapshot
-        remains = session_format.Remains()
+        remains = session_format.PreservedContent()
         if self._origin.corrupt:
             self._set_aside(path)
         elif path.exists():
-            remains = session_format.remains_of(read_regular(path), self._origin.clean)
+            remains = session_format.find_preserved_content(read_regular(path), self._origin.clean)
             if self._origin.foreign:
                 with suppress(FileExistsError):  # the first one is the original
-                    keep_twin(path, self._files.original)
+                    link_or_copy(path, self._files.original)
         write_atomic(path, session_format.encode_snapshot(self._state, self._journal_id, remains))
         self._writer.close()
         if self._origin.damaged:
@@ -187,13 +188,13 @@ class SessionDisk:
         """Keep a damaged file under another name. Raises OSError where that fails, so that nothing replaces it."""
         if not path.exists():
             return
-        moved_to = set_aside(path, keep=True)
+        moved_to = set_file_aside(path, keep=True)
         if moved_to is None:
             raise OSError(errno.EIO, "the damaged file could not be set aside", str(path))
         self.warnings.append(f"The damaged file was kept as {str(moved_to)!r}.")
 
     def _not_saved(self, error: OSError) -> None:
-        why = reason(error)
+        why = error_reason(error)
         place = error.filename or self._files.journal
         self.unsaved = (
             f"{why} ({str(place)!r}); what is missing there is kept in memory and written as soon as that works again."

@@ -9,30 +9,30 @@ from msgspec import Raw, Struct
 from clio.messages import Message
 from clio.sessions.state import (
     Bill,
-    Imported,
-    Planned,
+    ImportSource,
+    PlanMode,
     SessionState,
     Span,
     Todo,
     Trim,
-    derived_id,
-    first_words,
-    ids_of,
-    spans_of,
-    valid_struct,
+    compress_ids,
+    derive_id,
+    expand_spans,
+    find_first_words,
+    replace_surrogates_in_struct,
 )
 from clio.text.json_data import JsonDecoder, check_depth, decode_json
 
 SNAPSHOT_SCHEMA = "clio.session"
 SNAPSHOT_VERSION = 2
-OLDEST_READ = 1
+OLDEST_READABLE_VERSION = 1
 """Files from this version on are decoded as they are: version 1 wrote each id of `stm` and `yarn`."""
 MIGRATIONS: dict[int, Any] = {}
-AFTER_HEAD = b',\n"todos":'
-BETWEEN = b",\n"
+HEAD_END = b',\n"todos":'
+MESSAGE_SEPARATOR = b",\n"
 _INTEGER_DIGITS = 19
 """As many may be beyond 64 bits."""
-ENDING = b"\n]\n}\n"
+SNAPSHOT_END = b"\n]\n}\n"
 
 
 class Billing(Struct, kw_only=True):
@@ -45,7 +45,7 @@ class Billing(Struct, kw_only=True):
     total_tokens: int = 0
 
 
-class Head(Struct, kw_only=True):
+class SnapshotHead(Struct, kw_only=True):
     """The small fields, which begin the file. `merged_journal`: id of the journal the snapshot has swallowed."""
 
     schema: str
@@ -62,15 +62,15 @@ class Head(Struct, kw_only=True):
     server_alias: str | None = None
     token_ratio: float | None = None
     merged_journal: str = ""
-    imported: Imported | None = None
+    imported: ImportSource | None = None
     delegated: str | None = None
 
 
-class Snapshot(Head, kw_only=True):
+class Snapshot(SnapshotHead, kw_only=True):
     """The whole file."""
 
     todos: tuple[Todo, ...] = ()
-    plan: Planned | None = None
+    plan: PlanMode | None = None
     efforts: dict[str, str] = {}
     billing: Billing = msgspec.field(default_factory=Billing)
     stm: list[Span] = []
@@ -79,18 +79,18 @@ class Snapshot(Head, kw_only=True):
     history: list[Message] = []
 
 
-class Remains(Struct, frozen=True, kw_only=True):
+class PreservedContent(Struct, frozen=True, kw_only=True):
     """What a rewrite keeps of the file it replaces: fields of other writers, and messages byte for byte."""
 
     unknown: dict[str, Raw] = {}
     messages: tuple[Raw, ...] = ()
 
 
-_head_decoder: JsonDecoder[Head] = JsonDecoder(Head)
+_head_decoder: JsonDecoder[SnapshotHead] = JsonDecoder(SnapshotHead)
 _snapshot_decoder: JsonDecoder[Snapshot] = JsonDecoder(Snapshot)
 
 
-def decode(data: bytes) -> tuple[SessionState, str]:
+def decode_snapshot(data: bytes) -> tuple[SessionState, str]:
     """The session in a file of this version, and its `merged_journal`.
 
     Raises msgspec.DecodeError, UnicodeDecodeError. Where the ids in `yarn` are not those of the messages, it is a
@@ -98,7 +98,11 @@ def decode(data: bytes) -> tuple[SessionState, str]:
     """
     snap = _snapshot_decoder.decode(data)
     ids = [message.id for message in snap.history]
-    if len(ids) != snap.message_count or ids_of(snap.yarn.get(snap.id, []), ids) != ids or not _written(ids, data):
+    if (
+        len(ids) != snap.message_count
+        or expand_spans(snap.yarn.get(snap.id, []), ids) != ids
+        or not _written(ids, data)
+    ):
         raise msgspec.ValidationError("`yarn` and `history` name different messages")
     state = SessionState(
         id=snap.id,
@@ -114,19 +118,19 @@ def decode(data: bytes) -> tuple[SessionState, str]:
         delegated=snap.delegated,
         token_ratio=snap.token_ratio,
         todos=snap.todos,
-        planned=snap.plan,
+        plan_mode=snap.plan,
         bills=snap.billing.requests,
         messages=snap.history,
-        stm=ids_of(snap.stm, ids),
+        stm=expand_spans(snap.stm, ids),
         trims=snap.trims,
-        threads={name: ids_of(thread, ids) for name, thread in snap.yarn.items() if name != snap.id},
+        threads={name: expand_spans(thread, ids) for name, thread in snap.yarn.items() if name != snap.id},
     )
     return state, snap.merged_journal
 
 
-def decode_head(data: bytes) -> Head | None:
+def decode_snapshot_head(data: bytes) -> SnapshotHead | None:
     """The small fields from the beginning of a file; None where it is not laid out as clio does."""
-    end = data.find(AFTER_HEAD)
+    end = data.find(HEAD_END)
     if end < 0:
         return None
     try:
@@ -135,16 +139,16 @@ def decode_head(data: bytes) -> Head | None:
         return None
 
 
-def encode_snapshot(state: SessionState, merged_journal: str, remains: Remains) -> bytes:
+def encode_snapshot(state: SessionState, merged_journal: str, remains: PreservedContent) -> bytes:
     """The file of a session. The first messages are taken from `remains` as they are, the others encoded."""
     kept = list(map(bytes, remains.messages))
     messages = kept + [msgspec.json.encode(message) for message in state.messages[len(kept) :]]
     ids = [message.id for message in state.messages]
-    start = opening(state, ids, first_words(state.messages), merged_journal, remains.unknown)
-    return start + BETWEEN.join(messages) + ENDING
+    start = encode_snapshot_start(state, ids, find_first_words(state.messages), merged_journal, remains.unknown)
+    return start + MESSAGE_SEPARATOR.join(messages) + SNAPSHOT_END
 
 
-def opening(
+def encode_snapshot_start(
     state: SessionState, ids: list[str], first: str, merged_journal: str = "", unknown: dict[str, Raw] | None = None
 ) -> bytes:
     """The file of a session up to its first message; the messages follow with BETWEEN between them, then ENDING.
@@ -152,7 +156,7 @@ def opening(
     ids: of all messages. first: how the person began. The messages of `state` itself are not looked at, so that a
     session can be written that nobody holds in memory.
     """
-    head = Head(
+    head = SnapshotHead(
         schema=SNAPSHOT_SCHEMA,
         version=SNAPSHOT_VERSION,
         id=state.id,
@@ -170,34 +174,34 @@ def opening(
         imported=state.imported,
         delegated=state.delegated,
     )
-    fields: dict[str, Any] = {name: getattr(head, name) for name in Head.__struct_fields__}
+    fields: dict[str, Any] = {name: getattr(head, name) for name in SnapshotHead.__struct_fields__}
     for rare in ("imported", "delegated"):
         if fields[rare] is None:
             del fields[rare]
-    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": spans_of(state.stm, ids)}
-    fields |= {"plan": state.planned} if state.planned else {}
+    fields |= {"todos": state.todos, "billing": _billing(state.bills), "stm": compress_ids(state.stm, ids)}
+    fields |= {"plan": state.plan_mode} if state.plan_mode else {}
     fields |= {"efforts": state.efforts} if state.efforts else {}
     fields |= {"trims": state.trims} if state.trims else {}
-    fields["yarn"] = {name: spans_of(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
+    fields["yarn"] = {name: compress_ids(thread, ids) for name, thread in ({state.id: ids} | state.threads).items()}
     fields |= unknown or {}
     dumps = msgspec.json.encode
     lines = [dumps(name) + b":" + dumps(value) for name, value in fields.items()]
     return b"{\n" + b",\n".join(lines) + b',\n"history":[\n'
 
 
-def remains_of(data: bytes, messages: int) -> Remains:
+def find_preserved_content(data: bytes, messages: int) -> PreservedContent:
     """What to keep of the file `data` that held the first `messages` messages of the session, in clio's own form."""
     try:
         fields = decode_json(data, type=dict[str, Raw])
         raws = decode_json(fields.get("history", b"[]"), type=list[Raw])
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return Remains()
+        return PreservedContent()
     known = Snapshot.__struct_fields__
     unknown = {name: value for name, value in fields.items() if name not in known}
-    return Remains(unknown=unknown, messages=tuple(raws) if len(raws) == messages else ())
+    return PreservedContent(unknown=unknown, messages=tuple(raws) if len(raws) == messages else ())
 
 
-def rescue(data: bytes) -> dict[str, Any]:
+def rescue_snapshot(data: bytes) -> dict[str, Any]:
     """The fields and messages that can still be read from a file that is no JSON any more, line by line."""
     fields: dict[str, Any] = {}
     history: list[Any] = []
@@ -211,7 +215,7 @@ def rescue(data: bytes) -> dict[str, Any]:
     return fields | {"history": history} if history else {}
 
 
-def without_bad_numbers(data: bytes) -> bytes | None:
+def replace_bad_numbers(data: bytes) -> bytes | None:
     """The JSON object with null for each number that no field of a session can hold; None where it is none otherwise.
 
     Such are NaN, Infinity, and numbers beyond the range of 64 bits or of a float.
@@ -269,7 +273,7 @@ JOURNAL_SCHEMA = "clio.session.journal"
 JOURNAL_VERSION = 1
 
 
-class Opened(Struct, frozen=True, kw_only=True, tag_field="type", tag="session"):
+class JournalHeader(Struct, frozen=True, kw_only=True, tag_field="type", tag="session"):
     """The first line: whose journal this is. `journal` is its own id, which the snapshot swallowing it notes down."""
 
     schema: str = JOURNAL_SCHEMA
@@ -285,7 +289,7 @@ class Opened(Struct, frozen=True, kw_only=True, tag_field="type", tag="session")
     delegated: str | None = None
 
 
-class Said(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
+class MessageAdded(Struct, frozen=True, kw_only=True, tag_field="type", tag="message"):
     """One message; the session has `n` with it. Readers that only count look at `n` in the raw bytes."""
 
     n: int
@@ -301,7 +305,7 @@ class TodosSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="todos")
 class PlanSet(Struct, frozen=True, kw_only=True, tag_field="type", tag="plan"):
     """Plan mode is on, or off, and how its plan stands."""
 
-    plan: Planned | None
+    plan: PlanMode | None
 
 
 class Renamed(Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
@@ -310,7 +314,7 @@ class Renamed(Struct, frozen=True, kw_only=True, tag_field="type", tag="name"):
     session_name: str | None
 
 
-class Billed(Struct, frozen=True, kw_only=True, tag_field="type", tag="bill"):
+class BillAdded(Struct, frozen=True, kw_only=True, tag_field="type", tag="bill"):
     """One request was paid for."""
 
     bill: Bill
@@ -352,32 +356,32 @@ class TrimUndone(Struct, frozen=True, kw_only=True, tag_field="type", tag="untri
     """The last trim was reversed: its messages are in the window again."""
 
 
-class Restated(Struct, frozen=True, kw_only=True, tag_field="type", tag="bills"):
+class BillsReplaced(Struct, frozen=True, kw_only=True, tag_field="type", tag="bills"):
     """All bills so far, in place of those read before: written when a lost journal is written anew."""
 
     bills: tuple[Bill, ...]
 
 
 Record = (
-    Opened
-    | Said
+    JournalHeader
+    | MessageAdded
     | TodosSet
     | PlanSet
     | Renamed
-    | Billed
+    | BillAdded
     | RatioLearned
     | ModelChosen
     | EffortChosen
     | WindowSet
     | Trimmed
     | TrimUndone
-    | Restated
+    | BillsReplaced
 )
 _record_decoder: JsonDecoder[Record] = JsonDecoder(Record)
 _encoder = msgspec.json.Encoder()
 
 
-class Replayed(Struct, frozen=True, kw_only=True):
+class ReplayResult(Struct, frozen=True, kw_only=True):
     """What a journal added to a state. `damaged` counts the lines that could not be understood and were passed over."""
 
     journal: str | None
@@ -389,17 +393,17 @@ def encode_record(record: Record) -> tuple[Record, bytes]:
     try:
         return record, _encoder.encode(record)
     except UnicodeEncodeError:
-        record = valid_struct(record)
+        record = replace_surrogates_in_struct(record)
         return record, _encoder.encode(record)
 
 
-def header(lines: tuple[bytes, ...]) -> Opened | None:
+def read_journal_header(lines: tuple[bytes, ...]) -> JournalHeader | None:
     """The journal's first line; None where it is missing or damaged."""
     first = _decode(lines[0]) if lines else None
-    return first if isinstance(first, Opened) else None
+    return first if isinstance(first, JournalHeader) else None
 
 
-def replay(lines: tuple[bytes, ...], state: SessionState) -> Replayed:
+def replay_journal(lines: tuple[bytes, ...], state: SessionState) -> ReplayResult:
     """Carry the journal's records into `state`. Messages it has already are not added again."""
     journal: str | None = None
     damaged = 0
@@ -408,32 +412,32 @@ def replay(lines: tuple[bytes, ...], state: SessionState) -> Replayed:
         record = _decode(line)
         if record is None:
             damaged += 1
-        elif isinstance(record, Opened):
+        elif isinstance(record, JournalHeader):
             journal = record.journal
-            apply(record, state)
-        elif not isinstance(record, Said):
-            apply(record, state)
+            apply_record(record, state)
+        elif not isinstance(record, MessageAdded):
+            apply_record(record, state)
         elif record.message.id not in known:
             known.add(record.message.id)
-            apply(record, state)
-    return Replayed(journal=journal, damaged=damaged)
+            apply_record(record, state)
+    return ReplayResult(journal=journal, damaged=damaged)
 
 
-def apply(record: Record, state: SessionState) -> None:
+def apply_record(record: Record, state: SessionState) -> None:
     """Carry one record into `state`: the same for a change just made and for one read back."""
     match record:
-        case Said():
+        case MessageAdded():
             state.messages.append(record.message)
             state.stm.append(record.message.id)
-        case Opened():
+        case JournalHeader():
             _adopt(record, state)
         case TodosSet():
             state.todos = record.todos
         case PlanSet():
-            state.planned = record.plan
+            state.plan_mode = record.plan
         case Renamed():
             state.name = record.session_name
-        case Billed():
+        case BillAdded():
             state.bills.append(record.bill)
         case RatioLearned():
             state.token_ratio = record.token_ratio
@@ -449,28 +453,28 @@ def apply(record: Record, state: SessionState) -> None:
             state.trims.append(record.trim)
         case TrimUndone():
             _undo_trim(state)
-        case Restated():
+        case BillsReplaced():
             state.bills = list(record.bills)
         case _:
             assert_never(record)
 
 
-def restated(state: SessionState, journal: str) -> list[Record]:
+def rebuild_journal(state: SessionState, journal: str) -> list[Record]:
     """The records of a journal that holds the whole session, for a folder somebody emptied."""
-    records: list[Record] = [opened(state, journal)]
-    records += [Said(n=number, message=message) for number, message in enumerate(state.messages, 1)]
+    records: list[Record] = [make_journal_header(state, journal)]
+    records += [MessageAdded(n=number, message=message) for number, message in enumerate(state.messages, 1)]
     records += [Trimmed(trim=trim) for trim in state.trims]
-    records += [TodosSet(todos=state.todos), Restated(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
-    records += [PlanSet(plan=state.planned)] if state.planned else []
+    records += [TodosSet(todos=state.todos), BillsReplaced(bills=tuple(state.bills)), WindowSet(stm=tuple(state.stm))]
+    records += [PlanSet(plan=state.plan_mode)] if state.plan_mode else []
     records += [RatioLearned(token_ratio=state.token_ratio)]
     records += [ModelChosen(selected_model=state.model, server_alias=state.server_alias)]
     records += [EffortChosen(model=model, effort=effort) for model, effort in state.efforts.items()]
     return records
 
 
-def opened(state: SessionState, journal: str) -> Opened:
+def make_journal_header(state: SessionState, journal: str) -> JournalHeader:
     """The first line of a session's journal with the id `journal`."""
-    return Opened(
+    return JournalHeader(
         journal=journal,
         id=state.id,
         created_at=state.created_at,
@@ -488,10 +492,10 @@ def _decode(line: bytes) -> Record | None:
         record = _record_decoder.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if isinstance(record, Said) and record.message.id.encode() not in line:
+    if isinstance(record, MessageAdded) and record.message.id.encode() not in line:
         # A damaged or hand-written line without an id: the Struct made one up, and would make another next time.
-        message = msgspec.structs.replace(record.message, id=derived_id(line))
-        return Said(n=record.n, message=message)
+        message = msgspec.structs.replace(record.message, id=derive_id(line))
+        return MessageAdded(n=record.n, message=message)
     return record
 
 
@@ -501,7 +505,7 @@ def _undo_trim(state: SessionState) -> None:
         state.stm = [message.id for message in state.messages if message.id in window]
 
 
-def _adopt(record: Opened, state: SessionState) -> None:
+def _adopt(record: JournalHeader, state: SessionState) -> None:
     state.created_at = record.created_at
     state.working_directory = record.working_directory
     state.name = record.session_name

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import msgspec
 
-from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
+from clio.messages import ChangedFile, Commit, SideEffects, ToolCall, ToolMessage
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
 
@@ -61,49 +61,49 @@ _EXIT_CODE = LazyRegex(
 )
 
 
-def deeds_of(call: ToolCall, result: ToolMessage) -> Deeds:
+def find_side_effects(call: ToolCall, result: ToolMessage) -> SideEffects:
     """The deeds of one call: its own account, else what can be told for certain. A failed call has done nothing."""
     if result.deeds is not None:
         return result.deeds
-    arguments = call_arguments(call)
-    name = tool_of(call.name, arguments)
+    arguments = decode_call_arguments(call)
+    name = normalize_tool_name(call.name, arguments)
     if name in RUNNERS:
         return _of_command(_word(arguments, ("command",)), result)
     if not result.ok:
-        return Deeds()
+        return SideEffects()
     if name in _ASKERS:
-        return Deeds(question=_word(arguments, _QUESTIONS), answer=result.content)
+        return SideEffects(question=_word(arguments, _QUESTIONS), answer=result.content)
     if name == "commit":
-        return Deeds(commits=commits_in(result.content))
+        return SideEffects(commits=parse_commits(result.content))
     return _of_file(name, arguments)
 
 
-def tool_of(name: str, arguments: dict[str, Any]) -> str:
+def normalize_tool_name(name: str, arguments: dict[str, Any]) -> str:
     """The name of a tool in small letters; of one that is several in one, what it was told to do."""
     name = name.casefold()
     return (_word(arguments, (_FAMILIES[name],)).casefold() or name) if name in _FAMILIES else name
 
 
-def _of_file(name: str, arguments: dict[str, Any]) -> Deeds:
+def _of_file(name: str, arguments: dict[str, Any]) -> SideEffects:
     path = _word(arguments, _PATHS)
     if not path:
-        return Deeds()
+        return SideEffects()
     if name in READERS:
-        return Deeds(read=(path,))
+        return SideEffects(read=(path,))
     if name in _WRITERS:
-        return Deeds(changed=(FileDeed(path=path, kind="update"),))
+        return SideEffects(changed=(ChangedFile(path=path, kind="update"),))
     if name in _DELETERS:
-        return Deeds(changed=(FileDeed(path=path, kind="delete"),))
+        return SideEffects(changed=(ChangedFile(path=path, kind="delete"),))
     if name in _MOVERS:
-        return Deeds(changed=(FileDeed(path=path, kind="move", moved_to=_word(arguments, _MOVED_TO)),))
-    return Deeds()
+        return SideEffects(changed=(ChangedFile(path=path, kind="move", moved_to=_word(arguments, _MOVED_TO)),))
+    return SideEffects()
 
 
-def _of_command(command: str, result: ToolMessage) -> Deeds:
+def _of_command(command: str, result: ToolMessage) -> SideEffects:
     if not command:
-        return Deeds()
-    commits = commits_in(result.content) if runs_commit(command) else ()
-    return Deeds(command=command, exit_code=_exit_code(result), commits=commits)
+        return SideEffects()
+    commits = parse_commits(result.content) if runs_commit(command) else ()
+    return SideEffects(command=command, exit_code=_exit_code(result), commits=commits)
 
 
 def _exit_code(result: ToolMessage) -> int:
@@ -116,19 +116,19 @@ def _exit_code(result: ToolMessage) -> int:
     return 0 if result.ok else 1
 
 
-def commits_in(output: str) -> tuple[Commit, ...]:
+def parse_commits(output: str) -> tuple[Commit, ...]:
     """The commits that the output of `git commit` reports: lines such as `[main 1a2b3c4] fix: add adds`."""
     return tuple(Commit(hash=name, subject=subject) for name, subject in commit_lines(output))
 
 
-def patched_paths(arguments: dict[str, Any]) -> list[str]:
+def find_patched_paths(arguments: dict[str, Any]) -> list[str]:
     """The paths a patch in the arguments is to change, each once, in its order; none where there is no patch."""
     texts = (arguments.get(key) for key in ("patch", "input", "diff"))
     found = (path for text in texts if isinstance(text, str) for path in _PATCHED.findall(text))
     return list(dict.fromkeys(found))
 
 
-def path_of(arguments: dict[str, Any]) -> str:
+def find_call_path(arguments: dict[str, Any]) -> str:
     """The file the arguments of a call name; "" where they name none."""
     return _word(arguments, _PATHS)
 
@@ -137,7 +137,7 @@ def _word(arguments: dict[str, Any], names: tuple[str, ...]) -> str:
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), "")
 
 
-def call_arguments(call: ToolCall) -> dict[str, Any]:
+def decode_call_arguments(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call; none where they are no JSON object."""
     try:
         arguments = decode_json(call.arguments)

@@ -16,17 +16,17 @@ S = TypeVar("S", bound=Struct)
 LONE_SURROGATE = LazyRegex("[\ud800-\udfff]")
 
 
-def valid_text(text: str) -> str:
+def replace_lone_surrogates(text: str) -> str:
     """The text with U+FFFD for each lone surrogate, which file names, broken output and models' JSON can hold."""
     return LONE_SURROGATE.sub("\ufffd", text)
 
 
-def valid_struct(value: S) -> S:
+def replace_surrogates_in_struct(value: S) -> S:
     """A copy of a Struct with all its texts valid, those inside of it too."""
     return msgspec.convert(_valid(msgspec.to_builtins(value)), type=type(value))
 
 
-def derived_id(seed: bytes) -> str:
+def derive_id(seed: bytes) -> str:
     """An id in the form of a UUID, always the same for the same bytes."""
     digest = hashlib.sha256(seed).hexdigest()
     return f"{digest[:8]}-{digest[8:12]}-8{digest[13:16]}-8{digest[17:20]}-{digest[20:32]}"
@@ -34,7 +34,7 @@ def derived_id(seed: bytes) -> str:
 
 def _valid(value: Any) -> Any:
     if isinstance(value, str):
-        return valid_text(value)
+        return replace_lone_surrogates(value)
     if isinstance(value, dict):
         return {_valid(key): _valid(item) for key, item in cast(dict[Any, Any], value).items()}
     if isinstance(value, (list, tuple)):
@@ -75,21 +75,21 @@ class SessionFiles(Struct, frozen=True):
         return self.folder / f"{self.id}.json.original"
 
     @property
-    def private(self) -> Path:
+    def attachments(self) -> Path:
         """The folder of what is too large for a message."""
         return self.folder / self.id
 
     @property
     def blobs(self) -> Path:
         """Whole tool outputs, one file each."""
-        return self.private / "blobs"
+        return self.attachments / "blobs"
 
     @property
     def tool_results(self) -> Path:
         """Whole tool outputs of the Perl original, one file per call; only ever read."""
-        return self.private / "tool_results"
+        return self.attachments / "tool_results"
 
-    def exist(self) -> bool:
+    def any_exist(self) -> bool:
         """Whether there is anything to open."""
         return self.snapshot.is_file() or self.journal.is_file()
 
@@ -100,11 +100,11 @@ def is_session_id(text: str) -> bool:
 
 
 Span = str | tuple[str, str]
-LEAST = 3
+MIN_RUN = 3
 """Ids in a row that are written as a run."""
 
 
-def spans_of(ids: Sequence[str], order: Sequence[str]) -> list[Span]:
+def compress_ids(ids: Sequence[str], order: Sequence[str]) -> list[Span]:
     """The ids with runs of neighbours in `order`, the ids of the whole history, as pairs."""
     places = _places(order)
     spans: list[Span] = []
@@ -115,12 +115,12 @@ def spans_of(ids: Sequence[str], order: Sequence[str]) -> list[Span]:
         if place is not None:
             while end < len(ids) and place + end - start < len(order) and ids[end] == order[place + end - start]:
                 end += 1
-        spans += [(ids[start], ids[end - 1])] if end - start >= LEAST else ids[start:end]
+        spans += [(ids[start], ids[end - 1])] if end - start >= MIN_RUN else ids[start:end]
         start = end
     return spans
 
 
-def ids_of(spans: Iterable[object], order: Sequence[str]) -> list[str]:
+def expand_spans(spans: Iterable[object], order: Sequence[str]) -> list[str]:
     """The ids again. What is neither an id nor a run of `order` is left out."""
     places = _places(order)
     ids: list[str] = []
@@ -155,7 +155,7 @@ class Todo(Struct, frozen=True, kw_only=True, omit_defaults=True):
     note: str = ""
 
 
-class Planned(Struct, frozen=True, kw_only=True):
+class PlanMode(Struct, frozen=True, kw_only=True):
     """Plan mode is on. proposed: a turn has written a plan that the person has not decided about."""
 
     proposed: bool = False
@@ -179,7 +179,7 @@ class Bill(Struct, frozen=True, kw_only=True, omit_defaults=True):
     cost: int | None = None
 
     @property
-    def money(self) -> Cost:
+    def cost_sum(self) -> Cost:
         """The same as a sum that can be added to others."""
         if self.cost is None:
             return Cost(unpriced_tokens=self.prompt_tokens + self.completion_tokens)
@@ -203,12 +203,12 @@ class Trim(Struct, frozen=True, kw_only=True, omit_defaults=True):
     created: float = 0.0
 
     @property
-    def shortened(self) -> int:
+    def shortened_count(self) -> int:
         """How many messages are shown shorter; a call whose result is shown shorter as well counts with it."""
         return sum("#" not in id for id in self.shrunk) or len(self.shrunk)
 
 
-class Imported(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ImportSource(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a session came from that another program wrote; such a session is only read, never gone on with.
 
     agent: the program, such as "claude". key: what the program itself calls the conversation.
@@ -242,13 +242,13 @@ class SessionInfo(Struct, frozen=True, kw_only=True):
     first_words: str = ""
     working_directory: str = ""
     running: bool = False
-    imported: Imported | None = None
+    imported: ImportSource | None = None
     parent: str | None = None
     delegated: str | None = None
     came_with_project: bool = False
 
     @property
-    def is_talk(self) -> bool:
+    def is_conversation(self) -> bool:
         """Whether a person talked to clio in it: no other program wrote it, and no other session began it."""
         return self.imported is None and self.delegated is None
 
@@ -275,11 +275,11 @@ class SessionState(Struct, kw_only=True):
     model: str | None = None
     server_alias: str | None = None
     efforts: dict[str, str] = field(default_factory=dict[str, str])
-    imported: Imported | None = None
+    imported: ImportSource | None = None
     delegated: str | None = None
     token_ratio: float | None = None
     todos: tuple[Todo, ...] = ()
-    planned: Planned | None = None
+    plan_mode: PlanMode | None = None
     bills: list[Bill] = field(default_factory=list[Bill])
     messages: list[Message] = field(default_factory=list[Message])
     stm: list[str] = field(default_factory=list[str])
@@ -287,14 +287,14 @@ class SessionState(Struct, kw_only=True):
     threads: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
 
-def first_words(messages: list[Message]) -> str:
+def find_first_words(messages: list[Message]) -> str:
     """How the person began, on one line; empty where nobody has spoken yet."""
     for message in messages:
         if isinstance(message, UserMessage) and message.origin == "user":
-            return one_line(message.content, FIRST_WORDS_CHARS)
+            return to_one_line(message.content, FIRST_WORDS_CHARS)
     return ""
 
 
-def one_line(text: str, chars: int) -> str:
+def to_one_line(text: str, chars: int) -> str:
     """The beginning of a text without line breaks."""
     return " ".join(text[: 8 * chars].split())[:chars]

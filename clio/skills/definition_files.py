@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.config.yaml_file import Items, Node, Scalar, Table, parse
+from clio.config.yaml_file import Items, Node, Scalar, Table, parse_yaml
 from clio.errors import ConfigError
 from clio.text.lazy_regex import LazyRegex
 
@@ -68,7 +68,7 @@ def split_front_matter(text: str, shown: str) -> FrontMatter:
         if len(head) > _MAX_HEAD:
             raise ConfigError(f"{shown}: the properties have more than {_MAX_HEAD:,} characters")
         # One line is put in the place of the first fence, so that messages name the file's own lines.
-        return FrontMatter(values=_values(parse(f"\n{head}".encode("utf-8", "replace"), shown)), body=body)
+        return FrontMatter(values=_values(parse_yaml(f"\n{head}".encode("utf-8", "replace"), shown)), body=body)
     except ConfigError as error:
         plain = (_PLAIN.fullmatch(line.rstrip()) for line in head[:_MAX_HEAD].split("\n"))
         values = {found[1]: _unquoted(found[2]) for found in plain if found}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.config.loaded import Widening
-from clio.config.paths import display, user_home
-from clio.config.trust import Trust
+from clio.config.loaded import TrustRequest
+from clio.config.paths import display_path, user_home
+from clio.config.trust import TrustStore
 from clio.errors import UserError
 from clio.messages import Fragment
 from clio.prompt_files import load_prompt
@@ -140,7 +140,7 @@ def find_skills(places: Sequence[Place], *, project: Path, person: Path) -> Skil
     problems: list[str] = []
     for place in places:
         for folder in _folders(place.folder):
-            shown = display(folder / FILE_NAME, project=project, user_home=person)
+            shown = display_path(folder / FILE_NAME, project=project, user_home=person)
             try:
                 skill = _read(folder, shown, place.root)
             except Unreadable as error:
@@ -223,7 +223,7 @@ class SkillShelf:
         self._home = home.resolve()
         self._person = user_home(env)
         self._places = skill_places(project, home, self._person)
-        self._trust = Trust(home)
+        self._trust = TrustStore(home)
         self._told = ""
 
     def find(self) -> SkillSet:
@@ -242,7 +242,7 @@ class SkillShelf:
         folders = [skill.folder for skill in skills if skill.own]
         return [folder for folder in folders if not any(place.is_relative_to(folder) for place in kept)]
 
-    def withheld(self, found: SkillSet) -> tuple[Widening, ...]:
+    def withheld(self, found: SkillSet) -> tuple[TrustRequest, ...]:
         """What the folder must be trusted with before the rest may be used."""
         usable = self.usable(found)
         return tuple(describe_skill_trust(skill) for skill in found.skills if skill not in usable)
@@ -278,10 +278,10 @@ class SkillShelf:
         return Opened(skill=skill, body=body, text="\n".join([*lines, "", body or "(it says nothing more)"]))
 
 
-def describe_skill_trust(skill: Skill) -> Widening:
+def describe_skill_trust(skill: Skill) -> TrustRequest:
     """The skill as it is shown before trust is asked for: what of it stands in the prompt, and where it is from."""
     mark = hashlib.sha256(json.dumps([skill.shown, skill.name, skill.description]).encode("ascii")).hexdigest()
-    return Widening(
+    return TrustRequest(
         key=f"skill {skill.name}",
         value=skill.description,
         where=skill.shown,
@@ -370,7 +370,7 @@ class DefinitionFolders:
         self._project = project
         self._person = user_home(env)
         self._places = places_of((".clio/agents", _OTHER), project=project, home=home, person=self._person)
-        self._trust = Trust(home)
+        self._trust = TrustStore(home)
 
     def find(self) -> tuple[tuple[Definition, ...], tuple[str, ...]]:
         """Every definition, trusted or not, by name; and sentences on files that are none."""
@@ -378,7 +378,7 @@ class DefinitionFolders:
         problems: list[str] = []
         for place in self._places:
             for path in _files(place.folder):
-                shown = display(path, project=self._project, user_home=self._person)
+                shown = display_path(path, project=self._project, user_home=self._person)
                 try:
                     text = read_text(path, inside=place.root, max_bytes=MAX_SUBAGENT_BYTES)
                     one = read_definition(text, stem=path.stem, shown=shown, own=place.root is None)
@@ -395,17 +395,17 @@ class DefinitionFolders:
         known = self._trust.fingerprints(self._project) if any(not one.own for one in definitions) else ()
         return tuple(one for one in definitions if one.own or describe_subagent_trust(one).fingerprint in known)
 
-    def withheld(self) -> tuple[Widening, ...]:
+    def withheld(self) -> tuple[TrustRequest, ...]:
         """What the folder must be trusted with before the rest may be used."""
         usable = self.usable()
         return tuple(describe_subagent_trust(one) for one in self.find()[0] if one not in usable)
 
 
-def describe_subagent_trust(one: Definition) -> Widening:
+def describe_subagent_trust(one: Definition) -> TrustRequest:
     """A definition as it is shown before trust is asked for; any change of its words asks again."""
     content = [one.shown, one.name, one.description, one.text, one.tools, one.model, one.max_steps]
     mark = hashlib.sha256(json.dumps(content).encode("ascii")).hexdigest()
-    return Widening(key=f"agent {one.name}", value=one.description, where=one.shown, fingerprint=f"agent:{mark}")
+    return TrustRequest(key=f"agent {one.name}", value=one.description, where=one.shown, fingerprint=f"agent:{mark}")
 
 
 def _files(folder: Path) -> Iterator[Path]:

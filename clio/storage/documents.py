@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, Struct, UnsetType
 
 from clio.errors import CorruptDocument, NewerDocument, StorageError
 from clio.storage.files import make_folder, read_regular, write_atomic
-from clio.storage.locks import FileLock, cause
+from clio.storage.locks import FileLock, error_cause
 from clio.text.json_data import decode_json
 
 T = TypeVar("T", bound=Struct)
@@ -21,7 +21,7 @@ Json = dict[str, Any]
 Migration = Callable[[Json], Json]
 
 
-class Format(Struct, Generic[T], frozen=True, kw_only=True):
+class DocumentFormat(Struct, Generic[T], frozen=True, kw_only=True):
     """The format of a kind of document.
 
     Attributes:
@@ -55,7 +55,7 @@ _LARGEST_VERSION = 9_999
 """Any larger number is treated as one version that this clio does not know."""
 
 
-def load(path: Path, kind: Format[T]) -> Document[T] | None:
+def load_document(path: Path, kind: DocumentFormat[T]) -> Document[T] | None:
     """Read the document at `path`; None if there is none. Older versions are migrated in memory.
 
     Raises:
@@ -70,21 +70,21 @@ def load(path: Path, kind: Format[T]) -> Document[T] | None:
             raise OSError(errno.ENOLINK, "it is a link that leads nowhere", str(path)) from error
         return None
     try:
-        return decode(data, kind, path)
+        return decode_document(data, kind, path)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        moved_to = set_aside(path)
-        raise corrupt(path, moved_to, str(error)) from error
+        moved_to = set_file_aside(path)
+        raise make_corrupt_error(path, moved_to, str(error)) from error
 
 
-def decode(data: bytes, kind: Format[T], path: Path) -> Document[T]:
+def decode_document(data: bytes, kind: DocumentFormat[T], path: Path) -> Document[T]:
     """Decode the document in `data`. `path` is used in messages only.
 
     Raises:
         NewerDocument: if a newer clio wrote it.
         msgspec.DecodeError: if it is damaged.
     """
-    version = stated_version(data, kind.unversioned)
-    refuse_newer(path, version, kind.version)
+    version = read_version(data, kind.unversioned)
+    refuse_newer_version(path, version, kind.version)
     if version < kind.version:
         old = decode_json(data, type=Json)
         data = _migrated(old, version, kind)
@@ -94,7 +94,7 @@ def decode(data: bytes, kind: Format[T], path: Path) -> Document[T]:
     return Document(value=decode_json(data, type=kind.type), unknown=unknown)
 
 
-def stated_version(data: bytes, unversioned: int = 1) -> int:
+def read_version(data: bytes, unversioned: int = 1) -> int:
     """Return the version that a JSON object states, or `unversioned` if it states none.
 
     Raises:
@@ -118,15 +118,15 @@ def check_version(version: object) -> int:
     raise msgspec.ValidationError(f"its version is {str(version)[:40]!r}, which is not a version number")
 
 
-def _migrated(old: Json, version: int, kind: Format[T]) -> bytes:
+def _migrated(old: Json, version: int, kind: DocumentFormat[T]) -> bytes:
     """Return the document in its newest version. Raises msgspec.DecodeError if an older one is malformed."""
     try:
-        return msgspec.json.encode(migrate(old, version, kind.version, kind.migrations))
+        return msgspec.json.encode(migrate_document(old, version, kind.version, kind.migrations))
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise msgspec.ValidationError(f"it is not what version {version} should be: {error!r}") from error
 
 
-def encode(document: Document[T], kind: Format[T]) -> bytes:
+def encode_document(document: Document[T], kind: DocumentFormat[T]) -> bytes:
     """Encode a document as indented UTF-8 JSON: schema and version first, unknown fields last."""
     fields: dict[str, Any] = {"schema": kind.schema, "version": kind.version}
     for name, encoded in zip(document.value.__struct_fields__, document.value.__struct_encode_fields__, strict=True):
@@ -134,13 +134,13 @@ def encode(document: Document[T], kind: Format[T]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(fields | document.unknown), indent=1) + b"\n"
 
 
-def save(path: Path, kind: Format[T], document: Document[T]) -> None:
-    """Write a whole document. Use `update` if other processes may write it as well. Raises OSError."""
+def save_document(path: Path, kind: DocumentFormat[T], document: Document[T]) -> None:
+    """Write a whole document. Use `update_document` if other processes may write it as well. Raises OSError."""
     make_folder(path.parent)
-    write_atomic(path, encode(document, kind))
+    write_atomic(path, encode_document(document, kind))
 
 
-def update(path: Path, kind: Format[T], change: Callable[[T], T]) -> T:
+def update_document(path: Path, kind: DocumentFormat[T], change: Callable[[T], T]) -> T:
     """Read, change and write a document under a lock, so that no concurrent update is lost. Returns the new value.
 
     Args:
@@ -150,25 +150,25 @@ def update(path: Path, kind: Format[T], change: Callable[[T], T]) -> T:
     Raises:
         OSError: if the document cannot be written.
         TimeoutError: if the lock is not released in time.
-        Exception: whatever `load` raises.
+        Exception: whatever `load_document` raises.
     """
     make_folder(path.parent)
     with FileLock(path.with_name(path.name + ".lock")):
-        document = load(path, kind) or Document(value=kind.type())
+        document = load_document(path, kind) or Document(value=kind.type())
         value = change(document.value)
         if value is not document.value:
-            write_atomic(path, encode(Document(value=value, unknown=document.unknown), kind))
+            write_atomic(path, encode_document(Document(value=value, unknown=document.unknown), kind))
     return value
 
 
-def migrate(document: Json, version: int, newest: int, migrations: Mapping[int, Migration]) -> Json:
+def migrate_document(document: Json, version: int, newest: int, migrations: Mapping[int, Migration]) -> Json:
     """Migrate a JSON object from `version` to `newest`, one step at a time. Raises KeyError if a step is missing."""
     for step in range(version, newest):
         document = migrations[step](document) | {"version": step + 1}
     return document
 
 
-def refuse_newer(path: Path, version: int, newest: int) -> None:
+def refuse_newer_version(path: Path, version: int, newest: int) -> None:
     """Raise NewerDocument if this clio does not know `version`.
 
     Raises:
@@ -181,7 +181,7 @@ def refuse_newer(path: Path, version: int, newest: int) -> None:
         )
 
 
-def set_aside(path: Path, *, keep: bool = False) -> Path | None:
+def set_file_aside(path: Path, *, keep: bool = False) -> Path | None:
     """Move a file to `<name>.corrupt-<time>` beside it; None if that fails.
 
     Args:
@@ -193,14 +193,14 @@ def set_aside(path: Path, *, keep: bool = False) -> Path | None:
         if target.exists():
             continue
         try:
-            keep_twin(path, target) if keep else path.rename(target)
+            link_or_copy(path, target) if keep else path.rename(target)
         except OSError:
             return None
         return target
     return None
 
 
-def keep_twin(path: Path, target: Path) -> None:
+def link_or_copy(path: Path, target: Path) -> None:
     """Hard-link a file to a second name; copy it if the file system has no hard links. Raises OSError."""
     try:
         os.link(path, target)
@@ -221,7 +221,7 @@ _OWN_CAUSES = ("it", "no ", "nothing ")
 """Lower-case beginnings of causes phrased by clio; those of the decoder begin with a capital letter."""
 
 
-def corrupt(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
+def make_corrupt_error(path: Path, moved_to: Path | None, cause: str) -> CorruptDocument:
     """Create the error that tells the user where a file that does not parse has been moved."""
     fate = f"it was set aside as {moved_to.name!r}" if moved_to else "it could not be set aside and was left as it is"
     return CorruptDocument(
@@ -238,7 +238,7 @@ class LearnedFile(Generic[T]):
         notice: called at most once per run with a description of a problem with the file.
     """
 
-    def __init__(self, path: Path | None, kind: Format[T], what: str, notice: Callable[[str], None]) -> None:
+    def __init__(self, path: Path | None, kind: DocumentFormat[T], what: str, notice: Callable[[str], None]) -> None:
         self._path = path
         self._kind = kind
         self._what = what
@@ -250,9 +250,9 @@ class LearnedFile(Generic[T]):
         if self._path is None:
             return None
         try:
-            document = load(self._path, self._kind)
+            document = load_document(self._path, self._kind)
         except (StorageError, OSError) as error:
-            self._tell(f"{self._what} is not known: {cause(error)}")
+            self._tell(f"{self._what} is not known: {error_cause(error)}")
             return None
         return document.value if document else None
 
@@ -262,13 +262,13 @@ class LearnedFile(Generic[T]):
             return
         try:
             try:
-                update(self._path, self._kind, change)
+                update_document(self._path, self._kind, change)
             except CorruptDocument as error:
                 self._tell(f"{self._what} is learned anew: {error}")
                 if error.moved_to is not None:
-                    update(self._path, self._kind, change)
+                    update_document(self._path, self._kind, change)
         except (StorageError, OSError) as error:
-            self._tell(f"{self._what} is not stored: {cause(error)}")
+            self._tell(f"{self._what} is not stored: {error_cause(error)}")
 
     def _tell(self, sentence: str) -> None:
         if not self._told:

@@ -223,7 +223,7 @@ def open_regular(path: Path, max_bytes: int | None = MAX_DOCUMENT_BYTES, *, foll
 
 
 def read_project_file(
-    path: Path, root: Path, max_bytes: int, *, trusted: Iterable[Path] = (), cut: bool = False
+    path: Path, root: Path, max_bytes: int, *, trusted: Iterable[Path] = (), truncate: bool = False
 ) -> bytes:
     """Return the bytes of a regular file that is really inside `root` or one of the trusted paths.
 
@@ -243,7 +243,7 @@ def read_project_file(
             raise LeavesProject(errno.ELOOP, "it is a link out of the project", str(path))
         if not os.path.samestat(os.lstat(real), os.fstat(fd)):
             raise LeavesProject(errno.ELOOP, "its links changed while it was opened", str(path))
-        return os.read(fd, max_bytes) if cut else _read_all(fd, path, max_bytes)
+        return os.read(fd, max_bytes) if truncate else _read_all(fd, path, max_bytes)
     finally:
         os.close(fd)
 

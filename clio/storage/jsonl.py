@@ -50,7 +50,7 @@ def copy_damaged(path: Path, data: bytes) -> Path | None:
     return None
 
 
-def find_copy(path: Path, data: bytes) -> Path | None:
+def find_damage_copy(path: Path, data: bytes) -> Path | None:
     """Return the copy that `copy_damaged` has already made of this content, if any."""
     for target in path.parent.glob(f"{path.name}.corrupt-*"):
         try:
@@ -68,7 +68,7 @@ def note_damage(path: Path, copy: Path) -> None:
         _notes.append(sentence)
 
 
-def take_damage_notes() -> list[str]:
+def pop_damage_notes() -> list[str]:
     """Return the messages queued since the last call."""
     taken = _notes[:]
     _notes.clear()
@@ -81,28 +81,28 @@ MAX_LINE_BYTES = 64_000_000
 _APPENDING = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0) | NO_FOLLOW
 
 
-class Lines(Struct, frozen=True, kw_only=True):
+class SplitLines(Struct, frozen=True, kw_only=True):
     """The complete lines of a file without line ends, and the truncated rest of an unfinished last line."""
 
     lines: tuple[bytes, ...]
     torn: bytes = b""
 
 
-def split_lines(data: bytes) -> Lines:
+def split_lines(data: bytes) -> SplitLines:
     """Split `data` into lines. A last line without line end is complete if it is valid JSON. Drops empty lines."""
     *whole, last = data.split(b"\n")
     if last and is_json(last):
         whole.append(last)
         last = b""
-    return Lines(lines=tuple(line for line in whole if line), torn=last)
+    return SplitLines(lines=tuple(line for line in whole if line), torn=last)
 
 
-def read_lines(path: Path) -> Lines:
+def read_lines(path: Path) -> SplitLines:
     """Read the lines of a file; none if it does not exist. Raises other OSErrors, including NotAFile and TooLarge."""
     try:
         return split_lines(read_regular(path))
     except FileNotFoundError:
-        return Lines(lines=())
+        return SplitLines(lines=())
 
 
 def read_last_lines(path: Path, max_bytes: int) -> tuple[bytes, ...]:
@@ -159,7 +159,7 @@ class LineWriter:
         return self._fd is not None
 
     @property
-    def waiting(self) -> bool:
+    def has_queued_lines(self) -> bool:
         """Whether queued lines have not been written yet."""
         return bool(self._queue)
 
@@ -191,7 +191,7 @@ class LineWriter:
             sync_folder(self.path.parent)
             self._name_is_durable = True
 
-    def vanished(self) -> bool:
+    def is_deleted(self) -> bool:
         """Whether the open file has been deleted, so that further lines would be lost."""
         return self._fd is not None and os.fstat(self._fd).st_nlink == 0
 
@@ -204,7 +204,7 @@ class LineWriter:
     def _open(self) -> int:
         fd = _open_for_appending(self.path)
         try:
-            end = mend_tail(fd, self.path)
+            end = terminate_last_line(fd, self.path)
         except BaseException:
             os.close(fd)
             raise
@@ -226,7 +226,7 @@ def append_lines(path: Path, lines: Iterable[bytes]) -> int:
     data = b"".join(line + b"\n" for line in lines)
     fd = _open_for_appending(path)
     try:
-        end = mend_tail(fd, path)
+        end = terminate_last_line(fd, path)
         try:
             write_all(fd, data, path)
             os.fsync(fd)
@@ -249,7 +249,7 @@ def _open_for_appending(path: Path) -> int:
     return os.open(path, _APPENDING, 0o600)
 
 
-def keep_damaged_lines(path: Path) -> None:
+def back_up_damaged_file(path: Path) -> None:
     """Back up a file that contains invalid lines before it is rewritten without them.
 
     One truncated last line is normal after a killed writer and does not count as damage. Raises OSError if the copy
@@ -266,7 +266,7 @@ def keep_damaged_lines(path: Path) -> None:
 
 
 def _keep_copy(path: Path, data: bytes) -> None:
-    if find_copy(path, data) is not None:
+    if find_damage_copy(path, data) is not None:
         return
     copy = copy_damaged(path, data)
     if copy is None:
@@ -274,11 +274,11 @@ def _keep_copy(path: Path, data: bytes) -> None:
     note_damage(path, copy)
 
 
-def mend_tail(fd: int, path: Path) -> int:
+def terminate_last_line(fd: int, path: Path) -> int:
     """Terminate the last line of an open file, so that the next does not continue a truncated line; return its size.
 
     A complete last line without line end gets one; a truncated one is cut off. Anything else that is not JSON
-    there, such as NULs after a power failure, is cut off after the file was copied: see `keep_damaged_lines`.
+    there, such as NULs after a power failure, is cut off after the file was copied: see `back_up_damaged_file`.
     path: of the file. Raises OSError.
     """
     size = os.fstat(fd).st_size

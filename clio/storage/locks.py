@@ -24,16 +24,16 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-# `holder` takes a shared lock for a moment; an `acquire` that meets it must not mistake it for an owner.
+# `find_lock_owner` takes a shared lock for a moment; an `acquire` that meets it must not mistake it for an owner.
 GRACE_S = 0.02
 LONGEST_PAUSE_S = 0.02
 """Upper limit for the pause between two attempts, which doubles each time from 1 ms."""
 # Locks are mandatory on Windows. Locking a byte far behind the owner's name keeps the name readable.
 WINDOWS_BYTE = 1 << 30
-NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
+NO_LOCK_ERRNOS = {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}
 
 
-class Owner(Struct, frozen=True, kw_only=True):
+class LockOwner(Struct, frozen=True, kw_only=True):
     """Which process holds a lock, since when (seconds since the epoch). `pid` is 0 if the file does not name it."""
 
     pid: int = 0
@@ -42,7 +42,7 @@ class Owner(Struct, frozen=True, kw_only=True):
     session_id: str = ""
 
 
-class NoLocks(OSError):
+class LocksUnsupported(OSError):
     """The file system of `filename` does not support locks, as some network file systems do not."""
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class FileLock:
         self._fd: int | None = None
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether this object holds the lock."""
         return self._fd is not None
 
@@ -115,8 +115,8 @@ class FileLock:
             taken = _lock(fd, shared=False) and _is_file_at(fd, self.path)
         except OSError as error:
             os.close(fd)
-            if error.errno in NO_LOCKS:
-                raise NoLocks(error.errno, "its file system has no locks", str(self.path)) from error
+            if error.errno in NO_LOCK_ERRNOS:
+                raise LocksUnsupported(error.errno, "its file system has no locks", str(self.path)) from error
             raise
         except BaseException:
             os.close(fd)
@@ -129,7 +129,7 @@ class FileLock:
         return True
 
     def _write_owner(self, fd: int) -> None:
-        owner = Owner(
+        owner = LockOwner(
             pid=os.getpid(), hostname=socket.gethostname(), timestamp=time.time(), session_id=self._session_id
         )
         with suppress(OSError):  # disk full; the lock is held even without the name of its owner
@@ -138,7 +138,7 @@ class FileLock:
             os.write(fd, msgspec.json.encode(owner))
 
 
-def holder(path: Path) -> Owner | None:
+def find_lock_owner(path: Path) -> LockOwner | None:
     """Return the running owner of a lock file; None if it is not locked or does not exist."""
     try:
         # without O_NONBLOCK, opening a pipe would block
@@ -153,7 +153,7 @@ def holder(path: Path) -> Owner | None:
         os.close(fd)
 
 
-def knows_locks(folder: Path) -> bool:
+def supports_locks(folder: Path) -> bool:
     """Whether files in an existing folder can be locked. Creates nothing and delays no other process."""
     if sys.platform == "win32":
         return True  # Windows cannot open folders
@@ -164,20 +164,20 @@ def knows_locks(folder: Path) -> bool:
     try:
         _lock(fd, shared=True)
     except OSError as error:
-        return error.errno not in NO_LOCKS
+        return error.errno not in NO_LOCK_ERRNOS
     finally:
         os.close(fd)
     return True
 
 
-def read_owner(path: Path) -> Owner:
+def read_owner(path: Path) -> LockOwner:
     """Return the owner named in a lock file, which may have exited."""
     for _ in range(5):
         try:
-            return decode_json(read_regular(path), type=Owner)
+            return decode_json(read_regular(path), type=LockOwner)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             time.sleep(0.001)  # the owner holds the lock and is just writing its name
-    return Owner()
+    return LockOwner()
 
 
 def _is_file_at(fd: int, path: Path) -> bool:
@@ -202,7 +202,7 @@ def _lock(fd: int, *, shared: bool) -> bool:
     return True
 
 
-NAME = re.compile(r"(.+)\.[0-9a-f]{12}\.tmp")
+TEMP_FILE_NAME = re.compile(r"(.+)\.[0-9a-f]{12}\.tmp")
 """Name of a temporary file: the file to be replaced, then the unique part."""
 SETTLED_S = 1.0
 """Age in seconds after which a running writer has certainly locked its file."""
@@ -213,10 +213,10 @@ def is_abandoned(path: Path) -> bool:
 
     On file systems without locks this is true of every file; callers must also check its age.
     """
-    return holder(path) is None
+    return find_lock_owner(path) is None
 
 
-def drop_unfinished(paths: Iterable[Path], now: float) -> None:
+def delete_abandoned_files(paths: Iterable[Path], now: float) -> None:
     """Delete the temporary files that killed processes left beside these files. Other files in the folder are kept.
 
     Files that cannot be deleted are skipped.
@@ -230,7 +230,7 @@ def drop_unfinished(paths: Iterable[Path], now: float) -> None:
     for folder, names in wanted.items():
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
-                found = NAME.fullmatch(entry.name)
+                found = TEMP_FILE_NAME.fullmatch(entry.name)
                 if found is None or found[1] not in names or entry.is_dir(follow_symlinks=False):
                     continue
                 path = folder / entry.name
@@ -238,7 +238,7 @@ def drop_unfinished(paths: Iterable[Path], now: float) -> None:
                     path.unlink(missing_ok=True)
 
 
-NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
+NO_SPACE_ERRNOS = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS))
 """Errors that only a writer receives."""
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -260,7 +260,7 @@ _STEPS = {
 _STEP = "look there, then try again"
 
 
-def reason(error: OSError) -> str:
+def error_reason(error: OSError) -> str:
     """Return why an operation failed, as a clause in lower case."""
     if isinstance(error, TooLarge):  # its errno, EFBIG, would give the reason of a failed write
         return f"it {_describe_size(error)}"
@@ -271,25 +271,25 @@ def _describe_size(error: TooLarge) -> str:
     return f"is too large to read ({format_bytes(error.size)}; limit {format_bytes(error.max_bytes)})"
 
 
-def cause(error: Exception) -> str:
+def error_cause(error: Exception) -> str:
     """Return why an operation failed and on which file, as a clause; the error's own text if it is no OSError."""
-    if not isinstance(error, OSError) or isinstance(error, NoLocks) or error.errno is None:
+    if not isinstance(error, OSError) or isinstance(error, LocksUnsupported) or error.errno is None:
         return str(error)
-    return reason(error) if error.filename is None else f"{reason(error)} ({str(error.filename)!r})"
+    return error_reason(error) if error.filename is None else f"{error_reason(error)} ({str(error.filename)!r})"
 
 
-def next_step(error: Exception) -> str:
+def suggest_fix(error: Exception) -> str:
     """Return what the user can do about an error, as a clause in the imperative."""
     if isinstance(error, TooLarge | NotAFile):
         return "move it away"
     return _STEPS.get(error.errno or 0, _STEP) if isinstance(error, OSError) else _STEP
 
 
-def sentence(error: OSError) -> str:
+def format_os_error(error: OSError) -> str:
     """Return file, cause and next step as a sentence; the error's own text if the operating system did not raise it."""
-    if isinstance(error, NoLocks) or error.errno is None:
+    if isinstance(error, LocksUnsupported) or error.errno is None:
         return str(error)
     if isinstance(error, TooLarge):
-        return f"{str(error.filename)!r} {_describe_size(error)}; {next_step(error)}."
+        return f"{str(error.filename)!r} {_describe_size(error)}; {suggest_fix(error)}."
     thing = "the output, or a file of clio's," if error.filename is None else repr(str(error.filename))
-    return f"{thing} could not be used: {reason(error)}; {next_step(error)}."
+    return f"{thing} could not be used: {error_reason(error)}; {suggest_fix(error)}."

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 from clio.images import Picture
-from clio.messages import Deeds, Fragment
+from clio.messages import Fragment, SideEffects
 from clio.providers.base import ToolSpec
 from clio.security.actions import Action, FileChange
 from clio.sessions.session import Session
@@ -169,7 +169,7 @@ class ToolOutput(Struct, frozen=True, kw_only=True):
     images: tuple[Picture, ...] = ()
     ok: bool = True
     changed: tuple[FileChange, ...] = ()
-    deeds: Deeds | None = None
+    deeds: SideEffects | None = None
     refused: str = ""
     again: "Prepared | None" = None
     kept_as: Callable[[str], None] | None = None

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from clio.errors import ToolFailed, ToolRetry, UserError
 from clio.mcp.values import CallFailed, ServerDown
-from clio.messages import Deeds
+from clio.messages import SideEffects
 from clio.providers.base import ToolSpec
 from clio.security.actions import CallServer, Internal
 from clio.skills.skills import Skill, SkillShelf
@@ -159,6 +159,6 @@ class UseSkillTool:
             except UserError as error:
                 raise ToolFailed(f"{error}; go on without it") from None
             lines = format_count(len(text.splitlines()), "line")
-            return ToolOutput(text=text, summary=lines, deeds=Deeds(read=(skill.shown,)))
+            return ToolOutput(text=text, summary=lines, deeds=SideEffects(read=(skill.shown,)))
 
         return Prepared(title=f"use skill {skill.name}", action=Internal(), run=run)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from clio.errors import ConfigError, ToolFailed, ToolRetry
 from clio.git.commits import check_trailer
-from clio.git_looking import command as looking
-from clio.git_looking import describe_unreadable, environment
-from clio.messages import Commit, Deeds
+from clio.messages import Commit, SideEffects
+from clio.readonly_git import describe_blocking_file, readonly_git_command, readonly_git_environment
 from clio.sandbox.sandbox import Sandbox
 from clio.security.actions import ReadFiles, RunCommand, Workspace
 from clio.text.formatting import format_count
@@ -112,7 +111,7 @@ def open_repository(folder: Path) -> "Repo":
         from git.exc import GitError
     except ImportError as error:
         raise ToolFailed("git is not installed here; install it, or work without it") from error
-    if (unreadable := describe_unreadable(folder)) is not None:
+    if (unreadable := describe_blocking_file(folder)) is not None:
         raise ToolFailed(unreadable)
     try:
         return Repo(folder, search_parent_directories=True)
@@ -129,10 +128,10 @@ def git_text(folder: Path, arguments: list[str]) -> str:
 
     git = Git(folder)
     # Reading takes no lock: a commit the user is just making is not in its way.
-    git.update_environment(**environment())
+    git.update_environment(**readonly_git_environment())
     limit_s = None if sys.platform == "win32" else READ_LIMIT_S  # GitPython has no limit there
     try:
-        words = looking(folder, *arguments)
+        words = readonly_git_command(folder, *arguments)
         output = git.execute(words, stdout_as_string=False, kill_after_timeout=limit_s)
     except OSError as error:
         raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
@@ -160,9 +159,9 @@ class GitTooSlow(ToolFailed):
 async def _git_output(folder: Path, arguments: list[str], limit_s: float = READ_LIMIT_S) -> str:
     """The same for an operation that may take long: git is ended when the call is cancelled. Raises GitTooSlow too."""
     try:
-        words = await asyncio.to_thread(looking, folder, *arguments)
+        words = await asyncio.to_thread(readonly_git_command, folder, *arguments)
         process = await asyncio.create_subprocess_exec(
-            *words, cwd=folder, env=environment(), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
+            *words, cwd=folder, env=readonly_git_environment(), stdin=DEVNULL, stdout=PIPE, stderr=PIPE
         )
     except OSError as error:
         raise ToolFailed(f"git {arguments[0]} cannot be run: {error.strerror}") from error
@@ -292,7 +291,7 @@ def _committed(cwd: Path, text: str) -> ToolOutput:
     full, _, rest = said.partition("\n")
     short = rest.partition("\n")[0]
     name, _, subject = short.partition(" ")
-    deeds = Deeds(commits=(Commit(hash=name, subject=subject),))
+    deeds = SideEffects(commits=(Commit(hash=name, subject=subject),))
     return ToolOutput(text=f"committed {full}\n{rest}", summary=f"committed {short}", deeds=deeds)
 
 

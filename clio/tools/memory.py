@@ -20,7 +20,7 @@ from clio.messages import AssistantMessage, Message, SystemMessage, ToolMessage,
 from clio.security.actions import Internal
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, format_stored_time, truncate_line
 from clio.text.vocabulary import terms
 from clio.tools import memory_answers
@@ -424,7 +424,7 @@ class MemoryTool:
             try:
                 return await asyncio.to_thread(self._do_labelled, call, messages, session)
             except OSError as error:
-                raise ToolFailed(f"the memory of this project cannot be used: {cause(error)}") from error
+                raise ToolFailed(f"the memory of this project cannot be used: {error_cause(error)}") from error
 
         about = truncate_line(
             call.key or call.text or asked_for or ", ".join(call.ids) or " → ".join(call.steps), _TITLE_CHARS

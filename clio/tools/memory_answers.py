@@ -23,7 +23,7 @@ from clio.memory.store.record import (
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import Compacted, Scope
 from clio.memory.system import MemorySystem
-from clio.messages import Message, ToolMessage, UserMessage, text_of
+from clio.messages import Message, ToolMessage, UserMessage, message_text
 from clio.sessions.store import is_foreign_notice
 from clio.text.formatting import format_count, truncate_line
 from clio.tools.base import ToolOutput
@@ -72,7 +72,7 @@ def _tool_words(message: Message) -> str:
 
 def _foreign_words(message: Message) -> str:
     """All words of a message that came with the repository but clio's own notice below them."""
-    return "" if is_foreign_notice(message) else text_of(message)
+    return "" if is_foreign_notice(message) else message_text(message)
 
 
 def _user_words(message: Message) -> str:

@@ -8,7 +8,7 @@ from clio.errors import ToolFailed, ToolRetry
 from clio.security.actions import Internal
 from clio.sessions.blobs import BlobNotFound
 from clio.sessions.session import Session
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.formatting import format_stored_time
 from clio.tools.base import PageSize, Prepared, Progress, ToolOutput, page_size
 from clio.tools.schemas import ReadOutputArgs
@@ -104,7 +104,7 @@ class ReadOutputTool:
             except BlobNotFound as error:
                 raise ToolRetry(str(error)) from error
             except OSError as error:
-                raise ToolFailed(f"the output {call.handle!r} cannot be read: {cause(error)}") from error
+                raise ToolFailed(f"the output {call.handle!r} cannot be read: {error_cause(error)}") from error
             return page(text, call.offset, call.limit, min(PAGE_CHARS, self._size.chars - _NOTES_CHARS))
 
         title = f"read output {call.handle[:16]} from line {call.offset}"

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from clio.errors import ToolRetry
-from clio.messages import Deeds
+from clio.messages import SideEffects
 from clio.prompt_files import load_prompt
 from clio.providers.base import ToolSpec
 from clio.security.actions import Internal
@@ -59,7 +59,7 @@ class AskUserTool:
 
         async def go(progress: Progress) -> ToolOutput:
             answer = (await self._asker.ask(question, options)).strip()
-            deeds = Deeds(question=question, answer=answer)
+            deeds = SideEffects(question=question, answer=answer)
             if not answer:
                 said = "The user gave no answer; go on as you think best."
                 return ToolOutput(text=said, summary="no answer", deeds=deeds)

@@ -17,7 +17,7 @@ from prompt_toolkit.document import Document
 
 from clio.commands.command import is_command
 from clio.context.message_parts import MAX_MENTIONS, Mention, find_mentions, readings, write_mention
-from clio.images import looks_like_image
+from clio.images import has_image_suffix
 from clio.messages import Message, ToolMessage, UserMessage
 from clio.security.actions import Workspace
 from clio.text.formatting import format_bytes, format_count
@@ -62,7 +62,7 @@ class MentionLabels:
             if stat.S_ISDIR(status.st_mode):
                 return f"+ {reading.name.rstrip('/')}/"
             lines = self._count_lines(path, status.st_size, status.st_mtime_ns)
-            if lines is None or looks_like_image(reading.name):
+            if lines is None or has_image_suffix(reading.name):
                 return f"+ {reading.label} · {format_bytes(status.st_size)}"
             if reading.lines is not None:
                 lines = max(min(reading.lines.last, lines) - reading.lines.first + 1, 0)

@@ -21,8 +21,8 @@ from prompt_toolkit.key_binding.vi_state import InputMode
 
 from clio.context.message_parts import Shelf, write_mention
 from clio.errors import UserError
-from clio.images import MAX_IMAGE_BYTES, looks_like_image, media_type
-from clio.storage.locks import cause
+from clio.images import MAX_IMAGE_BYTES, detect_media_type, has_image_suffix
+from clio.storage.locks import error_cause
 from clio.ui.completer import MentionLabels
 from clio.ui.history import HistorySearch
 from clio.ui.line_rules import PastedTexts
@@ -90,7 +90,7 @@ async def read_clipboard_image() -> bytes:
         if process.returncode is None:
             process.kill()
             await process.wait()
-    if not media_type(data):
+    if not detect_media_type(data):
         raise UserError("no picture is on the clipboard; paste text with your terminal's own key")
     if len(data) > MAX_IMAGE_BYTES:
         raise UserError("the picture on the clipboard is larger than 10 MB; save it smaller and name it with @")
@@ -103,7 +103,7 @@ _MAX_DROPPED_CHARS = 4_000
 def mention_dropped_pictures(pasted: str, project: Path) -> str:
     """Return mentions of the pictures whose paths were pasted, with a blank at the end; "" for any other text."""
     text = pasted.strip()
-    if not text or len(text) > _MAX_DROPPED_CHARS or "\n" in text or not looks_like_image(text.rstrip("'\"")):
+    if not text or len(text) > _MAX_DROPPED_CHARS or "\n" in text or not has_image_suffix(text.rstrip("'\"")):
         return ""
     paths = (
         [_resolve_path(text)]
@@ -130,7 +130,7 @@ def _resolve_path(word: str) -> Path:
 
 def _is_picture(path: Path) -> bool:
     try:
-        return path.is_absolute() and looks_like_image(path.name) and path.is_file()
+        return path.is_absolute() and has_image_suffix(path.name) and path.is_file()
     except OSError:  # not a valid file name
         return False
 
@@ -276,7 +276,7 @@ class ExtraLineKeys:
             async with lend_terminal():
                 edited = await run_in_terminal(lambda: edit_text(text), in_executor=True)
         except (UserError, OSError) as error:
-            self._hint(cause(error))
+            self._hint(error_cause(error))
             return
         if edited is not None:
             buffer.document = Document(self._pastes.collapse(edited.rstrip("\n")))

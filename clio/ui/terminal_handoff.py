@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from clio.errors import UserError
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.ui.keyboard import KeyWatch
 from clio.ui.safe_text import clean
 
@@ -121,7 +121,7 @@ def edit_text(text: str, suffix: str = ".md") -> str | None:
         try:
             code = subprocess.run([*split_program(editor), str(path)], check=False).returncode
         except (OSError, ValueError) as error:
-            why = f"{cause(error)}; set EDITOR to one that can"
+            why = f"{error_cause(error)}; set EDITOR to one that can"
             raise UserError(f"the editor {editor!r} cannot be run: {why}") from error
         if code:
             raise UserError(f"the editor {editor!r} ended with exit code {code}; nothing was changed")

@@ -14,7 +14,7 @@ from clio.agent.turn_files import TurnFiles
 from clio.commands.command import CommandResult, LongWork, Track, refuse
 from clio.commands.custom_commands import AddedCommands
 from clio.commands.registry import run_command
-from clio.config.loaded import Loaded, Widening
+from clio.config.loaded import LoadedConfig, TrustRequest
 from clio.config.schema import Config
 from clio.context.window import ContextWindow
 from clio.errors import ClioError
@@ -35,7 +35,7 @@ from clio.skills.skills import SkillShelf
 class Desk:
     """A Shell for tests."""
 
-    loaded: Loaded
+    loaded: LoadedConfig
     config: Config
     session: Session
     store: SessionStore
@@ -87,11 +87,11 @@ class Desk:
         return self.session
 
 
-def make_desk(project: Path, *, withheld: tuple[Widening, ...] = (), **settings: object) -> Desk:
+def make_desk(project: Path, *, withheld: tuple[TrustRequest, ...] = (), **settings: object) -> Desk:
     config = msgspec.convert(settings, Config)
     store = SessionStore(project / ".clio" / "sessions")
     return Desk(
-        loaded=Loaded(config=config, origins={}, project=project, home=project / "home", withheld=withheld),
+        loaded=LoadedConfig(config=config, origins={}, project=project, home=project / "home", withheld=withheld),
         config=config,
         session=store.new(project, persist=not config.incognito),
         store=store,

@@ -23,7 +23,7 @@ from clio.commands.command import (
 from clio.commands.registry import COMMANDS, command_table, complete, run_command
 from clio.commands.session_table import id_length
 from clio.commands.settings_commands import MODES
-from clio.config.loaded import Widening
+from clio.config.loaded import TrustRequest
 from clio.config.schema import ApprovalMode
 from clio.entrypoints.subcommand import in_cli_words
 from clio.sessions.state import Todo
@@ -250,7 +250,7 @@ def test_sessions_are_completed_by_name_or_id(desk: Desk) -> None:
     assert list(complete(None, "/session switch ")) == []
 
 
-WITHHELD = (Widening(key="base_url", value="http://other", where=".clio/config.yaml:1", fingerprint="f"),)
+WITHHELD = (TrustRequest(key="base_url", value="http://other", where=".clio/config.yaml:1", fingerprint="f"),)
 
 
 def test_trust(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from clio.commands.command import CommandResult
 from clio.commands.registry import complete, only_looks, run_command
 from clio.messages import UserMessage
-from clio.sessions.ledger import Spent, merged, spent_of
+from clio.sessions.ledger import LedgerEntry, make_ledger_entries, merge_entries
 from clio.sessions.state import Bill
 from tests.commands.desk import Desk
 from tests.support.wording import mentions
@@ -53,9 +53,9 @@ def test_days_of_this_project_and_of_all(desk: Desk) -> None:
     here = str(desk.loaded.project)
     desk.spending.ledger.add(
         [
-            Spent(date="2026-11-19", project=here, model="m", requests=1, prompt_tokens=10, micro_dollars=40_000),
-            Spent(date="2026-11-20", project=here, model="m", requests=1, prompt_tokens=10, micro_dollars=20_000),
-            Spent(date="2026-11-20", project="/other", model="m", requests=1, micro_dollars=500_000),
+            LedgerEntry(date="2026-11-19", project=here, model="m", requests=1, prompt_tokens=10, micro_dollars=40_000),
+            LedgerEntry(date="2026-11-20", project=here, model="m", requests=1, prompt_tokens=10, micro_dollars=20_000),
+            LedgerEntry(date="2026-11-20", project="/other", model="m", requests=1, micro_dollars=500_000),
         ]
     )
     own = rows(run_command(desk, "/cost days"))
@@ -105,6 +105,6 @@ def test_writes_to_a_cache_and_thinking_are_reported_where_there_are_any(desk: D
     assert rows(result)["1  think"] == ("1.0k in", "600 cached", "300 written", "50 out", "$0.001")
     assert mentions(result.text, "40 tokens", "thinking")
     assert result.data["total"]["cache_write_tokens"] == 300
-    lines = spent_of(desk.session.bills, project="p", session="s", day_of=lambda _: "2026-11-20")
-    added = merged([*lines, *lines])
+    lines = make_ledger_entries(desk.session.bills, project="p", session="s", day_of=lambda _: "2026-11-20")
+    added = merge_entries([*lines, *lines])
     assert [(one.cache_write_tokens, one.reasoning_tokens) for one in added] == [(600, 80)]

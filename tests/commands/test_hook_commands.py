@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec import structs
 
 from clio.commands.registry import run_command
-from clio.config.loaded import Hook, Widening
+from clio.config.loaded import Hook, TrustRequest
 from tests.commands.desk import make_desk
 
 
@@ -16,8 +16,8 @@ def test_without_any_it_says_how_to_write_one(tmp_path: Path) -> None:
 def test_each_with_its_place_and_whether_it_runs(tmp_path: Path) -> None:
     desk = make_desk(tmp_path)
     mine = Hook(event="before_tool", run="./guard.sh", where="~/.clio/hooks.yaml:2", match=("edit_*", "git"))
-    theirs = Widening(key="hooks.stop", value="make test", where=".clio/hooks.yaml:2", fingerprint="f")
-    other = Widening(key="approve", value="all", where=".clio/config.yaml:1", fingerprint="g")
+    theirs = TrustRequest(key="hooks.stop", value="make test", where=".clio/hooks.yaml:2", fingerprint="f")
+    other = TrustRequest(key="approve", value="all", where=".clio/config.yaml:1", fingerprint="g")
     desk.loaded = structs.replace(desk.loaded, hooks=(mine,), withheld=(theirs, other))
     table = run_command(desk, "/hooks").table
     assert table is not None

@@ -8,7 +8,7 @@ import pytest
 from clio.commands.command import Confirm
 from clio.commands.memory.memory_text import short_id
 from clio.commands.registry import complete, run_command
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.subcommand import help_text, run
@@ -186,7 +186,7 @@ def test_the_fading_is_written_to_the_users_own_file(desk: Desk) -> None:
 
 
 def test_a_value_the_project_sets_is_named(desk: Desk) -> None:
-    desk.loaded = Loaded(
+    desk.loaded = LoadedConfig(
         config=desk.config,
         origins={"preference_floor": ".clio/config.yaml:2"},
         project=desk.loaded.project,
@@ -256,7 +256,7 @@ def test_a_damaged_scenario_file_is_reported(tmp_path: Path, capsys: pytest.Capt
     home = tmp_path / "home"
     home.mkdir()
     (home / "scenarios.yaml").write_text("coding: 3\n")
-    loaded = Loaded(config=Config(), origins={}, project=tmp_path, home=home)
+    loaded = LoadedConfig(config=Config(), origins={}, project=tmp_path, home=home)
     assert run(Options(cwd=tmp_path), loaded, ("prefs", "scenarios"), json=False) == 0
     assert "scenarios.yaml:1: coding must be a list" in capsys.readouterr().out
 
@@ -265,7 +265,7 @@ def test_the_subcommand_reads_the_same_file_with_the_settings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = Config(preference_half_life_days=7.0, preference_floor=0.5)
-    loaded = Loaded(config=config, origins={}, project=tmp_path, home=tmp_path / "home")
+    loaded = LoadedConfig(config=config, origins={}, project=tmp_path, home=tmp_path / "home")
 
     def clio(*words: str, json: bool = False) -> str:
         assert run(Options(cwd=tmp_path), loaded, ("prefs", *words), json=json) == 0

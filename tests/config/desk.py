@@ -3,10 +3,10 @@
 import textwrap
 from pathlib import Path
 
-from clio.config.layers import load
-from clio.config.loaded import Loaded
+from clio.config.layers import load_config
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.config.trust import grant_all
+from clio.config.trust import trust_project
 
 
 class Desk:
@@ -30,12 +30,14 @@ class Desk:
 
     def trust(self) -> None:
         """Trust the project with everything it asks for now."""
-        grant_all(self.load())
+        trust_project(self.load())
 
-    def load(self, env: dict[str, str] | None = None, config_file: Path | None = None, **flags: str | bool) -> Loaded:
+    def load(
+        self, env: dict[str, str] | None = None, config_file: Path | None = None, **flags: str | bool
+    ) -> LoadedConfig:
         """What a start in the project gives; flags by the names of Config fields."""
         options = Options(cwd=self.project, overrides=dict(flags), config_file=config_file)
-        return load(options, {"HOME": str(self.user), "USERPROFILE": str(self.user)} | (env or {}))
+        return load_config(options, {"HOME": str(self.user), "USERPROFILE": str(self.user)} | (env or {}))
 
     def _write(self, path: Path, text: str) -> None:
         path.parent.mkdir(exist_ok=True)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from clio.config.extension_files import find_hooks, read_hooks
-from clio.config.loaded import EVENTS, Widening
-from clio.config.trust import grant_all
+from clio.config.loaded import HOOK_EVENTS, TrustRequest
+from clio.config.trust import trust_project
 from clio.errors import ConfigError
 from tests.config.desk import Desk
 
@@ -41,10 +41,10 @@ def test_each_is_read_with_its_place(tmp_path: Path) -> None:
         ("session_end", "echo bye", "hooks.yaml:7", 10.0),
     ]
     guard, all_tools, _ = hooks
-    assert [guard.concerns(name) for name in ("edit_file", "mcp_x_y", "edit_files", "read_file")] == [
+    assert [guard.matches_tool(name) for name in ("edit_file", "mcp_x_y", "edit_files", "read_file")] == [
         True, True, False, False,
     ]  # fmt: skip
-    assert all_tools.concerns("read_file")
+    assert all_tools.matches_tool("read_file")
 
 
 def test_a_file_that_is_not_there_says_nothing(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, said: s
 
 
 def test_every_event_can_have_one(tmp_path: Path) -> None:
-    text = "".join(f"{event}:\n  - run: echo\n" for event in EVENTS)
-    assert [hook.event for hook in read_hooks(write(tmp_path, text), "hooks.yaml")] == list(EVENTS)
+    text = "".join(f"{event}:\n  - run: echo\n" for event in HOOK_EVENTS)
+    assert [hook.event for hook in read_hooks(write(tmp_path, text), "hooks.yaml")] == list(HOOK_EVENTS)
 
 
 def test_a_projects_wait_for_trust_and_the_users_do_not(desk: Desk) -> None:
@@ -84,16 +84,16 @@ def test_a_projects_wait_for_trust_and_the_users_do_not(desk: Desk) -> None:
     assert [(value.key, value.value, value.where) for value in loaded.withheld] == [
         ("hooks.stop", "theirs", ".clio/hooks.yaml:2")
     ]
-    grant_all(loaded)
+    trust_project(loaded)
     assert [hook.run for hook in desk.load().hooks] == ["mine", "theirs"]
     write(desk.project / ".clio", "stop:\n  - run: theirs && rm -rf /\n")
     assert [hook.run for hook in desk.load().hooks] == ["mine"]
 
 
 def test_what_it_is_for_is_part_of_what_is_trusted(tmp_path: Path) -> None:
-    seen: list[Widening] = []
+    seen: list[TrustRequest] = []
 
-    def keep(value: Widening) -> bool:
+    def keep(value: TrustRequest) -> bool:
         seen.append(value)
         return False
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.config.command_line import FLAGS, OUTPUTS
-from clio.config.layers import build, origins, put
-from clio.config.loaded import Loaded
+from clio.config.command_line import FLAGS, OUTPUT_FORMATS
+from clio.config.layers import add_layer, build_config, list_origins
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options, OutputFormat
-from clio.config.schema import CONFIG_FIELDS, VARIABLES, Config, ModelSettings, Setting
+from clio.config.schema import CONFIG_FIELDS, ENVIRONMENT_VARIABLES, Config, ModelSettings, Setting
 from clio.errors import ConfigError, UsageError
 from tests.config.desk import Desk
 
@@ -28,20 +28,20 @@ def desk(tmp_path: Path) -> Desk:
 
 def test_nothing_configured(desk: Desk) -> None:
     loaded = desk.load()
-    assert loaded == Loaded(
+    assert loaded == LoadedConfig(
         config=Config(),
         origins=dict.fromkeys(CONFIG_FIELDS, "default"),
         project=desk.project,
         home=desk.home,
-        start=desk.project,
+        start_folder=desk.project,
     )
     assert not desk.home.exists()
 
 
 def test_yaml_is_imported_only_for_a_file(desk: Desk) -> None:
     code = (
-        "import os, pathlib, sys; from clio.config.layers import load; from clio.config.options import Options;"
-        "load(Options(cwd=pathlib.Path.cwd()), os.environ); print('yaml' in sys.modules)"
+        "import os, pathlib, sys; from clio.config.layers import load_config; from clio.config.options import Options;"
+        "load_config(Options(cwd=pathlib.Path.cwd()), os.environ); print('yaml' in sys.modules)"
     )
 
     def imported() -> str:
@@ -127,7 +127,7 @@ def test_every_variable_and_every_flag_reaches_its_field(desk: Desk) -> None:
         known = CONFIG_FIELDS[field]
         return known.choices[-1] if known.kind == "choice" else samples[known.kind]
 
-    for variable in VARIABLES:
+    for variable in ENVIRONMENT_VARIABLES:
         loaded = desk.load({variable.name: str(sample(variable.field))})
         assert loaded.origins[variable.field] == f"environment {variable.name}"
     for flag in FLAGS:
@@ -238,7 +238,7 @@ def test_layering_is_last_one_wins_and_lists_add_up(layers: list[list[tuple[tupl
     expected = msgspec.structs.asdict(Config())
     said = dict.fromkeys(expected, "default")
     for number, layer in enumerate(layers):
-        put(values, [Setting(key=key, value=value, origin=f"layer {number}") for key, value in layer])  # type: ignore[arg-type]
+        add_layer(values, [Setting(key=key, value=value, origin=f"layer {number}") for key, value in layer])  # type: ignore[arg-type]
         for (name,), value in layer:
             if name == "deny":
                 if value not in expected["deny"]:
@@ -247,14 +247,14 @@ def test_layering_is_last_one_wins_and_lists_add_up(layers: list[list[tuple[tupl
             else:
                 expected[name], said[name] = value, f"layer {number}"
     said["deny"] = said["deny"].removeprefix("default, ")
-    assert build(values) == Config(**expected)
-    assert origins(values) == said
+    assert build_config(values) == Config(**expected)
+    assert list_origins(values) == said
 
 
 def test_flags_name_fields_and_forms_that_exist() -> None:
     assert {flag.field for flag in FLAGS if flag.field} <= set(Config.__struct_fields__)
-    assert set(OUTPUTS) == set(OutputFormat.__args__)  # type: ignore[attr-defined]
-    assert Options(cwd=Path.cwd()).output in OUTPUTS
+    assert set(OUTPUT_FORMATS) == set(OutputFormat.__args__)  # type: ignore[attr-defined]
+    assert Options(cwd=Path.cwd()).output in OUTPUT_FORMATS
     for flag in FLAGS:
         if flag.field == "approve":
             assert all(choice in flag.summary for choice in CONFIG_FIELDS["approve"].choices)

@@ -5,13 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.extension_files import Found, configured, make_server, read_servers, trust_added
-from clio.config.loaded import Server
+from clio.config.extension_files import FoundServers, find_servers, make_server, read_servers, trust_added_server
+from clio.config.loaded import McpServer
 from clio.config.mcp_write import add_server, remove_server
 from clio.errors import ConfigError
 
 
-def read(tmp_path: Path, *, user: str = "", shared: object = None, project: str = "", trust: bool = True) -> Found:
+def read(
+    tmp_path: Path, *, user: str = "", shared: object = None, project: str = "", trust: bool = True
+) -> FoundServers:
     files = {"home/mcp.yaml": user, "p/.clio/mcp.yaml": project}
     if shared is not None:
         files["p/.mcp.json"] = shared if isinstance(shared, str) else json.dumps(shared)
@@ -39,7 +41,7 @@ mcpServers:
     entry = {"url": "https://h/mcp", "type": "streamable-http", "headers": {"X": "1"}, "autoApprove": ["x"]}
     shared = {"mcpServers": {"web": entry, "off": {"command": "x", "args": [1], "disabled": True}}}
     assert read(tmp_path, user=user, shared=shared).servers == (
-        Server(
+        McpServer(
             name="files",
             where="~/.clio/mcp.yaml:3",
             own=True,
@@ -51,8 +53,8 @@ mcpServers:
             tools=("read", "list"),
             read_only=("read",),
         ),
-        Server(name="web", where=".mcp.json", own=False, kind="http", url="https://h/mcp", headers={"X": "1"}),
-        Server(name="off", where=".mcp.json", own=False, command="x", args=("1",), enabled=False),
+        McpServer(name="web", where=".mcp.json", own=False, kind="http", url="https://h/mcp", headers={"X": "1"}),
+        McpServer(name="off", where=".mcp.json", own=False, command="x", args=("1",), enabled=False),
     )
 
 
@@ -157,8 +159,8 @@ def test_what_the_user_adds_is_trusted(tmp_path: Path) -> None:
     (tmp_path / "p").mkdir()
     for name in ("mine", "other"):
         add_server(tmp_path / "p" / ".clio" / "mcp.yaml", make_server(name, {"command": "x"}, "here", own=False))
-    trust_added(tmp_path / "home", tmp_path / "p", "mine")
-    found = configured(tmp_path / "home", tmp_path / "p")
+    trust_added_server(tmp_path / "home", tmp_path / "p", "mine")
+    found = find_servers(tmp_path / "home", tmp_path / "p")
     assert [server.name for server in found.servers] == ["mine"]
     assert [value.key for value in found.withheld] == ["mcpServers.other"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.trust import came_with_project, describe_seal_damage, make_key, seal_memory
+from clio.config.trust import describe_seal_damage, has_foreign_memory, load_or_create_key, seal_memory
 from tests.support.wording import mentions
 
 
@@ -20,7 +20,7 @@ def own(tmp_path: Path) -> tuple[Path, Path]:
     home.mkdir()
     (project / ".clio" / "ltm.json").write_text("{}")
     seal_memory(project, home)
-    assert not came_with_project(project, home)
+    assert not has_foreign_memory(project, home)
     assert describe_seal_damage(project, home) is None
     return project, home
 
@@ -29,7 +29,7 @@ def own(tmp_path: Path) -> tuple[Path, Path]:
 def test_a_damaged_key_is_named(own: tuple[Path, Path], data: bytes) -> None:
     project, home = own
     (home / "memory_key.json").write_bytes(data)
-    assert came_with_project(project, home)
+    assert has_foreign_memory(project, home)
     said = describe_seal_damage(project, home)
     assert said is not None
     assert f"{str(home / 'memory_key.json')!r} is damaged" in said
@@ -38,7 +38,7 @@ def test_a_damaged_key_is_named(own: tuple[Path, Path], data: bytes) -> None:
 def test_a_key_that_was_set_aside_is_named_while_the_seal_is_another_ones(own: tuple[Path, Path]) -> None:
     project, home = own
     (home / "memory_key.json").rename(home / "memory_key.json.corrupt-20260101-000000")
-    make_key(home)
+    load_or_create_key(home)
     assert mentions(describe_seal_damage(project, home) or "", "'memory_key.json.corrupt-20260101-000000'")
 
 
@@ -49,14 +49,14 @@ def test_a_damaged_seal_is_named(own: tuple[Path, Path], damage: Callable[[str],
     project, home = own
     seal = project / ".clio" / "written-here"
     seal.write_text(damage(seal.read_text().strip()), encoding="utf-8")
-    assert came_with_project(project, home)
+    assert has_foreign_memory(project, home)
     assert describe_seal_damage(project, home) == f"{str(seal)!r} is damaged"
 
 
 def test_memory_without_a_seal_still_came_with_the_project(own: tuple[Path, Path]) -> None:
     project, home = own
     (project / ".clio" / "written-here").unlink()
-    assert came_with_project(project, home)
+    assert has_foreign_memory(project, home)
     assert describe_seal_damage(project, home) is None
 
 
@@ -67,16 +67,16 @@ def test_a_seal_copied_to_another_project_does_not_count(own: tuple[Path, Path],
     (other / ".clio").mkdir(parents=True)
     (other / ".clio" / "ltm.json").write_text('{"version": 1}')
     shutil.copy(project / ".clio" / "written-here", other / ".clio")
-    assert came_with_project(other, home)
+    assert has_foreign_memory(other, home)
     assert describe_seal_damage(other, home) is None
 
 
 def test_a_moved_project_is_asked_about_and_sealed_again_once_it_is_trusted(own: tuple[Path, Path]) -> None:
     project, home = own
     moved = project.rename(project.with_name("moved"))
-    assert came_with_project(moved, home)
+    assert has_foreign_memory(moved, home)
     seal_memory(moved, home)
-    assert not came_with_project(moved, home)
+    assert not has_foreign_memory(moved, home)
 
 
 def seal_without_folder(project: Path, home: Path) -> None:
@@ -93,17 +93,17 @@ def seal_without_folder(project: Path, home: Path) -> None:
 def test_an_earlier_seal_counts_only_where_clio_was_in_use_then(own: tuple[Path, Path]) -> None:
     project, home = own
     seal_without_folder(project, home)
-    assert came_with_project(project, home)
+    assert has_foreign_memory(project, home)
     (home / "costs.jsonl").write_text(json.dumps({"project": str(project)}) + "\n")
-    assert not came_with_project(project, home)
-    make_key(home)
+    assert not has_foreign_memory(project, home)
+    load_or_create_key(home)
     later = project.with_name("later")
     shutil.copytree(project, later)
     with (home / "costs.jsonl").open("a") as ledger:
         ledger.write(json.dumps({"project": str(later)}) + "\n")
-    assert came_with_project(later, home)
-    assert not came_with_project(project, home)
+    assert has_foreign_memory(later, home)
+    assert not has_foreign_memory(project, home)
     earlier = (project / ".clio" / "written-here").read_text()
     seal_memory(project, home)
     assert (project / ".clio" / "written-here").read_text() != earlier
-    assert not came_with_project(project, home)
+    assert not has_foreign_memory(project, home)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.paths import clio_home, display, project_folder, user_home
+from clio.config.paths import clio_home, display_path, project_folder, user_home
 
 
 @pytest.fixture
@@ -72,9 +72,9 @@ def test_where_clios_own_files_are(tmp_path: Path) -> None:
 
 def test_names_a_user_would_use() -> None:
     home, project = Path("/home/x"), Path("/home/x/work")
-    assert display(project / ".clio" / "config.yaml", project=project, user_home=home) == ".clio/config.yaml"
-    assert display(home / ".clio" / "config.yaml", project=None, user_home=home) == "~/.clio/config.yaml"
-    assert display(Path("/etc/clio.yaml"), project=project, user_home=home) == str(Path("/etc/clio.yaml"))
+    assert display_path(project / ".clio" / "config.yaml", project=project, user_home=home) == ".clio/config.yaml"
+    assert display_path(home / ".clio" / "config.yaml", project=None, user_home=home) == "~/.clio/config.yaml"
+    assert display_path(Path("/etc/clio.yaml"), project=project, user_home=home) == str(Path("/etc/clio.yaml"))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no sticky folders on Windows")

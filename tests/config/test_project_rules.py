@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.schema import CONFIG_FIELDS, MODEL_FIELDS, Config, Field
-from clio.config.trust import PROJECT_RULES, grant_all
+from clio.config.schema import CONFIG_FIELDS, MODEL_FIELDS, Config, SettingField
+from clio.config.trust import PROJECT_RULES, trust_project
 from tests.config.desk import Desk
 
 _MODES = ("plan", "ask", "edits", "all")
@@ -16,7 +16,7 @@ _HOMES = (
 )
 
 
-def values_of(field: Field) -> list[str]:
+def values_of(field: SettingField) -> list[str]:
     """Values that YAML can give the field, each as a line of a file has it."""
     match field.kind:
         case "choice":
@@ -91,7 +91,7 @@ def test_limits_of_shared_stores_are_the_users_even_with_trust(tmp_path: Path, l
     desk = Desk(tmp_path)
     before = desk.load().config
     desk.write_project(f"approve: all\n{line}\n")
-    grant_all(desk.load())
+    trust_project(desk.load())
     loaded = desk.load()
     name = line.partition(":")[0]
     assert (loaded.config.approve, getattr(loaded.config, name)) == ("all", getattr(before, name))

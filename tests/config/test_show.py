@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from clio.config.show import as_json, as_text, files, trust_text, withheld_note
-from clio.config.trust import grant_all
+from clio.config.show import format_config, format_config_files, format_config_json, format_trust, withheld_note
+from clio.config.trust import trust_project
 from tests.config.desk import Desk
 from tests.support.wording import mentions
 
@@ -15,7 +15,7 @@ def test_every_value_with_its_origin_and_no_secret(tmp_path: Path) -> None:
     desk.write_project("approve: all\nmax_steps: 3\n")
     loaded = desk.load({"OPENAI_BASE_URL": "https://me:secret@models.example/v1"}, model="big")
     assert (
-        as_text(loaded)
+        format_config(loaded)
         == """\
 model                      big                          flag --model
 provider                   none                         default
@@ -89,7 +89,7 @@ def test_the_same_as_json(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.write_home("api_key: sk-0123456789abcdef\nallow: [ls]\n")
     desk.write_project("redact: off\n")
-    report = json.loads(as_json(desk.load()))
+    report = json.loads(format_config_json(desk.load()))
     assert report["settings"]["api_key"] == {"value": "…cdef", "origin": "~/.clio/config.yaml:1"}
     assert report["settings"]["allow"] == {"value": ["ls"], "origin": "~/.clio/config.yaml:2"}
     assert report["settings"]["max_steps"] == {"value": 100, "origin": "default"}
@@ -102,18 +102,18 @@ def test_where_the_files_are(tmp_path: Path) -> None:
     desk.write_home("")
     other = tmp_path / "other.yaml"
     other.write_text("", encoding="utf-8")
-    assert files(desk.load()).splitlines() == [
+    assert format_config_files(desk.load()).splitlines() == [
         f"user      {desk.home_file}",
         f"project   {desk.project_file}  (none)",
         f"trusted   {desk.home / 'trusted.json'}  (none)",
     ]
-    assert files(desk.load(config_file=other)).splitlines()[-1] == f"--config  {other}"
+    assert format_config_files(desk.load(config_file=other)).splitlines()[-1] == f"--config  {other}"
 
 
 def test_what_trust_puts_in_force(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.write_project("approve: all\n")
     loaded = desk.load()
-    assert trust_text(loaded).splitlines()[1:] == ["  approve: all  (.clio/config.yaml:1)"]
-    grant_all(loaded)
-    assert trust_text(desk.load()) == f"{desk.project}: nothing waits for trust"
+    assert format_trust(loaded).splitlines()[1:] == ["  approve: all  (.clio/config.yaml:1)"]
+    trust_project(loaded)
+    assert format_trust(desk.load()) == f"{desk.project}: nothing waits for trust"

@@ -9,7 +9,7 @@ from clio.errors import UsageError
 
 
 def parsed(*argv: str) -> tuple[tuple[str, ...], dict[str, object]]:
-    arguments = command_line.parse(argv)
+    arguments = command_line.parse_arguments(argv)
     return tuple(arguments.words), {name: value for name, value in vars(arguments).items() if name != "words"}
 
 
@@ -36,7 +36,7 @@ def test_flags_are_told_from_words(
 ) -> None:
     if words is None:
         with pytest.raises(UsageError, match=r"does not belong to 'clio sessions'"):
-            command_line.parse(argv)
+            command_line.parse_arguments(argv)
     else:
         assert parsed(*argv) == (words, given)
 
@@ -55,7 +55,7 @@ def test_flags_are_told_from_words(
 )
 def test_what_does_not_fit_is_named(argv: tuple[str, ...], says: str) -> None:
     with pytest.raises(UsageError) as caught:
-        command_line.parse(argv)
+        command_line.parse_arguments(argv)
     assert str(caught.value) == says
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.trust import Trust, decline_all, grant_all, remember_rule, should_ask
+from clio.config.trust import TrustStore, decline_project, should_ask_for_trust, store_allow_rule, trust_project
 from clio.errors import ConfigError
 from tests.config.desk import Desk
 
@@ -60,7 +60,7 @@ def test_what_widens_waits_and_the_rest_is_in_force(desk: Desk) -> None:
 
 def test_trusted_once_it_stays_in_force(desk: Desk) -> None:
     desk.write_project(WIDE)
-    grant_all(desk.load())
+    trust_project(desk.load())
     loaded = desk.load()
     assert loaded.withheld == ()
     assert (loaded.config.approve, loaded.config.model, loaded.config.allow) == (
@@ -68,13 +68,13 @@ def test_trusted_once_it_stays_in_force(desk: Desk) -> None:
         "theirs",
         ("make *", "npm test"),
     )
-    assert Trust(desk.home).covers(desk.project, loaded.trusted)
+    assert TrustStore(desk.home).covers(desk.project, loaded.trusted)
     assert "sk-0123" not in (desk.home / "trusted.json").read_text(encoding="utf-8")
 
 
 def test_a_value_that_changes_is_asked_about_again(desk: Desk) -> None:
     desk.write_project("approve: edits\nallow:\n  - make *\n")
-    grant_all(desk.load())
+    trust_project(desk.load())
     desk.write_project("# moved down\n\nallow:\n  - make *\napprove: all\n")
     loaded = desk.load()
     assert held(desk) == {"approve 5": "all"}
@@ -83,9 +83,9 @@ def test_a_value_that_changes_is_asked_about_again(desk: Desk) -> None:
 
 def test_what_was_not_in_the_file_when_trust_was_given_last_is_not_trusted(desk: Desk) -> None:
     desk.write_project("approve: all")
-    grant_all(desk.load())
+    trust_project(desk.load())
     desk.write_project("approve: edits")
-    grant_all(desk.load())
+    trust_project(desk.load())
     desk.write_project("approve: all")
     assert held(desk) == {"approve 1": "all"}
 
@@ -116,16 +116,16 @@ def test_only_what_widens_the_layers_below_waits(desk: Desk, home: str, project:
 
 
 def test_a_no_is_remembered_until_the_file_wants_something_else(desk: Desk) -> None:
-    assert not should_ask(desk.load())
+    assert not should_ask_for_trust(desk.load())
     desk.write_project("approve: all\nredact: off\n")
-    assert should_ask(desk.load())
-    decline_all(desk.load())
-    assert not should_ask(desk.load())
+    assert should_ask_for_trust(desk.load())
+    decline_project(desk.load())
+    assert not should_ask_for_trust(desk.load())
     assert set(held(desk)) == {"approve 1", "redact 2"}
     desk.write_project("approve: all\nprivate_network: true\n")
-    assert should_ask(desk.load())
-    grant_all(desk.load())
-    assert not should_ask(desk.load())
+    assert should_ask_for_trust(desk.load())
+    trust_project(desk.load())
+    assert not should_ask_for_trust(desk.load())
     assert desk.load().withheld == ()
 
 
@@ -134,32 +134,32 @@ def test_trust_in_one_project_is_not_trust_in_another(tmp_path: Path) -> None:
     other.home, other.user = desk.home, desk.user
     for each in (desk, other):
         each.write_project("approve: all")
-    grant_all(desk.load())
+    trust_project(desk.load())
     assert desk.load().withheld == ()
     assert other.load().withheld != ()
 
 
 def test_an_always_rule_sticks_in_a_folder_with_nothing_to_trust(desk: Desk) -> None:
-    remember_rule(desk.load(), "git log *")
+    store_allow_rule(desk.load(), "git log *")
     loaded = desk.load()
     assert (loaded.config.allow, loaded.withheld) == (("git log *",), ())
-    remember_rule(loaded, "make test")
+    store_allow_rule(loaded, "make test")
     assert desk.load().config.allow == ("git log *", "make test")
 
 
 def test_an_always_rule_does_not_bless_what_came_with_the_folder(desk: Desk) -> None:
     desk.write_project("approve: all\nallow:\n  - curl *\n")
-    remember_rule(desk.load(), "git log *")
+    store_allow_rule(desk.load(), "git log *")
     loaded = desk.load()
     assert loaded.config.allow == ("git log *",)
     assert held(desk) == {"approve 1": "all", "allow 3": "curl *"}
-    grant_all(loaded)
+    trust_project(loaded)
     assert desk.load().config.allow == ("curl *", "git log *")
 
 
 def test_a_rule_that_came_with_the_folder_is_trusted_when_the_user_chooses_it(desk: Desk) -> None:
     desk.write_project("allow:\n  - make *\n")
-    remember_rule(desk.load(), "make *")
+    store_allow_rule(desk.load(), "make *")
     assert desk.load().config.allow == ("make *",)
 
 
@@ -171,7 +171,7 @@ def test_values_are_shown_without_secrets_or_control_characters(desk: Desk) -> N
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 99, "projects": {}}', '{"projects": 3}'])
 def test_a_damaged_or_newer_file_trusts_nothing(desk: Desk, text: str) -> None:
     desk.write_project("approve: all")
-    grant_all(desk.load())
+    trust_project(desk.load())
     (desk.home / "trusted.json").write_text(text, encoding="utf-8")
     assert held(desk) == {"approve 1": "all"}
     assert (desk.home / "trusted.json").read_text(encoding="utf-8") == text
@@ -182,7 +182,7 @@ def test_a_home_that_cannot_be_written_is_one_sentence(desk: Desk) -> None:
     loaded = desk.load()
     desk.home.write_text("a file in the way", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"the trust in this folder cannot be stored in .*trusted\.json: "):
-        grant_all(loaded)
+        trust_project(loaded)
 
 
 def test_a_project_may_not_send_what_is_said_to_a_server_of_its_own(desk: Desk) -> None:

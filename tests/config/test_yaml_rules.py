@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from clio.config.schema import settings_of
-from clio.config.yaml_edit import add_rule, with_rule
-from clio.config.yaml_file import parse
+from clio.config.schema import iter_settings
+from clio.config.yaml_edit import add_yaml_rule, store_rule
+from clio.config.yaml_file import parse_yaml
 from clio.errors import ConfigError
 
 # before -> after, for the rule `git log *`
@@ -44,19 +44,19 @@ EDITS = {
 
 
 def rules(data: bytes) -> list[object]:
-    return [setting.value for setting in settings_of(parse(data, "x"), "x") if setting.name == "allow"]
+    return [setting.value for setting in iter_settings(parse_yaml(data, "x"), "x") if setting.name == "allow"]
 
 
 @pytest.mark.parametrize("before", list(EDITS), ids=repr)
 def test_the_rule_goes_where_a_user_would_write_it(before: str) -> None:
-    after = with_rule(before.encode(), "git log *", "config.yaml")
+    after = add_yaml_rule(before.encode(), "git log *", "config.yaml")
     assert after.decode() == EDITS[before]
 
 
 @pytest.mark.parametrize("before", ["model: x\n...\n", "? allow\n: - ls\n"])
 def test_a_file_that_cannot_be_edited_stays_and_says_so(before: str) -> None:
     try:
-        after = with_rule(before.encode(), "ls -l", "config.yaml")
+        after = add_yaml_rule(before.encode(), "ls -l", "config.yaml")
     except ConfigError as error:
         assert "add it by hand under 'allow:'" in str(error)
     else:
@@ -76,7 +76,7 @@ def test_whatever_the_rules_are_they_are_read_back_or_refused(new: list[str], be
     expected = rules(data)
     for rule in new:
         try:
-            data = with_rule(data, rule, "config.yaml")
+            data = add_yaml_rule(data, rule, "config.yaml")
         except ConfigError as error:
             assert "add it by hand" in str(error)
         else:
@@ -88,13 +88,13 @@ def test_a_file_with_a_mistake_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("aprove: all\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="unknown key 'aprove'"):
-        add_rule(path, "ls")
+        store_rule(path, "ls")
     assert path.read_text(encoding="utf-8") == "aprove: all\n"
 
 
 def test_a_missing_file_and_folder_are_made_and_hidden_from_git(tmp_path: Path) -> None:
     path = tmp_path / ".clio" / "config.yaml"
-    add_rule(path, "ls")
+    store_rule(path, "ls")
     assert path.read_text(encoding="utf-8") == 'allow:\n  - "ls"\n'
     assert sorted(entry.name for entry in path.parent.iterdir()) == [".gitignore", "config.yaml"]
 
@@ -105,7 +105,7 @@ def test_links_and_modes_stay(tmp_path: Path) -> None:
     real.write_text("model: x\n", encoding="utf-8")
     real.chmod(0o644)
     link.symlink_to(real)
-    add_rule(link, "ls")
+    store_rule(link, "ls")
     assert link.is_symlink()
     assert real.read_text(encoding="utf-8") == 'model: x\nallow:\n  - "ls"\n'
     assert stat.S_IMODE(real.stat().st_mode) == 0o644
@@ -114,4 +114,4 @@ def test_links_and_modes_stay(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / ".clio").write_text("a file in the way", encoding="utf-8")
     with pytest.raises(ConfigError, match=r"the rule 'ls' cannot be stored in .*config\.yaml: "):
-        add_rule(tmp_path / ".clio" / "config.yaml", "ls")
+        store_rule(tmp_path / ".clio" / "config.yaml", "ls")

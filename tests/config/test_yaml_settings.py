@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.schema import read_settings
-from clio.config.yaml_edit import set_value
-from clio.config.yaml_file import MAX_BYTES, parse
+from clio.config.schema import read_settings_file
+from clio.config.yaml_edit import store_setting
+from clio.config.yaml_file import MAX_BYTES, parse_yaml
 from clio.errors import ConfigError
 from tests.support.wording import mentions
 
@@ -92,7 +92,7 @@ def settings(tmp_path: Path, text: str | bytes) -> dict[str, object]:
     path = tmp_path / "config.yaml"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     found: dict[str, object] = {}
-    for setting in read_settings(path, "config.yaml") or ():
+    for setting in read_settings_file(path, "config.yaml") or ():
         if setting.key[0] in ("allow", "deny", "redact_patterns"):
             found[setting.name] = (*found.get(setting.name, ()), setting.value)  # type: ignore[misc]
         else:
@@ -120,9 +120,9 @@ def test_an_empty_file_sets_nothing(tmp_path: Path, text: str) -> None:
 
 
 def test_no_file_is_not_an_empty_one(tmp_path: Path) -> None:
-    assert read_settings(tmp_path / "config.yaml", "config.yaml") is None
+    assert read_settings_file(tmp_path / "config.yaml", "config.yaml") is None
     (tmp_path / "file").write_text("", encoding="utf-8")
-    assert read_settings(tmp_path / "file" / "config.yaml", "config.yaml") is None
+    assert read_settings_file(tmp_path / "file" / "config.yaml", "config.yaml") is None
 
 
 def test_all_kinds_of_values(tmp_path: Path) -> None:
@@ -174,35 +174,35 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path, newline: str, bom: str) 
 def test_an_entry_of_a_list_knows_its_line(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text("allow:\n  # why\n  - a\n\n  - b\n", encoding="utf-8")
-    assert [(s.value, s.origin) for s in read_settings(path, "x") or ()] == [("a", "x:3"), ("b", "x:5")]
+    assert [(s.value, s.origin) for s in read_settings_file(path, "x") or ()] == [("a", "x:3"), ("b", "x:5")]
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert mentions(error(tmp_path, b"model: x\nprovider: \xff"), "config.yaml:2", "not UTF-8")
     assert mentions(error(tmp_path, b"#" * (MAX_BYTES + 1)), "config.yaml", "1,000,000 bytes")
     with pytest.raises(ConfigError, match="is not a file"):
-        read_settings(tmp_path, "config.yaml")
+        read_settings_file(tmp_path, "config.yaml")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes and permissions of POSIX")
 def test_a_pipe_is_not_waited_for_and_a_forbidden_file_is_named(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigError, match="is a named pipe, not a file"):
-        read_settings(tmp_path / "pipe", "config.yaml")
+        read_settings_file(tmp_path / "pipe", "config.yaml")
     forbidden = tmp_path / "config.yaml"
     forbidden.symlink_to(forbidden)
     with pytest.raises(ConfigError, match=r"config\.yaml is a link that leads back to itself; it was not read"):
-        read_settings(forbidden, "config.yaml")
+        read_settings_file(forbidden, "config.yaml")
 
 
 @pytest.mark.parametrize("word", ["off", "Off", "OFF", "'off'", "no", "false"])
 def test_a_choice_that_yaml_takes_for_a_truth_value_is_the_choice(tmp_path: Path, word: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(f"notify: {word}\n", encoding="utf-8")
-    (setting,) = read_settings(path, "config.yaml") or ()
+    (setting,) = read_settings_file(path, "config.yaml") or ()
     assert (setting.name, setting.value) == ("notify", "off")
-    set_value(path, "notify", "bell")
-    set_value(path, "notify", "off")
+    store_setting(path, "notify", "bell")
+    store_setting(path, "notify", "off")
     assert path.read_text(encoding="utf-8") == "notify: off\n"
 
 
@@ -211,7 +211,7 @@ def test_a_truth_value_no_choice_is_like_is_refused(tmp_path: Path, word: str) -
     path = tmp_path / "config.yaml"
     path.write_text(f"notify: {word}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=f"YAML reads an unquoted {word} as true"):
-        read_settings(path, "config.yaml")
+        read_settings_file(path, "config.yaml")
 
 
 @pytest.mark.parametrize(
@@ -225,4 +225,4 @@ def test_a_truth_value_no_choice_is_like_is_refused(tmp_path: Path, word: str) -
 )
 def test_the_example_is_of_the_file_that_is_named(name: str, example: str) -> None:
     with pytest.raises(ConfigError, match=f"^~/.clio/{name}:1: expected lines such as '{example}', not 'hello'$"):
-        parse(b"hello", f"~/.clio/{name}")
+        parse_yaml(b"hello", f"~/.clio/{name}")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.yaml_edit import set_value, with_value
+from clio.config.yaml_edit import set_yaml_value, store_setting
 from clio.errors import ConfigError, UserError
 from tests.config.desk import Desk
 
@@ -26,29 +26,29 @@ EDITS = {
 
 @pytest.mark.parametrize("before", EDITS)
 def test_only_the_value_changes(before: str) -> None:
-    assert with_value(before.encode(), "preference_floor", "0.05", "f").decode() == EDITS[before]
-    again = with_value(EDITS[before].encode(), "preference_floor", "0.05", "f").decode()
+    assert set_yaml_value(before.encode(), "preference_floor", "0.05", "f").decode() == EDITS[before]
+    again = set_yaml_value(EDITS[before].encode(), "preference_floor", "0.05", "f").decode()
     assert again == EDITS[before]
 
 
 def test_what_cannot_be_done_without_touching_more_is_left_alone() -> None:
     with pytest.raises(ConfigError, match="could not be set in f; write it there by hand"):
-        with_value(b"model: x\n...\n", "preference_floor", "0.05", "f")
+        set_yaml_value(b"model: x\n...\n", "preference_floor", "0.05", "f")
     with pytest.raises(ConfigError, match="f:1: unknown key 'modle'"):
-        with_value(b"modle: x\n", "preference_floor", "0.05", "f")
+        set_yaml_value(b"modle: x\n", "preference_floor", "0.05", "f")
 
 
 def test_the_file_is_made_and_read_back(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     desk.write_home("model: x\n")
     path = desk.load({}).files[0]
-    set_value(path, "preference_half_life_days", "14")
-    set_value(path, "preference_floor", " 0 ")
+    store_setting(path, "preference_half_life_days", "14")
+    store_setting(path, "preference_floor", " 0 ")
     config = desk.load({}).config
     assert (config.preference_half_life_days, config.preference_floor, config.model) == (14.0, 0.0, "x")
     if os.name != "nt":
         new = tmp_path / "new" / "config.yaml"
-        set_value(new, "preference_floor", "0.5")
+        store_setting(new, "preference_floor", "0.5")
         assert new.stat().st_mode & 0o777 == 0o600
 
 
@@ -66,7 +66,7 @@ def test_the_file_is_made_and_read_back(tmp_path: Path) -> None:
 )
 def test_numbers_have_limits(tmp_path: Path, name: str, value: str, said: str) -> None:
     with pytest.raises(UserError, match=f"{name} {said}"):
-        set_value(tmp_path / "config.yaml", name, value)
+        store_setting(tmp_path / "config.yaml", name, value)
     desk = Desk(tmp_path)
     desk.write_home(f"{name}: {value}\n")
     with pytest.raises(ConfigError, match=f"config.yaml:1: {name} must be a number"):

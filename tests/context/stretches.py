@@ -4,7 +4,16 @@ import json
 
 from hypothesis import strategies as st
 
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    Message,
+    SideEffects,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 
 WORDS = st.text(max_size=80)
 PATHS = st.sampled_from(["a.py", "b.py", "src/ü.py", "src/c d.md", "漢字.txt", "e.py"])
@@ -12,15 +21,15 @@ HASHES = st.text("0123456789abcdef", min_size=7, max_size=12)
 COMMITS = st.builds(Commit, hash=HASHES, subject=WORDS)
 FILE_DEEDS = st.one_of(
     st.builds(
-        FileDeed,
+        ChangedFile,
         path=PATHS,
         kind=st.sampled_from(["add", "update", "update", "delete"]),
         lines=st.sampled_from([(), ((1, 4),), ((3, 9), (20, 20))]),
     ),
-    st.builds(FileDeed, path=PATHS, kind=st.just("move"), moved_to=PATHS),
+    st.builds(ChangedFile, path=PATHS, kind=st.just("move"), moved_to=PATHS),
 )
 DEEDS = st.builds(
-    Deeds,
+    SideEffects,
     changed=st.lists(FILE_DEEDS, max_size=2).map(tuple),
     read=st.lists(PATHS, max_size=2).map(tuple),
     commits=st.lists(COMMITS, max_size=2).map(tuple),

@@ -139,13 +139,13 @@ def test_an_untaught_estimator_starts_from_the_count(tiny: Path) -> None:
         await calibration.wait()
         counted = await count_tokens("\n".join(texts), TINY, tiny)
         assert counted is not None
-        assert sum(map(estimator.text, texts)) == pytest.approx(counted, rel=0.02)
+        assert sum(map(estimator.estimate_text, texts)) == pytest.approx(counted, rel=0.02)
         return estimator
 
     estimator = asyncio.run(run())
     assert estimator.ratio < 2.0
-    assert (estimator.is_taught, estimator.has_news) == (False, False)
-    estimator.learn(4_000.0, 1_000)
+    assert (estimator.has_learned, estimator.has_news) == (False, False)
+    estimator.learn_from_bill(4_000.0, 1_000)
     assert estimator.ratio == 4.0  # the first bill counts whole
 
 
@@ -154,9 +154,9 @@ def test_a_bill_that_comes_first_counts(tiny: Path) -> None:
         estimator = TokenEstimator()
         calibration = Calibration(estimator, [TEXT], TINY, tiny, delay_s=0)
         calibration.begin()
-        estimator.learn(3_000.0, 1_000)  # before the child was started
+        estimator.learn_from_bill(3_000.0, 1_000)  # before the child was started
         await calibration.wait()
-        estimator.start_from(4_000.0, 2_000)
+        estimator.set_initial_ratio(4_000.0, 2_000)
         return estimator.ratio
 
     assert asyncio.run(run()) == 3.0

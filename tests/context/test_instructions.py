@@ -161,7 +161,7 @@ def test_the_nearest_are_whole_where_there_is_not_room_for_all(house: House) -> 
     house.write("shop/a/AGENTS.md", "middle " * 400)
     house.write("shop/a/b/AGENTS.md", "near " * 400)
     found = house.find(start="shop/a/b")
-    count = TokenEstimator().text
+    count = TokenEstimator().estimate_text
     near, middle = count(found.files[2].text), count(found.files[1].text)
     fragments = instruction_fragments(found, 12 * (near + middle // 2), count)
     assert [part.source for part in fragments] == ["a/AGENTS.md", "a/b/AGENTS.md"]
@@ -247,7 +247,7 @@ def test_what_is_told_is_bounded(house: House) -> None:
     note = teller(house, window_tokens=12_000).note(ReadFiles(paths=(house.project / "a/b/c/x.py",)))
     assert note.index("no room for a/AGENTS.md") < note.index("cut here") < note.index('"a/b/c/AGENTS.md"')
     assert note.count("a/b/c words") == 300
-    assert TokenEstimator().text(note) < 1_200
+    assert TokenEstimator().estimate_text(note) < 1_200
 
 
 def test_no_project_displaces_the_users_own_file(tmp_path: Path) -> None:

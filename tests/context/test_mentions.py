@@ -47,7 +47,7 @@ def test_rows_are_cut_in_the_middle_and_stay_within_their_tokens() -> None:
     rows = [f"row {number} with some words" for number in range(1_000)]
     shown = bounded_rows(rows, 500, estimator, way="ask")
     assert (shown[0], shown[-1]) == (rows[0], rows[-1])
-    assert estimator.text("\n".join(shown)) <= 500
+    assert estimator.estimate_text("\n".join(shown)) <= 500
     assert sum("left out here; ask …]" in row for row in shown) == 1
     assert bounded_rows(rows[:3], 500, estimator, way="ask") == rows[:3]
 

@@ -123,7 +123,7 @@ def test_the_recovery_note_is_data(tmp_path: Path) -> None:
     )
     assert "progress noted 10 minutes before:\n  | ## Task\n  | Build it" in text
     assert "</thread_summary" not in text
-    assert TokenEstimator().text(text) <= 600
+    assert TokenEstimator().estimate_text(text) <= 600
     for name in ("recovery", "thread_summary"):
         words = load_prompt(f"context/{name}").casefold()
         assert not re.search(r"\b(you|continue|resume|announce|tell|must|please|do not|now)\b", words)
@@ -138,7 +138,7 @@ def test_nothing_to_say_and_no_room() -> None:
         short = recovery_note(
             estimator=TokenEstimator(2.0), budget_tokens=budget, git=git, progress=page(), session="s1", now=NOW
         )
-        assert TokenEstimator(2.0).text(short) <= budget
+        assert TokenEstimator(2.0).estimate_text(short) <= budget
 
 
 def test_a_real_repository_and_none(tmp_path: Path) -> None:

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from clio.context.inert import shorten
 from clio.context.summary import Ask, Decision, FileState, Outcome, ThreadSummary, merge, summarise
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    Message,
+    SideEffects,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from tests.context.stretches import HISTORIES, flat
 from tests.support.examples import examples
 
@@ -18,7 +27,7 @@ def did(n: int, **deeds: object) -> list[Message]:
     call = ToolCall(id=f"c{n}", name="tool")
     return [
         AssistantMessage(tool_calls=(call,)),
-        ToolMessage(tool_call_id=call.id, name="tool", content="ok", deeds=Deeds(**deeds)),  # type: ignore[arg-type]
+        ToolMessage(tool_call_id=call.id, name="tool", content="ok", deeds=SideEffects(**deeds)),  # type: ignore[arg-type]
     ]
 
 
@@ -55,8 +64,8 @@ def test_a_session_by_hand() -> None:
         *did(1, read=("a.py", "b.py")),
         UserMessage(content="yes, go on"),
         UserMessage(content="carry on where you stopped", origin="continue"),
-        *did(2, changed=(FileDeed(path="a.py", kind="update"), FileDeed(path="c.py", kind="delete"))),
-        *did(3, changed=(FileDeed(path="old.py", kind="move", moved_to="new.py"),)),
+        *did(2, changed=(ChangedFile(path="a.py", kind="update"), ChangedFile(path="c.py", kind="delete"))),
+        *did(3, changed=(ChangedFile(path="old.py", kind="move", moved_to="new.py"),)),
         *did(4, command="pytest -q", exit_code=1),
         *did(5, command="sleep 100", exit_code=None),
         *did(6, question="Blue or red?", answer="blue"),
@@ -87,8 +96,10 @@ def test_a_session_by_hand() -> None:
 def test_a_commit_told_twice_is_one_and_a_file_touched_again_is_last() -> None:
     commit = Commit(hash="1a2b3c4", subject="feat: parser")
     again = Commit(hash="1a2b3c4", subject="feat: parser")
-    one = summarise(did(1, commits=(commit,), changed=(FileDeed(path="a", kind="add"), FileDeed(path="b", kind="add"))))
-    two = summarise(did(2, commits=(again,), changed=(FileDeed(path="a", kind="delete"),)))
+    one = summarise(
+        did(1, commits=(commit,), changed=(ChangedFile(path="a", kind="add"), ChangedFile(path="b", kind="add")))
+    )
+    two = summarise(did(2, commits=(again,), changed=(ChangedFile(path="a", kind="delete"),)))
     both = merge(one, two)
     assert both.commits == (commit,)
     assert list(both.files) == ["b", "a"]
@@ -106,7 +117,7 @@ def test_shortened_texts_keep_both_ends(chars: int) -> None:
 
 
 def call(
-    name: str, output: str = "ok", *, ok: bool = True, deeds: Deeds | None = None, **arguments: object
+    name: str, output: str = "ok", *, ok: bool = True, deeds: SideEffects | None = None, **arguments: object
 ) -> list[Message]:
     """A call with these arguments and its result."""
     made = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
@@ -117,15 +128,15 @@ def call(
 
 
 def ran(command: str, output: str = "", code: int = 0) -> list[Message]:
-    return call("run_command", output, ok=not code, deeds=Deeds(command=command, exit_code=code), command=command)
+    return call("run_command", output, ok=not code, deeds=SideEffects(command=command, exit_code=code), command=command)
 
 
 def edited(path: str, old: str, new: str) -> list[Message]:
-    deeds = Deeds(changed=(FileDeed(path=path, kind="update", lines=((3, 5),)),))
+    deeds = SideEffects(changed=(ChangedFile(path=path, kind="update", lines=((3, 5),)),))
     return call("edit_file", deeds=deeds, path=path, old_string=old, new_string=new)
 
 
-COMMITTED = call("git", deeds=Deeds(commits=(Commit(hash="1a2b3c4", subject="one"),)))
+COMMITTED = call("git", deeds=SideEffects(commits=(Commit(hash="1a2b3c4", subject="one"),)))
 
 
 @pytest.mark.parametrize(
@@ -159,8 +170,11 @@ def test_changes_that_were_taken_back(messages: list[Message], reverted: bool) -
 
 def test_lines_read_and_changed() -> None:
     rows = "".join(f"{number:>3}|x\n" for number in range(10, 41))
-    messages = [*call("read_file", rows, deeds=Deeds(read=("a.py",)), path="a.py", offset=10, limit=31)]
-    messages += [*call("read_file", "1|a\n2|b", deeds=Deeds(read=("b.py",)), path="b.py"), *edited("a.py", "x", "y")]
+    messages = [*call("read_file", rows, deeds=SideEffects(read=("a.py",)), path="a.py", offset=10, limit=31)]
+    messages += [
+        *call("read_file", "1|a\n2|b", deeds=SideEffects(read=("b.py",)), path="b.py"),
+        *edited("a.py", "x", "y"),
+    ]
     summary = summarise(messages)
     assert summary.read == {"a.py": ((10, 40),), "b.py": ()}
     assert summary.files["a.py"].lines == ((3, 5),)
@@ -191,7 +205,7 @@ def test_a_patch_that_failed_is_made_good_file_by_file() -> None:
     failed = "*** Begin Patch\n*** Update File: a.py\n-x\n+y\n*** Update File: b.py\n-x\n+y\n*** End Patch"
     worked = failed.replace("+y", "+z").partition("*** Update File: b.py")[0] + "*** End Patch"
     before = call("apply_patch", "no file was changed; the hunk does not fit", ok=False, patch=failed)
-    deeds = Deeds(changed=(FileDeed(path="a.py", kind="update"),))
+    deeds = SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
     after = call("apply_patch", "patch applied", deeds=deeds, patch=worked)
     attempts = summarise([*before, *after]).attempts
     assert {what: why for what, why in attempts.items() if why} == {

@@ -100,7 +100,7 @@ def test_after_500_trims_it_is_bounded_and_holds_what_it_must(
     todos = [Todo(id=n, title=f"todo {n}", status="in_progress" if n == 3 else "pending") for n in range(1, 8)]
     spans = [SpanInfo(handle=f"t{n}", messages=40, first_words="and now") for n in range(1, 501)]
     text = render_summary(long_session, budget_tokens=budget, estimator=estimator, todos=todos, spans=spans)
-    assert estimator.text(text) <= budget
+    assert estimator.estimate_text(text) <= budget
     assert "request 0.0" in text, "the first request"
     for n in (0, 490):
         assert long_session.commits[n // 10].hash in text, "the first and the last commit"
@@ -127,7 +127,7 @@ def test_no_budget_is_exceeded_and_the_bytes_are_the_same(
         for each in (summary, summarise(flat(parts)))
     ]
     assert made[0] == made[1]
-    assert TokenEstimator(ratio).text(made[0]) <= budget
+    assert TokenEstimator(ratio).estimate_text(made[0]) <= budget
     if made[0]:
         check_frame(made[0])
 

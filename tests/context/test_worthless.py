@@ -17,7 +17,7 @@ from clio.context.message_views import (
     split_units,
 )
 from clio.context.worthless import find_worthless
-from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage
+from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage
 from clio.tokens import message_units
 
 ROWS = "".join(f"{number:>4}|line {number} of the file\n" for number in range(1, 101))
@@ -33,7 +33,7 @@ def rows(first: int, last: int) -> str:
 def did(name: str, output: str, *, ok: bool = True, code: int | None = None, **arguments: Any) -> list[Message]:
     """A call and its result."""
     call = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
-    deeds = Deeds(command=str(arguments["command"]), exit_code=code) if code is not None else None
+    deeds = SideEffects(command=str(arguments["command"]), exit_code=code) if code is not None else None
     result = ToolMessage(tool_call_id="c", name=name, content=output, ok=ok, deeds=deeds)
     return [AssistantMessage(tool_calls=(call,)), result]
 

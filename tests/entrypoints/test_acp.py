@@ -15,9 +15,9 @@ from acp import RequestError, image_block, resource_block, resource_link_block
 from acp.helpers import embedded_text_resource
 from acp.schema import EnvVariable, McpServerStdio
 
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.config.trust import grant_all
+from clio.config.trust import trust_project
 from clio.sessions.store import SessionStore
 from tests.entrypoints.repl_support import ROOT, Place, make_place
 from tests.support.acp_editor import Editor, both, editor, kind
@@ -67,7 +67,7 @@ def the_server(place: Place) -> ChatServer:
 def set_trusted(place: Place, project: Path, settings: str) -> None:
     """Give the project these settings, and trust it with them."""
     (project / ".clio" / "config.yaml").write_text(settings, encoding="utf-8")
-    grant_all(load(Options(cwd=project), place.env()))
+    trust_project(load_config(Options(cwd=project), place.env()))
 
 
 def script(place: Place, *replies: Any) -> None:

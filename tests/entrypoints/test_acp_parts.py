@@ -13,7 +13,7 @@ from clio.agent.user_interface import Notice, StreamRestarted, TextDelta, ToolFi
 from clio.commands.command import Bar, BarPart, CommandResult, Table
 from clio.commands.registry import find
 from clio.commands.settings_commands import MODES
-from clio.config.command_line import parse
+from clio.config.command_line import parse_arguments
 from clio.entrypoints.acp.session import EditorShelf, markdown, named
 from clio.entrypoints.acp.updates import (
     MAX_WHOLE_CHARS,
@@ -170,11 +170,11 @@ def test_the_settings_to_paste_start_this_command() -> None:
     assert len(settings) == 2
     for one in settings:
         agent = one["agent_servers"]["clio"]
-        assert Path(agent["command"]).name == "clio" and parse(agent["args"]).words == ["acp"]
+        assert Path(agent["command"]).name == "clio" and parse_arguments(agent["args"]).words == ["acp"]
     for block in re.findall(r"```lua\n(.*?)```", page, re.DOTALL):
         assert block.count("{") == block.count("}") and '"clio"' in block and '"acp"' in block
     [options] = re.findall(r'`(\["acp", .*\])`', page)
-    assert parse(json.loads(options)).model == "qwen3"
+    assert parse_arguments(json.loads(options)).model == "qwen3"
     assert all(f"`{MODE_NAMES[mode]}`" in page and f"`{mode}`" in page for mode in MODES)
     named = set(re.findall(r"`/(\w+)", page))
     assert all(find(word) is not None for word in named - {"theme"}), named

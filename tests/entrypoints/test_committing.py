@@ -16,7 +16,7 @@ from clio.app import App
 from clio.commands.command import GitWork, MakePrompt
 from clio.commands.git_commands import describe_branch
 from clio.commands.registry import added_prompt, run_command
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.config.schema import Config
 from clio.entrypoints.oneshot import NoAnswer, NobodyThere
@@ -94,7 +94,7 @@ class Clio:
 
     def __init__(self, repo: Path, provider: Provider, **settings: Any) -> None:
         home = repo.parent / "home"
-        loaded = load(Options(cwd=repo), {"HOME": str(home)})
+        loaded = load_config(Options(cwd=repo), {"HOME": str(home)})
         config = msgspec.structs.replace(loaded.config, approve="all", **settings)
         self.app = App(
             msgspec.structs.replace(loaded, config=config),

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.entrypoints.repl.start import first_lines
 from tests.entrypoints.repl_support import Place, make_place
@@ -15,7 +15,7 @@ from tests.support.desk import git
 
 def lines(place: Path, env: dict[str, str], *, model: str = "big", server: str = "openai") -> tuple[str, str, str]:
     home = place.parent / "home"
-    loaded = load(Options(cwd=place), env | {"HOME": str(home)})
+    loaded = load_config(Options(cwd=place), env | {"HOME": str(home)})
     return first_lines(loaded, env, model=model, server=server, user_home=home)
 
 

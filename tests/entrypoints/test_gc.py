@@ -117,7 +117,7 @@ def test_sessions_go_only_when_it_is_reported_and_never_an_open_one(
     finally:
         lock.release()
     assert isinstance(freed, int) and freed > 9000
-    assert not gone.exist() and not gone.private.exists() and open_one.exist()
+    assert not gone.any_exist() and not gone.attachments.exists() and open_one.any_exist()
 
 
 def test_a_lock_that_is_held_stays(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.extension_files import Found, read_servers
-from clio.config.schema import read_settings
+from clio.config.extension_files import FoundServers, read_servers
+from clio.config.schema import read_settings_file
 from clio.context.instructions import find_instructions
 from tests.entrypoints.repl_support import ROOT, Place
 from tests.support.desk import make_repository
@@ -59,8 +59,8 @@ def test_it_writes_the_files_says_what_each_is_and_leaves_gitignore_alone(place:
 
 def test_what_it_writes_changes_nothing_until_someone_writes_in_it(place: Place) -> None:
     init(place)
-    assert read_settings(place.project / ".clio" / "config.yaml", "config.yaml") == ()
-    assert read_servers(place.home / ".clio", place.project, lambda value: False) == Found()
+    assert read_settings_file(place.project / ".clio" / "config.yaml", "config.yaml") == ()
+    assert read_servers(place.home / ".clio", place.project, lambda value: False) == FoundServers()
     assert asked(place) == []
     path = place.project / ".clio" / "instructions.md"
     path.write_text(path.read_text(encoding="utf-8") + "\n- Use tabs.\n", encoding="utf-8")

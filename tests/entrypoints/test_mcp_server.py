@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, TextContent
 
-from clio.config.command_line import parse
+from clio.config.command_line import parse_arguments
 from clio.entrypoints.mcp_server import TOOLS, Answer, call
 from clio.errors import ToolRetry
 from clio.memory.store.memories import Memories
@@ -311,5 +311,5 @@ def test_the_lines_for_clients_are_valid_and_start_this_server() -> None:
     for kind, block in blocks:
         [servers] = (json.loads(block) if kind == "json" else tomllib.loads(block)).values()
         assert servers["clio"]["command"] == "clio"
-        assert parse(servers["clio"]["args"]).words == ["mcp"]
+        assert parse_arguments(servers["clio"]["args"]).words == ["mcp"]
     assert all(f"| `{tool.name}` |" in page for tool in TOOLS)

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.layers import load
-from clio.config.loaded import Loaded
+from clio.config.layers import load_config
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.entrypoints.repl.parts import terminal_size
 from clio.entrypoints.repl.start import Resuming, recap
 from clio.errors import SessionLocked
 from clio.messages import AssistantMessage, ToolCall, UserMessage
 from clio.sessions.session import Session
-from clio.sessions.state import Planned
-from clio.sessions.store import open_store
+from clio.sessions.state import PlanMode
+from clio.sessions.store import open_session_store
 from clio.ui.screen import open_screen
 from clio.ui.theme import Terminal
 from tests.entrypoints.repl_support import Place, make_place
@@ -28,12 +28,12 @@ LIVE = Terminal(live=True, escapes=False, colour=False, reflows=True)
 PROGRAM = """
 import os, sys
 import clio.entrypoints.repl.repl
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.entrypoints.repl.start import Resuming
 from clio.ui.theme import Terminal
 from pathlib import Path
-loaded = load(Options(cwd=Path.cwd()), os.environ)
+loaded = load_config(Options(cwd=Path.cwd()), os.environ)
 resuming = Resuming(loaded, Terminal(live=True, escapes=False, colour=False, reflows=True))
 assert resuming.show(resuming.choose(Options(cwd=Path.cwd(), continue_latest=True)))
 print({"clio.app", "clio.agent.conversation", "clio.ui.screen"} & set(sys.modules))
@@ -51,19 +51,19 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     return place
 
 
-def loaded() -> Loaded:
+def loaded() -> LoadedConfig:
     """The configuration in this folder."""
-    return load(Options(cwd=Path.cwd()), os.environ)
+    return load_config(Options(cwd=Path.cwd()), os.environ)
 
 
 def said(*, proposed: bool = False, open_call: bool = False) -> Session:
     """A session that was talked in, still open."""
-    session = open_store(loaded()).new(Path.cwd(), name="Retries")
+    session = open_session_store(loaded()).new(Path.cwd(), name="Retries")
     session.append(UserMessage(content="does the client retry?"))
     calls = (ToolCall(id="c", name="read_file", arguments='{"path": "clio/retry.py"}'),) if open_call else ()
     session.append(AssistantMessage(content="it doubles the delay", tool_calls=calls))
     if proposed:
-        session.set_planned(Planned(proposed=True))
+        session.set_plan_mode(PlanMode(proposed=True))
     return session
 
 
@@ -89,7 +89,7 @@ def test_how_it_ended_is_shown_without_the_app(place: Place) -> None:
     [("does the client retry?", "“does the client retry?”"), ("word " * 40, f"“{('word ' * 10)[:49]}…”")],
 )
 def test_one_without_a_name_is_called_by_its_first_words(place: Place, words: str, called: str) -> None:
-    session = open_store(loaded()).new(Path.cwd())
+    session = open_session_store(loaded()).new(Path.cwd())
     session.append(UserMessage(content=words))
     assert next(recap(session)) == f"session {called} · 1 message"
     session.close()
@@ -99,7 +99,7 @@ def test_what_has_to_be_said_or_asked_first_waits_for_the_app(place: Place, caps
     planned = said(proposed=True)
     planned.close()
     damaged = said()
-    journal = open_store(loaded()).folder / f"{damaged.id}.journal.jsonl"
+    journal = open_session_store(loaded()).folder / f"{damaged.id}.journal.jsonl"
     assert damaged._disk is not None
     damaged._disk.release()
     journal.write_bytes(journal.read_bytes() + b"{nonsense}\n")
@@ -125,7 +125,7 @@ def test_one_that_no_app_took_over_is_let_go_of(place: Place, capsys: pytest.Cap
         resuming().show(session.id)
     one.close()
     one.close()
-    again = open_store(loaded()).open(session.id)
+    again = open_session_store(loaded()).open(session.id)
     assert len(again.messages) == 3  # the call nobody answered is answered, once and on disk
     again.close()
     shown = capsys.readouterr().out
@@ -180,6 +180,6 @@ def test_what_is_typed_at_once_goes_on_in_that_session(place: Place) -> None:
         shell.key("ctrl-d")
         shell.wait_for("Retries")
         assert shell.wait_exit() == 0
-    words = [message.content for message in open_store(loaded()).read(session.id)]
+    words = [message.content for message in open_session_store(loaded()).read(session.id)]
     assert words[:3] == ["does the client retry?", "it doubles the delay", "and how long?"]
     assert len(words) > 3

@@ -6,9 +6,9 @@ from typing import Any
 
 from clio.messages import (
     AssistantMessage,
-    Deeds,
-    FileDeed,
+    ChangedFile,
     Message,
+    SideEffects,
     SystemMessage,
     ToolCall,
     ToolMessage,
@@ -107,7 +107,7 @@ def shop_talk() -> list[Message]:
             "summary": "exit 1 in 2.3 s",
             "ok": False,
             "seconds": 2.3,
-            "deeds": Deeds(command="pytest -q tests/test_prices.py", exit_code=1),
+            "deeds": SideEffects(command="pytest -q tests/test_prices.py", exit_code=1),
         },
         {
             "role": AssistantMessage,
@@ -128,7 +128,7 @@ def shop_talk() -> list[Message]:
             "name": "edit_file",
             "content": "edited shop/prices.py: +3 -2 lines",
             "summary": "+3 -2",
-            "deeds": Deeds(changed=(FileDeed(path="shop/prices.py", kind="update"),)),
+            "deeds": SideEffects(changed=(ChangedFile(path="shop/prices.py", kind="update"),)),
         },
         {"role": ToolMessage, "tool_call_id": "c4", "name": "write_file", "content": "created", "summary": "2 lines"},
         {"role": ToolMessage, "tool_call_id": "c5", "name": "git", "content": GIT_DIFF, "summary": "+2 -1"},
@@ -270,7 +270,7 @@ def said_everywhere(text: str, escaped: str = "") -> SessionState:
             name=text,
             summary=text,
             blob="0123456789abcdef",
-            deeds=Deeds(question=text, answer=text, command=text, exit_code=1, read=(text,)),
+            deeds=SideEffects(question=text, answer=text, command=text, exit_code=1, read=(text,)),
         ),
         ToolMessage(id="t2", tool_call_id="c2", content=f"--- a\n+++ b\n@@ -1 +1 @@\n-{text}\n+{text}\n+{text}\n"),
         ToolMessage(id="t3", tool_call_id="lost" + text, content=text, name=text),

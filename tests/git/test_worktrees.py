@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.config.project_links import link_of
-from clio.config.trust import Trust, grant_all
+from clio.config.project_links import find_worktree_link
+from clio.config.trust import TrustStore, trust_project
 from clio.errors import UsageError, UserError
 from clio.git.worktrees import (
     check_name,
@@ -116,43 +116,43 @@ def test_a_folder_that_is_gone_is_reported_of_and_forgotten(repo: Path) -> None:
 def test_worktrees_of_others_are_not_ours(repo: Path) -> None:
     git(repo, "worktree", "add", "--quiet", str(repo.parent / "shop-hand"))
     assert list_worktrees(repo) == []
-    assert link_of(repo.parent / "shop-hand") is None
+    assert find_worktree_link(repo.parent / "shop-hand") is None
     with pytest.raises(UserError, match="there is no worktree 'hand'"):
         remove_worktree(repo, "hand")
 
 
 def test_a_link_that_does_not_lead_back_is_none(repo: Path, tmp_path: Path) -> None:
     path, _ = open_worktree(repo, "fix")
-    found = link_of(path / "sub")
+    found = find_worktree_link(path / "sub")
     assert found is not None
     assert (found.worktree, found.main) == (path, repo)
     copy = tmp_path / "copy"
     copy.mkdir()
     (copy / ".git").write_bytes((path / ".git").read_bytes())
-    assert link_of(copy) is None
-    assert link_of(repo) is None
-    assert link_of(tmp_path) is None
+    assert find_worktree_link(copy) is None
+    assert find_worktree_link(repo) is None
+    assert find_worktree_link(tmp_path) is None
 
 
 def test_settings_trust_and_sessions_are_those_of_the_checkout(repo: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     env = {"HOME": str(home), "PATH": os.environ["PATH"]}
     write(repo, {".clio/config.yaml": "allow:\n  - make test\nmax_steps: 7\n"})
-    grant_all(load(Options(cwd=repo), env))
+    trust_project(load_config(Options(cwd=repo), env))
     path, _ = open_worktree(repo, "fix")
     write(path, {".clio/config.yaml": "approve: all\n"})  # a branch brings no settings of its own
-    loaded = load(Options(cwd=path / "sub"), env)
-    assert (loaded.project, loaded.owner, loaded.start) == (path, repo, path / "sub")
+    loaded = load_config(Options(cwd=path / "sub"), env)
+    assert (loaded.project, loaded.main_project, loaded.start_folder) == (path, repo, path / "sub")
     assert (loaded.config.allow, loaded.config.max_steps, loaded.config.approve) == (("make test",), 7, "ask")
-    assert Trust(loaded.home).fingerprints(repo)
-    assert not Trust(loaded.home).fingerprints(path)
+    assert TrustStore(loaded.home).fingerprints(repo)
+    assert not TrustStore(loaded.home).fingerprints(path)
 
 
 def test_a_project_in_a_subfolder_is_the_same_one_there(repo: Path, tmp_path: Path) -> None:
     (repo / "sub/.clio").mkdir()
     path, _ = open_worktree(repo / "sub", "fix")
-    loaded = load(Options(cwd=path), {"HOME": str(tmp_path / "home")})
-    assert (loaded.project, loaded.owner) == (repo.parent / "shop-fix/sub", repo / "sub")
+    loaded = load_config(Options(cwd=path), {"HOME": str(tmp_path / "home")})
+    assert (loaded.project, loaded.main_project) == (repo.parent / "shop-fix/sub", repo / "sub")
 
 
 def test_the_latest_session_is_one_that_began_here(repo: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from clio.importing import claude, gemini
 from clio.importing.reading import Said, Tally
-from clio.messages import text_of
+from clio.messages import message_text
 
 DAMAGED: list[dict[str, Any]] = [
     {},
@@ -23,7 +23,9 @@ DAMAGED: list[dict[str, Any]] = [
 def told(reader: Any, path: Path, lines: list[dict[str, Any]]) -> list[str]:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return [
-        text_of(piece.message) for piece in reader.read(path, Tally(), lambda done: None) if isinstance(piece, Said)
+        message_text(piece.message)
+        for piece in reader.read(path, Tally(), lambda done: None)
+        if isinstance(piece, Said)
     ]
 
 
@@ -53,4 +55,4 @@ def test_gemini(tmp_path: Path, damage: dict[str, Any]) -> None:
     messages = [head | damage, head | {"content": "the words"}, head | {"content": "the words"}]
     path.write_text(json.dumps({"sessionId": "s", "messages": messages}), encoding="utf-8")
     pieces = gemini.read(path, Tally(), lambda done: None)
-    assert [text_of(piece.message) for piece in pieces if isinstance(piece, Said)] == ["the words"]
+    assert [message_text(piece.message) for piece in pieces if isinstance(piece, Said)] == ["the words"]

@@ -8,7 +8,7 @@ import pytest
 from clio.commands.command import MakePrompt
 from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.registry import complete, run_command
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from tests.injection.corpus import ALL, ORDERS, SPELLED, TAGS
 from tests.injection.sent import allowed_nothing, closings, messages_of, part_of
 from tests.support.chat_server import text, tool_calls
@@ -40,7 +40,7 @@ def desk(make_desk: MakeDesk) -> Desk:
 
 def trust(desk: Desk) -> None:
     """With everything there is, and as a clio that is started again knows it."""
-    Trust(desk.loaded.home).grant(desk.loaded.owner, list_waiting_for_trust(desk.loaded))
+    TrustStore(desk.loaded.home).grant(desk.loaded.main_project, list_waiting_for_trust(desk.loaded))
     desk.app = desk.build()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from clio.config.loaded import Server
+from clio.config.loaded import McpServer
 from clio.mcp import connection, values
 from clio.mcp.servers import Servers
 from clio.mcp.values import CallFailed, ServerDown
@@ -22,15 +22,15 @@ ROOT = Path(__file__).parent.parent.parent
 ENV = {"PATH": "/usr/bin:/bin", "OPENAI_API_KEY": "sk-mine", "LANG": "C.UTF-8", "HTTPS_PROXY": "http://u:pw@proxy:1"}
 
 
-def peer(*flags: str, name: str = "peer", **fields: Any) -> Server:
+def peer(*flags: str, name: str = "peer", **fields: Any) -> McpServer:
     """The small server as a child process."""
     env = {"PYTHONPATH": str(ROOT), **fields.pop("env", {})}
     arguments = ("-S", "-m", "tests.support.mcp_peer", *flags)
-    return Server(name=name, where="mcp.yaml:1", own=True, command=sys.executable, args=arguments, env=env, **fields)
+    return McpServer(name=name, where="mcp.yaml:1", own=True, command=sys.executable, args=arguments, env=env, **fields)
 
 
 @asynccontextmanager
-async def opened(folder: Path, *servers: Server, **given: Any) -> AsyncGenerator[tuple[Servers, list[str]]]:
+async def opened(folder: Path, *servers: McpServer, **given: Any) -> AsyncGenerator[tuple[Servers, list[str]]]:
     told: list[str] = []
     found = Servers(servers, [], project=folder, env=ENV, folder=folder / "cache", tell=told.append, **given)
     try:
@@ -213,10 +213,10 @@ def test_an_old_server_that_falls_over_the_newer_handshake(tmp_path: Path) -> No
 def test_http_with_a_header_from_the_environment(tmp_path: Path, http: HttpPeer) -> None:
     async def work() -> None:
         headers = {"Authorization": "Bearer ${WORD:-right}"}
-        web = Server(name="web", where="mcp.yaml:1", own=True, kind="http", url=http.url, headers=headers)
-        shut = Server(name="shut", where="mcp.yaml:2", own=True, kind="http", url=http.url)
-        lost = Server(name="lost", where="mcp.yaml:3", own=True, kind="http", url="http://127.0.0.1:9/mcp")
-        bare = Server(name="bare", where="mcp.yaml:4", own=True, kind="http", url="http://h/${NO_SUCH}")
+        web = McpServer(name="web", where="mcp.yaml:1", own=True, kind="http", url=http.url, headers=headers)
+        shut = McpServer(name="shut", where="mcp.yaml:2", own=True, kind="http", url=http.url)
+        lost = McpServer(name="lost", where="mcp.yaml:3", own=True, kind="http", url="http://127.0.0.1:9/mcp")
+        bare = McpServer(name="bare", where="mcp.yaml:4", own=True, kind="http", url="http://h/${NO_SUCH}")
         async with opened(tmp_path, web, shut, lost, bare) as (servers, told):
             assert (await servers.call("web", "add", {"a": 2, "b": 2}, ignore)).text == "4"
             assert {one.server for one in servers.offered} == {"web"}

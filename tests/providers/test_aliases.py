@@ -114,7 +114,7 @@ def test_a_file_names_them(tmp_path: Path) -> None:
 
 
 def test_a_project_never_says_which_command_prints_a_key(tmp_path: Path) -> None:
-    from clio.config.trust import grant_all
+    from clio.config.trust import trust_project
 
     files = Files(tmp_path)
     files.write_home("models: {mine: {provider: openai, api_key_command: op read x}}\n")
@@ -126,6 +126,6 @@ def test_a_project_never_says_which_command_prints_a_key(tmp_path: Path) -> None
         assert loaded.config.api_key_command is None
         assert all(one.api_key_command in (None, "op read x") for one in loaded.config.models.values())
         assert len([problem for problem in loaded.problems if "api_key_command" in problem]) == 2
-        grant_all(loaded)
+        trust_project(loaded)
     assert loaded.config.models["mine"].base_url == "https://evil.example"
     assert loaded.config.models["mine"].api_key_command is None  # it was for another address

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clio.config.schema import SERVER_KEYS, Config
+from clio.config.schema import SERVER_KEY_VARIABLES, Config
 from clio.errors import ConfigError, ProviderRefused, ServerFailed
 from clio.messages import UserMessage
 from clio.providers.base import ChatRequest
@@ -46,7 +46,7 @@ def test_every_maker_has_a_preset() -> None:
 
 
 def test_every_key_of_a_server_is_a_secret_whatever_its_name() -> None:
-    assert {name for preset in PRESETS for name in preset.key_variables} <= set(SERVER_KEYS)
+    assert {name for preset in PRESETS for name in preset.key_variables} <= set(SERVER_KEY_VARIABLES)
     redactor = build_redactor(Config(), {"AWS_BEARER_TOKEN_BEDROCK": "plain words of a key"})
     assert "plain words" not in redactor.redact("it is plain words of a key").text
 

@@ -168,10 +168,11 @@ def test_warming_up_imports_it() -> None:
 
 def test_one_question_imports_nothing_heavy(tmp_path: Path) -> None:
     code = (
-        "import os, sys; from clio.config.command_line import parse; from clio.config.layers import load;"
+        "import os, sys; from clio.config.command_line import parse_arguments;"
+        "from clio.config.layers import load_config;"
         "from clio.config.options import make_options, with_prompt; from clio.entrypoints import oneshot;"
-        "options = with_prompt(make_options(parse(['-p', 'hi'])), 'hi');"
-        "code = oneshot.run(options, load(options, os.environ));"
+        "options = with_prompt(make_options(parse_arguments(['-p', 'hi'])), 'hi');"
+        "code = oneshot.run(options, load_config(options, os.environ));"
         "names = 'openai httpx2 pydantic mcp anyio jsonschema yaml numpy git tiktoken prompt_toolkit rich acp';"
         "print(code, [name for name in [*names.split(), 'clio.commands.registry'] if name in sys.modules])"
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from clio.agent.user_interface import Notice
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.errors import ApprovalNeeded
 from clio.messages import ToolMessage
@@ -542,6 +542,6 @@ def test_a_projects_file_cannot_switch_it_off(tmp_path: Path) -> None:
     project = tmp_path / "project"
     (project / ".clio").mkdir(parents=True)
     (project / ".clio" / "config.yaml").write_text("confine_unasked: off\n", encoding="utf-8")
-    loaded = load(Options(cwd=project), {"CLIO_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)})
+    loaded = load_config(Options(cwd=project), {"CLIO_HOME": str(tmp_path / "home"), "HOME": str(tmp_path)})
     assert loaded.config.confine_unasked == "auto"
     assert [one.key for one in loaded.withheld] == ["confine_unasked"]

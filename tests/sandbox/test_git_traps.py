@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clio.checkpoints.workspace_scan import find_git_tree
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.context.instructions import FolderInstructions
 from clio.context.summary_text import git_activity
 from clio.context.workspace_state import WorkingTree
@@ -16,9 +16,9 @@ from clio.errors import UserError
 from clio.git.commits import diff_between, diff_staged, diff_unstaged
 from clio.git.repository import check_programs, list_repository_programs, read_state
 from clio.git.worktrees import list_worktrees, open_worktree
-from clio.git_looking import without_filters
 from clio.memory.team.share import rule_in_the_way, uncommitted
 from clio.memory.team.statement import author
+from clio.readonly_git import list_filter_options
 from clio.security.actions import ReadFiles, Workspace
 from clio.tokens import TokenEstimator
 from clio.tools.git import GitArgs, GitTool
@@ -133,11 +133,11 @@ def test_finding_out_what_a_command_committed_starts_nothing(trap: HostileReposi
 
 def test_a_checkout_with_its_programs_waits_for_trust(trap: HostileRepository, root: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"config trust"):
-        open_worktree(root, "side", lambda top: check_programs(top, Trust(tmp_path), root, "a new worktree"))
+        open_worktree(root, "side", lambda top: check_programs(top, TrustStore(tmp_path), root, "a new worktree"))
     assert trap.sprung() == set()
     assert not (root.parent / "copy-side").exists()
-    Trust(tmp_path).add_all(root, list_repository_programs(root))
-    open_worktree(root, "side", lambda top: check_programs(top, Trust(tmp_path), root, "a new worktree"))
+    TrustStore(tmp_path).add_all(root, list_repository_programs(root))
+    open_worktree(root, "side", lambda top: check_programs(top, TrustStore(tmp_path), root, "a new worktree"))
     assert "project:hook post-checkout" in trap.sprung()
 
 
@@ -161,20 +161,20 @@ def test_a_filter_that_comes_later_is_known(
     root = make(tmp_path / "kept", {"a.x": "one\n", ".gitattributes": "*.x filter=late\n"})
     git(root, "config", "include.path", "../late")
     os.utime(root / "a.x", (1, 1))
-    monkeypatch.setattr("clio.git_looking._SETTLED_S", -10.0)  # as if the settings had been there for long
-    assert without_filters(root) == without_filters(root) == []
+    monkeypatch.setattr("clio.readonly_git._SETTLED_S", -10.0)  # as if the settings had been there for long
+    assert list_filter_options(root) == list_filter_options(root) == []
     write(root, {"late": f'[filter "late"]\n\tclean = echo late >> {trap.log}; cat\n'})
-    assert "filter.late.clean=" in without_filters(root)
+    assert "filter.late.clean=" in list_filter_options(root)
     assert git_activity(root) is not None
     assert trap.sprung() == set()
 
 
 def test_one_question_to_git_serves_a_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make(tmp_path / "calm", {"a": "one\n"})
-    monkeypatch.setattr("clio.git_looking._SETTLED_S", -10.0)  # as if the settings had been there for long
-    without_filters(root)
-    monkeypatch.setattr("clio.git_looking._list_settings", None)
-    assert without_filters(root) == []
+    monkeypatch.setattr("clio.readonly_git._SETTLED_S", -10.0)  # as if the settings had been there for long
+    list_filter_options(root)
+    monkeypatch.setattr("clio.readonly_git._list_settings", None)
+    assert list_filter_options(root) == []
 
 
 @pytest.mark.parametrize("name", ["a=b", "many"])

@@ -5,10 +5,10 @@ import re
 from pathlib import Path
 
 from clio.commands.pending_trust import list_waiting_for_trust
-from clio.config.layers import load
-from clio.config.loaded import Widening
+from clio.config.layers import load_config
+from clio.config.loaded import TrustRequest
 from clio.config.options import Options
-from clio.config.trust import OWN_FILES, PLACES
+from clio.config.trust import PERMISSION_FILES, PERMISSION_PATHS
 from clio.security.protected_files import explain_clio_file, is_protected
 from clio.skills.skills import PLACES as SKILLS
 
@@ -27,7 +27,7 @@ AGENT = "---\ndescription: d\n---\nDo it.\n"
 SKILL = "---\nname: {name}\ndescription: d\n---\nSteps.\n"
 
 
-def filled(project: Path) -> tuple[Widening, ...]:
+def filled(project: Path) -> tuple[TrustRequest, ...]:
     """What waits for trust in a project with one of everything."""
     server = json.dumps({"mcpServers": {"NAME": {"command": "x"}}})
     files = {
@@ -43,7 +43,7 @@ def filled(project: Path) -> tuple[Widening, ...]:
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text, encoding="utf-8")
     env = {"HOME": str(project.parent / "person"), "CLIO_HOME": str(project.parent / "home")}
-    loaded = load(Options(cwd=project), env)
+    loaded = load_config(Options(cwd=project), env)
     return (*loaded.withheld, *list_waiting_for_trust(loaded, env))
 
 
@@ -51,7 +51,7 @@ def test_what_waits_for_trust_is_asked_before_it_is_written(tmp_path: Path) -> N
     project = tmp_path / "project"
     project.mkdir()
     waiting = {re.sub(r":\d+$", "", value.where) for value in filled(project)}
-    assert {place for place in PLACES if not any(one.startswith(place) for one in waiting)} == {
+    assert {place for place in PERMISSION_PATHS if not any(one.startswith(place) for one in waiting)} == {
         ".clio/config.yml",
         ".clio/mcp.yml",
     }, "what clio does not read under that name, but might be taken to"
@@ -73,7 +73,7 @@ def test_nothing_else_in_the_code_waits_for_trust() -> None:
 
 def test_what_clio_reads_of_its_home_without_asking_is_protected(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    for name in (*OWN_FILES, "commands/x.md", "trusted.json"):
+    for name in (*PERMISSION_FILES, "commands/x.md", "trusted.json"):
         assert explain_clio_file(home / name, tmp_path / "project", home) == "belongs to clio's own settings"
 
 
@@ -82,5 +82,5 @@ def test_the_page_names_every_place() -> None:
     table = page[page.index("## What decides what clio does") :].split("\n## ")[0]
     named = set(re.findall(r"`([^`]+)`", "\n".join(row for row in table.splitlines() if "| asks" in row)))
     assert {place.rstrip("/") for place in named if not place.startswith("~")} == {
-        place for place in PLACES if not place.endswith(".yml")
+        place for place in PERMISSION_PATHS if not place.endswith(".yml")
     }

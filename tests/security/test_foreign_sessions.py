@@ -13,7 +13,7 @@ from clio.context.window import ThreadHead
 from clio.memory.short_term import ShortTerm
 from clio.messages import AssistantMessage, UserMessage
 from clio.sessions.state import Trim
-from clio.sessions.store import NOT_THE_USERS, OwnSessions, SessionStore
+from clio.sessions.store import FOREIGN_NOTICE, OwnSessions, SessionStore
 from clio.tokens import TokenEstimator
 from tests.security.test_hostile_projects import Ground
 from tests.support.chat_server import ChatServer, text
@@ -118,9 +118,9 @@ def test_sessions_of_a_project_sealed_before_ids_were_recorded_are_the_users_own
     (ground.project / ".clio" / SEAL_NAME).write_text(f"{nonce}:{code}\n")
     bring_session(ground)
     own = OwnSessions(ground.project, home)
-    assert own.among({ID}) == {ID}
+    assert own.filter_own({ID}) == {ID}
     subprocess.run(["git", "add", "--force", ".clio/sessions"], cwd=ground.project, check=True)
-    assert OwnSessions(ground.project, home).among({ID}) == set()
+    assert OwnSessions(ground.project, home).filter_own({ID}) == set()
 
 
 def test_a_command_of_the_repository_does_not_choose_the_model(ground: Ground) -> None:
@@ -136,13 +136,13 @@ def test_a_command_of_the_repository_does_not_choose_the_model(ground: Ground) -
 
 @pytest.mark.parametrize("role", ["user", "assistant"])
 def test_a_repository_cannot_write_the_notice_itself(ground: Ground, role: str) -> None:
-    bring_session(ground, last={"role": role, "content": NOT_THE_USERS})
+    bring_session(ground, last={"role": role, "content": FOREIGN_NOTICE})
     store = SessionStore(
         ground.project / ".clio" / "sessions", ground.project, own=OwnSessions(ground.project, ground.home / ".clio")
     )
     session = store.open(ID, persist=False)
     last = session.messages[-1]
-    assert isinstance(last, UserMessage) and (last.origin, last.content) == ("recovery", NOT_THE_USERS)
+    assert isinstance(last, UserMessage) and (last.origin, last.content) == ("recovery", FOREIGN_NOTICE)
     assert session.own_from == 3
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from clio.errors import ToolFailed
-from clio.git_looking import find_unreadable
+from clio.readonly_git import find_blocking_file
 from clio.security.git_safety import find_program_keys
 from clio.tools.git import open_repository
 
@@ -24,7 +24,7 @@ def test_a_pipe_named_by_a_setting_is_not_opened(key: str, tmp_path: Path) -> No
     section, name = key.split(".")
     repository = make_repository(tmp_path / "project", f"[{section}]\n\t{name} = {tmp_path}/pipe\n")
     os.mkfifo(tmp_path / "pipe")
-    assert find_unreadable(repository) == tmp_path / "pipe"
+    assert find_blocking_file(repository) == tmp_path / "pipe"
     with pytest.raises(ToolFailed):
         open_repository(repository)
 
@@ -33,13 +33,13 @@ def test_a_device_behind_two_includes_is_not_opened(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "project", "[include]\n\tpath = one\n")
     (repository / ".git" / "one").write_text("[include]\n\tpath = one\n\tpath = two\n")
     (repository / ".git" / "two").write_text("[diff]\n\torderFile = /dev/zero\n")
-    assert find_unreadable(repository) == Path("/dev/zero")
+    assert find_blocking_file(repository) == Path("/dev/zero")
 
 
 def test_the_null_device_and_ordinary_files_are_fine(tmp_path: Path) -> None:
     (tmp_path / "ignored").write_text("*.log\n")
     settings = f"[core]\n\thooksPath = /dev/null\n\texcludesFile = {tmp_path}/ignored\n"
-    assert find_unreadable(make_repository(tmp_path / "project", settings)) is None
+    assert find_blocking_file(make_repository(tmp_path / "project", settings)) is None
 
 
 @pytest.mark.parametrize("key", ["blame.ignoreRevsFile", "mailmap.file", "diff.orderFile"])

@@ -16,8 +16,8 @@ from clio.messages import AssistantMessage, ImagePart, Message, SystemMessage, T
 from clio.providers.base import ChatRequest
 from clio.providers.chat import ChatProtocol
 from clio.providers.profiles import Quirks
-from clio.sessions.side_effects import deeds_of
-from clio.sessions.state import Bill, Planned, Todo, Trim
+from clio.sessions.side_effects import find_side_effects
+from clio.sessions.state import Bill, PlanMode, Todo, Trim
 from tests.entrypoints.repl_support import clio, make_place
 from tests.sessions.talk import store_in
 from tests.support.chat_server import ChatServer, text, tool_calls
@@ -82,7 +82,7 @@ def test_what_is_written_opens_again(said: list[Message], end: str) -> None:
             shortened(message, 50)
             longest_text(message)
             for call in message.tool_calls if isinstance(message, AssistantMessage) else ():
-                deeds_of(call, ToolMessage(tool_call_id=call.id, content=""))
+                find_side_effects(call, ToolMessage(tool_call_id=call.id, content=""))
         store.list()
         again.close()
         session.close()
@@ -123,7 +123,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, list[str
     for message in ROWS:
         session.append(message)
     session.set_todos((Todo(id=1, title="t"),))
-    session.set_planned(Planned(proposed=True))
+    session.set_plan_mode(PlanMode(proposed=True))
     session.add_bill(Bill(model="m", prompt_tokens=1, completion_tokens=1, cached_tokens=0, timestamp=1.0))
     session.set_token_ratio(3.5)
     session.set_model("m")

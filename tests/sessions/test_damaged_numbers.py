@@ -56,9 +56,11 @@ def test_many_broken_files_are_listed_and_few_decoded(tmp_path: Path, monkeypatc
     for number in range(200):
         (path.parent / f"0{path.stem[1:-4]}{number:04}.json").write_bytes(b"broken")
     decoded: list[object] = []
-    load = listing.load
-    monkeypatch.setattr(listing, "load", lambda files, **given: (decoded.append(files), load(files, **given))[1])
+    load = listing.load_session
+    monkeypatch.setattr(
+        listing, "load_session", lambda files, **given: (decoded.append(files), load(files, **given))[1]
+    )
     infos = list_sessions(path.parent)
     assert len(infos) >= 200
     assert [info.messages for info in infos if info.id == path.stem] == [len(ids)]
-    assert len(decoded) == listing.MAX_BROKEN
+    assert len(decoded) == listing.MAX_DECODED

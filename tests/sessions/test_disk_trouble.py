@@ -28,21 +28,21 @@ from clio.sessions.store import SessionStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 session = SessionStore(Path(sys.argv[1])).new(Path("/project"))
 session.append(UserMessage(content="before"))
-assert session.unsaved is None
+assert session.unsaved_reason is None
 resource.setrlimit(resource.RLIMIT_FSIZE, (3_000, resource.RLIM_INFINITY))
 for number in range(20):
     session.append(UserMessage(content=f"{number} " + "x" * 500))
 handle = session.write_blob("o" * 5_000)
 session.sync()
-print(session.unsaved)
+print(session.unsaved_reason)
 print(len(session.messages), session.read_blob(handle) == "o" * 5_000)
 if sys.argv[2] == "close full":
     session.close()
-    print(session.unsaved)
+    print(session.unsaved_reason)
 else:
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     session.append(UserMessage(content="after"))
-    print(session.unsaved)
+    print(session.unsaved_reason)
     if sys.argv[2] == "close":
         session.close()
 """
@@ -56,13 +56,13 @@ store = SessionStore(Path(sys.argv[1]))
 if os.getuid() == 0:
     os.setuid(int(sys.argv[2]))
 session = store.open(sys.argv[3]) if len(sys.argv) > 3 else store.new(Path("/project"))
-print(session.unsaved)
+print(session.unsaved_reason)
 session.append(UserMessage(content="hello"))
 session.write_blob("text")
 session.sync()
-print(session.unsaved)
+print(session.unsaved_reason)
 session.close()
-print(session.unsaved)
+print(session.unsaved_reason)
 """
 
 
@@ -144,11 +144,11 @@ def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     say(session, a_turn())
-    assert session.unsaved is not None and str(tmp_path / ".clio") in session.unsaved
+    assert session.unsaved_reason is not None and str(tmp_path / ".clio") in session.unsaved_reason
     assert store.list() == []
     (tmp_path / ".clio").unlink()
     session.append(UserMessage(content="again"))
-    assert session.unsaved is None
+    assert session.unsaved_reason is None
     assert store.read(session.id) == tuple(session.messages)
     session.close()
 
@@ -165,7 +165,7 @@ def test_files_deleted_under_a_running_session_are_written_again(tmp_path: Path,
         session = store.open(session.id)
     shutil.rmtree(tmp_path / ".clio")
     session.append(UserMessage(content="more"))
-    assert session.unsaved is None
+    assert session.unsaved_reason is None
     assert not session_files.FileLock(store.folder / f"{session.id}.lock").acquire()
     kill(session)
     again = store.open(session.id)
@@ -198,10 +198,10 @@ def test_a_file_system_without_locks_is_reported_and_used(tmp_path: Path, monkey
     store = store_in(tmp_path)
     session = store.new(tmp_path)
     say(session, a_turn())
-    assert session.unsaved is None
+    assert session.unsaved_reason is None
     assert len(session.warnings) == 1 and "no locks" in session.warnings[0]
     session.close()
     again = store.open(session.id)
     again.append(UserMessage(content="more"))
-    assert (len(again.messages), again.unsaved) == (5, None)
+    assert (len(again.messages), again.unsaved_reason) == (5, None)
     again.close()

@@ -172,7 +172,7 @@ def test_what_clio_does_not_know_is_copied_too(store: SessionStore, tmp_path: Pa
     assert (copy["tags"], copy["history"][0]["mood"], len(copy["history"])) == (["mine"], "good", 2)
 
 
-@pytest.mark.parametrize("step", ["write_atomic", "keep_twin"])
+@pytest.mark.parametrize("step", ["write_atomic", "link_or_copy"])
 def test_what_fails_on_the_way_leaves_nothing(
     store: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -10,17 +10,25 @@ import pytest
 from clio.errors import NewerDocument
 from clio.providers.prices import day_of
 from clio.sessions import ledger as ledger_module
-from clio.sessions.ledger import COMPACT_BYTES, Ledger, Spent, compacted, merged, recounted, spent_of
+from clio.sessions.ledger import (
+    COMPACT_BYTES,
+    Ledger,
+    LedgerEntry,
+    compact_entries,
+    make_ledger_entries,
+    merge_entries,
+    recount_entries,
+)
 from clio.sessions.state import Bill
 from clio.storage.files import write_atomic as real
 
 WRITER = """
 import sys
 from pathlib import Path
-from clio.sessions.ledger import Ledger, Spent
+from clio.sessions.ledger import Ledger, LedgerEntry
 ledger = Ledger(Path(sys.argv[1]))
 for number in range(int(sys.argv[3])):
-    ledger.add([Spent(date="2026-11-20", project="p", session=sys.argv[2], model="m" * 900, requests=1)])
+    ledger.add([LedgerEntry(date="2026-11-20", project="p", session=sys.argv[2], model="m" * 900, requests=1)])
 """
 
 
@@ -29,8 +37,8 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger(tmp_path / "home" / "costs.jsonl")
 
 
-def spent(day: str = "2026-11-20", session: str = "s", model: str = "m", **sums: int) -> Spent:
-    return Spent(date=day, project="p", session=session, server="openai", model=model, **({"requests": 1} | sums))
+def spent(day: str = "2026-11-20", session: str = "s", model: str = "m", **sums: int) -> LedgerEntry:
+    return LedgerEntry(date=day, project="p", session=session, server="openai", model=model, **({"requests": 1} | sums))
 
 
 def test_what_was_added_is_there_for_the_next_clio(ledger: Ledger) -> None:
@@ -72,7 +80,7 @@ def test_a_long_session_takes_little_of_it_and_a_long_file_is_seldom_written_aga
     assert len(written) == 1
     assert 0 < written[0] - start < 200
     assert ledger.path.stat().st_size < start + COMPACT_BYTES + start // 4
-    [mine] = [one for one in compacted(ledger.read().spent, "2026-11-20") if one.session == "s"]
+    [mine] = [one for one in compact_entries(ledger.read().spent, "2026-11-20") if one.session == "s"]
     assert mine.requests == 600
 
 
@@ -107,7 +115,7 @@ def test_no_file_no_trace(tmp_path: Path) -> None:
 
 def test_lines_of_one_session_and_day_become_one(ledger: Ledger) -> None:
     lines = [spent(micro_dollars=10, cached_tokens=1), spent(micro_dollars=5), spent("2026-11-21", micro_dollars=1)]
-    assert merged(lines) == [
+    assert merge_entries(lines) == [
         spent(requests=2, micro_dollars=15, cached_tokens=1),
         spent("2026-11-21", micro_dollars=1),
     ]
@@ -118,12 +126,12 @@ def test_with_time_sessions_go_then_days_but_no_money() -> None:
     lines = [
         spent((today - timedelta(days=ago)).isoformat(), session=f"s{ago}", micro_dollars=1) for ago in range(1_000)
     ]
-    kept = compacted(lines, today.isoformat())
+    kept = compact_entries(lines, today.isoformat())
     assert sum(one.micro_dollars for one in kept) == 1_000
     assert [one.session for one in kept if one.date >= "2026-09-21"] == [f"s{ago}" for ago in range(61)]
     assert {one.session for one in kept if one.date < "2026-09-21"} == {""}
     assert len(kept) < 61 + 340 + 24
-    assert compacted(kept, today.isoformat()) == kept
+    assert compact_entries(kept, today.isoformat()) == kept
 
 
 def test_bills_of_one_session_by_day_and_model() -> None:
@@ -133,7 +141,7 @@ def test_bills_of_one_session_by_day_and_model() -> None:
         Bill(model="m", prompt_tokens=20, cached_tokens=5, timestamp=noon + 60, server="openai", cost=8),
         Bill(model="old", prompt_tokens=3, completion_tokens=1, timestamp=noon),
     ]
-    first, second = spent_of(bills, project="p", session="s", day_of=day_of)
+    first, second = make_ledger_entries(bills, project="p", session="s", day_of=day_of)
     assert (first.requests, first.prompt_tokens, first.cached_tokens, first.micro_dollars) == (2, 30, 5, 15)
     assert (second.micro_dollars, second.unpriced_tokens) == (0, 4)
 
@@ -145,7 +153,7 @@ def test_a_recount_keeps_what_it_cannot_count() -> None:
         spent("2026-01-05", session="", micro_dollars=4),
     ]
     again = [spent(session="here", micro_dollars=8), spent("2026-01-05", session="here", micro_dollars=3)]
-    counted = recounted([*known, Spent(date="2026-11-20", project="q", model="m")], "p", {"here": again})
+    counted = recount_entries([*known, LedgerEntry(date="2026-11-20", project="q", model="m")], "p", {"here": again})
     assert [(one.project, one.session, one.micro_dollars) for one in counted] == [
         ("p", "deleted", 2), ("p", "", 4), ("q", "", 0), ("p", "here", 8),
     ]  # fmt: skip

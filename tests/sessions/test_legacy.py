@@ -115,11 +115,13 @@ def test_a_killed_session_on_top_of_the_originals_file(store: SessionStore) -> N
 def test_what_trimming_dropped_from_history_comes_back_from_the_archive() -> None:
     archive = [{"role": "user", "content": str(number), "id": f"m{number}"} for number in range(6)]
     notice = {"role": "system", "content": "[CONTEXT TRIM]"}
-    read = loading.decode({"history": [archive[0], notice, *archive[4:]], "yarn": {"s": archive}, "stm": []}, "s")
+    read = loading.decode_foreign_session(
+        {"history": [archive[0], notice, *archive[4:]], "yarn": {"s": archive}, "stm": []}, "s"
+    )
     words = [message.content for message in read.state.messages if not isinstance(message, AssistantMessage)]
     assert words == ["0", "[CONTEXT TRIM]", "1", "2", "3", "4", "5"]
     assert len(read.state.stm) == 4
-    again = loading.decode({"history": [archive[0], notice, *archive[4:]], "yarn": {"s": archive}}, "s")
+    again = loading.decode_foreign_session({"history": [archive[0], notice, *archive[4:]], "yarn": {"s": archive}}, "s")
     assert again == read  # the notice has no id of its own, and gets the same one each time
 
 
@@ -148,7 +150,7 @@ def test_what_clio_wrote_itself_is_never_mended() -> None:
     entry = {"role": "user", "content": "donnÃ©es â\x80\x93", "id": "1"}
     for schema, words in (("clio.session", entry["content"]), (None, "données –")):
         document = {"history": [entry]} | ({"schema": schema} if schema else {})
-        assert loading.decode(document, "s").state.messages == [UserMessage(content=words, id="1")]
+        assert loading.decode_foreign_session(document, "s").state.messages == [UserMessage(content=words, id="1")]
 
 
 def test_the_archive_of_a_trimmed_session_is_all_there(store: SessionStore) -> None:
@@ -185,7 +187,7 @@ def test_odd_shapes() -> None:
             {"no": "role"},
         ],
     }
-    read = loading.decode(document, "s")
+    read = loading.decode_foreign_session(document, "s")
     assert read.state.messages == [
         UserMessage(content="a\nb", id="1", created=1795229614.0),
         UserMessage(content="nested", id="2"),
@@ -199,8 +201,8 @@ def test_odd_shapes() -> None:
 
 @given(document=st.dictionaries(st.sampled_from(["history", "yarn", "stm", "billing", "todos", "created_at"]), JSON))
 def test_any_json_object_is_read_and_the_same_twice(document: dict[str, Any]) -> None:
-    first = loading.decode(document, "s")
+    first = loading.decode_foreign_session(document, "s")
     ids = [message.id for message in first.state.messages]
     assert len(ids) == len(set(ids))
     assert set(first.state.stm) <= set(ids)
-    assert msgspec.json.encode(loading.decode(document, "s")) == msgspec.json.encode(first)
+    assert msgspec.json.encode(loading.decode_foreign_session(document, "s")) == msgspec.json.encode(first)

@@ -87,7 +87,7 @@ def test_where_it_cannot_be_stored_the_session_is_not_rewritten(store: SessionSt
     session = store.open(LONG)
     session.append(UserMessage(content="more"))
     session.close()
-    assert session.unsaved
+    assert session.unsaved_reason
     assert (store.folder / f"{LONG}.json").read_bytes() == before
     (store.folder / LONG / "blobs").unlink()
     again = store.open(LONG)

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from clio.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.state import Bill, Planned, Todo, Trim
+from clio.sessions.state import Bill, PlanMode, Todo, Trim
 from tests.sessions.talk import a_turn, files, kill, say, store_in
 
 BILL = Bill(model="m", prompt_tokens=10, completion_tokens=2, cached_tokens=5, timestamp=1.5)
@@ -26,7 +26,7 @@ def test_nothing_is_on_disk_before_the_first_message(tmp_path: Path) -> None:
     assert files(tmp_path) == []
     session.close()
     assert files(tmp_path) == []
-    assert session.unsaved is None
+    assert session.unsaved_reason is None
 
 
 def test_the_first_message_makes_the_files_private_and_ignored(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_everything_comes_back(tmp_path: Path, end: str) -> None:
     session.add_bill(BILL)
     say(session, said[5:])
     session.set_todos(TODOS)
-    session.set_planned(Planned(proposed=True))
+    session.set_plan_mode(PlanMode(proposed=True))
     session.rename("  second\nname ")
     session.set_token_ratio(3.25)
     session.set_model("big")
@@ -71,9 +71,9 @@ def test_everything_comes_back(tmp_path: Path, end: str) -> None:
     assert (again.id, again.name, again.parent, again.model) == (session.id, "second name", "older", "big")
     assert (again.created_at, again.working_directory) == (session.created_at, tmp_path / "sub")
     assert (again.todos, again.bills, again.token_ratio) == (TODOS, [BILL, BILL], 3.25)
-    assert again.planned == Planned(proposed=True)
+    assert again.plan_mode == PlanMode(proposed=True)
     assert again.read_blob(handle) == "a long output\n" * 1000
-    assert (again.unsaved, again.warnings, again.persistent) == (None, [], True)
+    assert (again.unsaved_reason, again.warnings, again.is_persistent) == (None, [], True)
     again.close()
 
 
@@ -187,7 +187,7 @@ def test_text_that_is_no_unicode_is_mended(tmp_path: Path) -> None:
         handle = session.write_blob("out\udcffput")
         first = session.messages[0]
         assert isinstance(first, UserMessage) and first.content == "caf\ufffd \ufffd"
-        assert (session.unsaved, session.name, session.todos[0].title) == (None, "n\ufffd", "\ufffd")
+        assert (session.unsaved_reason, session.name, session.todos[0].title) == (None, "n\ufffd", "\ufffd")
         assert session.read_blob(handle) == "out\ufffdput"
         session.close()
         if persist:
@@ -207,7 +207,7 @@ def test_a_session_that_does_not_persist_touches_nothing(tmp_path: Path) -> None
     assert (len(session.messages), session.todos, session.bills) == (4, TODOS, [BILL])
     session.close()
     assert list(project.iterdir()) == []
-    assert (session.persistent, session.unsaved, session.warnings) == (False, None, [])
+    assert (session.is_persistent, session.unsaved_reason, session.warnings) == (False, None, [])
 
 
 def test_each_message_is_one_line_whatever_came_before(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from clio.agent.tool_runner import note_deeds
-from clio.messages import Commit, Deeds, FileDeed, ToolCall, ToolMessage
+from clio.messages import ChangedFile, Commit, SideEffects, ToolCall, ToolMessage
 from clio.security.actions import FileChange, Workspace
-from clio.sessions.side_effects import commit_lines, deeds_of, runs_commit
+from clio.sessions.side_effects import commit_lines, find_side_effects, runs_commit
 from clio.tools.base import ToolOutput
 from clio.tools.git import GitArgs, GitTool
 from clio.tools.shell.jobs import JobTable
@@ -19,9 +19,9 @@ from clio.tools.shell.run_command import RunCommandArgs, RunCommandTool
 COMMITTED = "[main 1a2b3c4] fix: add adds\n 1 file changed, 1 insertion(+)"
 
 
-def told(name: str, content: str = "", *, ok: bool = True, **arguments: str) -> Deeds:
+def told(name: str, content: str = "", *, ok: bool = True, **arguments: str) -> SideEffects:
     call = ToolCall(id="c", name=name, arguments=json.dumps(arguments))
-    return deeds_of(call, ToolMessage(tool_call_id="c", name=name, content=content, ok=ok))
+    return find_side_effects(call, ToolMessage(tool_call_id="c", name=name, content=content, ok=ok))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_what_git_prints_of_a_commit_and_nothing_else() -> None:
 
 def test_hexadecimal_words_are_no_commits() -> None:
     assert told("run_command", COMMITTED, command="cat log.txt").commits == ()
-    assert told("read_file", COMMITTED, path="log.txt") == Deeds(read=("log.txt",))
+    assert told("read_file", COMMITTED, path="log.txt") == SideEffects(read=("log.txt",))
     assert told("run_command", "deadbeef cafebabe", command="git commit -m x").commits == ()
     assert told("run_command", COMMITTED, command="git commit -am x").commits == (
         Commit(hash="1a2b3c4", subject="fix: add adds"),
@@ -75,14 +75,14 @@ def test_hexadecimal_words_are_no_commits() -> None:
 
 
 def test_reads_are_not_writes_and_failures_are_nothing() -> None:
-    assert told("read_file", path="a.py") == Deeds(read=("a.py",))
-    assert told("write_file", path="a.py") == Deeds(changed=(FileDeed(path="a.py", kind="update"),))
-    assert told("write_file", ok=False, path="a.py") == Deeds()
-    assert told("search_text", path="a.py") == Deeds()
+    assert told("read_file", path="a.py") == SideEffects(read=("a.py",))
+    assert told("write_file", path="a.py") == SideEffects(changed=(ChangedFile(path="a.py", kind="update"),))
+    assert told("write_file", ok=False, path="a.py") == SideEffects()
+    assert told("search_text", path="a.py") == SideEffects()
     assert told("file_operations", operation="delete_file", path="a.py").changed[0].kind == "delete"
-    assert told("file_operations", operation="read_file", path="a.py") == Deeds(read=("a.py",))
+    assert told("file_operations", operation="read_file", path="a.py") == SideEffects(read=("a.py",))
     moved = told("file_operations", operation="rename_file", old_path="a", new_path="b").changed
-    assert moved == (FileDeed(path="a", kind="move", moved_to="b"),)
+    assert moved == (ChangedFile(path="a", kind="move", moved_to="b"),)
 
 
 @pytest.mark.parametrize(
@@ -96,26 +96,26 @@ def test_reads_are_not_writes_and_failures_are_nothing() -> None:
     ],
 )
 def test_exit_codes(content: str, ok: bool, code: int) -> None:
-    assert told("bash", content, ok=ok, command="make") == Deeds(command="make", exit_code=code)
+    assert told("bash", content, ok=ok, command="make") == SideEffects(command="make", exit_code=code)
 
 
 def test_arguments_that_are_no_object() -> None:
     for arguments in ("", "[]", '"x"', "{", '{"path": 3}'):
         call = ToolCall(id="c", name="write_file", arguments=arguments)
-        assert deeds_of(call, ToolMessage(tool_call_id="c", content="")) == Deeds()
+        assert find_side_effects(call, ToolMessage(tool_call_id="c", content="")) == SideEffects()
 
 
 def test_a_call_that_says_what_it_did_is_believed() -> None:
     call = ToolCall(id="c", name="write_file", arguments='{"path": "a"}')
-    assert deeds_of(call, ToolMessage(tool_call_id="c", content="", deeds=Deeds())) == Deeds()
+    assert find_side_effects(call, ToolMessage(tool_call_id="c", content="", deeds=SideEffects())) == SideEffects()
 
 
 def test_notes_name_files_as_they_are_shown_and_hold_no_secrets(tmp_path: Path) -> None:
     change = FileChange(path=tmp_path / "a", kind="move", moved_to=tmp_path / "b")
-    said = Deeds(command="login s3cret", exit_code=0, question="is it s3cret?", answer="s3cret", read=("c",))
+    said = SideEffects(command="login s3cret", exit_code=0, question="is it s3cret?", answer="s3cret", read=("c",))
     output = ToolOutput(text="", summary="", changed=(change,), deeds=said)
-    assert note_deeds(output, Workspace(tmp_path).display, lambda text: text.replace("s3cret", "*")) == Deeds(
-        changed=(FileDeed(path="a", kind="move", moved_to="b"),),
+    assert note_deeds(output, Workspace(tmp_path).display, lambda text: text.replace("s3cret", "*")) == SideEffects(
+        changed=(ChangedFile(path="a", kind="move", moved_to="b"),),
         read=("c",),
         command="login *",
         exit_code=0,
@@ -140,7 +140,7 @@ def project(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(project: Path, command: str) -> Deeds:
+def run(project: Path, command: str) -> SideEffects:
     tool = RunCommandTool(Workspace(project), JobTable(), 20)
     output = asyncio.run(tool.prepare(RunCommandArgs(command=command)).run(lambda line: None))
     assert output.deeds is not None
@@ -157,7 +157,7 @@ def test_commits_of_a_command_loud_and_quiet(project: Path, quiet: str) -> None:
 
 
 def test_a_command_that_fails_or_commits_nothing(project: Path) -> None:
-    assert run(project, "exit 3") == Deeds(command="exit 3", exit_code=3)
+    assert run(project, "exit 3") == SideEffects(command="exit 3", exit_code=3)
     assert run(project, "git log -1; echo git commit").commits == ()
     killed = run(project, "kill -9 $$")
     assert (killed.command, killed.exit_code) == ("kill -9 $$", None)

@@ -8,16 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clio.messages import UserMessage
-from clio.sessions.state import ids_of, spans_of
+from clio.sessions.state import compress_ids, expand_spans
 from tests.sessions.talk import a_turn, say, store_in
 
 ORDER = [f"m{number}" for number in range(12)]
 
 
 def test_runs_of_three_and_more_are_pairs() -> None:
-    assert spans_of(["m0", "m1", "m3", "m4", "m5", "m9"], ORDER) == ["m0", "m1", ("m3", "m5"), "m9"]
-    assert spans_of(ORDER, ORDER) == [("m0", "m11")]
-    assert spans_of([], ORDER) == []
+    assert compress_ids(["m0", "m1", "m3", "m4", "m5", "m9"], ORDER) == ["m0", "m1", ("m3", "m5"), "m9"]
+    assert compress_ids(ORDER, ORDER) == [("m0", "m11")]
+    assert compress_ids([], ORDER) == []
 
 
 @given(
@@ -26,11 +26,11 @@ def test_runs_of_three_and_more_are_pairs() -> None:
     order=st.just(ORDER) | st.lists(st.sampled_from(ORDER), max_size=12),
 )
 def test_they_say_the_same_ids(ids: list[str], order: list[str]) -> None:
-    assert ids_of(msgspec.json.decode(msgspec.json.encode(spans_of(ids, order))), order) == ids
+    assert expand_spans(msgspec.json.decode(msgspec.json.encode(compress_ids(ids, order))), order) == ids
 
 
 def test_what_is_no_run_of_the_history_is_left_out() -> None:
-    assert ids_of(["m1", ["m1", "gone"], ["m4", "m2"], ["m1"], 3, None, {"m1": "m2"}, ["m2", "m3"]], ORDER) == [
+    assert expand_spans(["m1", ["m1", "gone"], ["m4", "m2"], ["m1"], 3, None, {"m1": "m2"}, ["m2", "m3"]], ORDER) == [
         "m1", "m2", "m3",
     ]  # fmt: skip
 

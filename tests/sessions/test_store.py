@@ -129,7 +129,7 @@ def test_listing_closed_sessions_reads_only_their_heads(tmp_path: Path, monkeypa
     def forbidden(*_: object) -> None:
         raise AssertionError("a whole file was decoded")
 
-    monkeypatch.setattr(listing, "load", forbidden)
+    monkeypatch.setattr(listing, "load_session", forbidden)
     [info] = store.list()
     assert (info.messages, info.name) == (800, "n" * 120)
     snapshot = store.folder / f"{session.id}.json"
@@ -154,11 +154,11 @@ def test_what_a_sub_agent_did_is_listed_never_continued_and_goes_with_its_sessio
     child = store.new(store.folder, parent=parent.id, delegated="explore")
     child.append(UserMessage(content="search the retry code"))
     info = {info.id: info for info in store.list()}[child.id]
-    assert (info.parent, info.delegated, info.is_talk) == (parent.id, "explore", False)
+    assert (info.parent, info.delegated, info.is_conversation) == (parent.id, "explore", False)
     child.close()
     parent.close()
     infos = {info.id: info for info in store.list()}
-    assert infos[child.id].delegated == "explore" and infos[parent.id].is_talk
+    assert infos[child.id].delegated == "explore" and infos[parent.id].is_conversation
     assert store.latest() == parent.id
     opened = store.open(child.id)
     assert (opened.delegated, opened.parent) == ("explore", parent.id)

@@ -32,7 +32,7 @@ for number in range(20):
     session = SessionStore(Path(sys.argv[1])).new(Path("/project"))
     session.append(UserMessage(content="hello"))
     session.close()
-    print(session.id, session.unsaved, flush=True)
+    print(session.id, session.unsaved_reason, flush=True)
 """
 
 
@@ -92,7 +92,7 @@ def test_the_same_process_cannot_open_it_twice(tmp_path: Path) -> None:
     with pytest.raises(SessionLocked):
         store.open(session.id)
     session.append(UserMessage(content="still mine"))
-    assert session.unsaved is None
+    assert session.unsaved_reason is None
     kill(session)
 
 

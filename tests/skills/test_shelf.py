@@ -38,7 +38,7 @@ def test_the_whole_description_is_shown_before_it_is_trusted() -> None:
 
 
 def test_the_list_is_bounded_sorted_by_the_caller_and_the_same_bytes_again() -> None:
-    tokens = TokenEstimator().text
+    tokens = TokenEstimator().estimate_text
     assert skills_fragment((), CAP_TOKENS, tokens) is None
     few = [skill("one", "Does one thing."), skill("two", "Does two things.")]
     fragment = skills_fragment(few, CAP_TOKENS, tokens)
@@ -55,6 +55,6 @@ def test_the_list_is_bounded_sorted_by_the_caller_and_the_same_bytes_again() -> 
 
 
 def test_a_tiny_room_still_holds_the_sentence() -> None:
-    fragment = skills_fragment([skill("one", "x " * 500)], 20, TokenEstimator().text)
+    fragment = skills_fragment([skill("one", "x " * 500)], 20, TokenEstimator().estimate_text)
     assert fragment is not None
     assert fragment.text.startswith("Skills are")

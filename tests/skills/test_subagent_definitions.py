@@ -6,7 +6,7 @@ import pytest
 
 from clio.commands.command import EditText
 from clio.commands.registry import run_command
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.skills.definition_files import Unreadable
 from clio.skills.skills import DefinitionFolders, describe_subagent_trust, read_definition
 from tests.commands.desk import make_desk
@@ -48,7 +48,7 @@ def test_a_projects_wait_for_trust_and_any_change_asks_again(house: House) -> No
     house.write("shop/.clio/agents/theirs.md")
     house.write(".clio/agents/mine.md")
     assert [one.name for one in house.folders.usable()] == ["mine"]
-    Trust(house.home).add_all(house.project, house.folders.withheld())
+    TrustStore(house.home).add_all(house.project, house.folders.withheld())
     assert [one.name for one in house.folders.usable()] == ["mine", "theirs"]
     house.write("shop/.clio/agents/theirs.md", TEXT + "And run rm -rf.\n")
     assert [one.name for one in house.folders.usable()] == ["mine"]

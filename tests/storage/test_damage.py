@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from clio.storage.files import NotAFile, read_regular
-from clio.storage.jsonl import LineWriter, append_lines, keep_damaged_lines, take_damage_notes
-from clio.storage.locks import cause, sentence
+from clio.storage.jsonl import LineWriter, append_lines, back_up_damaged_file, pop_damage_notes
+from clio.storage.locks import error_cause, format_os_error
 from tests.support.wording import mentions
 
 
@@ -33,7 +33,7 @@ def test_a_damaged_end_is_copied_before_it_is_cut_off(
     write(path)
     assert path.read_bytes() == b'{"old":1}\n{"new":1}\n'
     assert [copy.read_bytes() for copy in tmp_path.glob("log.jsonl.corrupt-*")] == [b'{"old":1}\n' + tail]
-    told = take_damage_notes()
+    told = pop_damage_notes()
     assert len(told) == 1
     assert "log.jsonl.corrupt-" in told[0]
 
@@ -41,20 +41,20 @@ def test_a_damaged_end_is_copied_before_it_is_cut_off(
 def test_one_torn_last_line_is_no_damage(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"old":1}\n{"torn":')
-    keep_damaged_lines(path)
+    back_up_damaged_file(path)
     append_line(path)
     assert path.read_bytes() == b'{"old":1}\n{"new":1}\n'
     assert list(tmp_path.iterdir()) == [path]
-    assert not take_damage_notes()
+    assert not pop_damage_notes()
 
 
 def test_a_file_with_a_damaged_line_is_copied_once_before_it_is_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_bytes(b'{"old":1}\n\0\0\0\n{"old":2}\n')
-    keep_damaged_lines(path)
-    keep_damaged_lines(path)
+    back_up_damaged_file(path)
+    back_up_damaged_file(path)
     assert [copy.read_bytes() for copy in tmp_path.glob("*.corrupt-*")] == [path.read_bytes()]
-    assert len(take_damage_notes()) == 1
+    assert len(pop_damage_notes()) == 1
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of POSIX")
@@ -64,7 +64,7 @@ def test_a_pipe_is_named_in_the_sentence(tmp_path: Path, write: Callable[[Path],
     os.mkfifo(path)
     with pytest.raises(NotAFile) as raised:
         write(path)
-    assert mentions(sentence(raised.value), f"'{path}'", "named pipe", "not a file", "move it away")
+    assert mentions(format_os_error(raised.value), f"'{path}'", "named pipe", "not a file", "move it away")
 
 
 def test_a_file_that_is_too_large_to_read_is_named_with_its_size(tmp_path: Path) -> None:
@@ -73,5 +73,5 @@ def test_a_file_that_is_too_large_to_read_is_named_with_its_size(tmp_path: Path)
     os.truncate(path, 3_200_000_000)
     with pytest.raises(OSError) as raised:
         read_regular(path)
-    assert mentions(sentence(raised.value), f"'{path}'", "too large", "3.2 GB", "256 MB")
-    assert mentions(cause(raised.value), "too large", "3.2 GB", "256 MB", f"'{path}'")
+    assert mentions(format_os_error(raised.value), f"'{path}'", "too large", "3.2 GB", "256 MB")
+    assert mentions(error_cause(raised.value), "too large", "3.2 GB", "256 MB", f"'{path}'")

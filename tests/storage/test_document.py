@@ -10,7 +10,14 @@ import pytest
 from msgspec import Struct
 
 from clio.errors import CorruptDocument, NewerDocument
-from clio.storage.documents import Document, Format, load, save, set_aside, update
+from clio.storage.documents import (
+    Document,
+    DocumentFormat,
+    load_document,
+    save_document,
+    set_file_aside,
+    update_document,
+)
 
 
 class Notes(Struct, frozen=True):
@@ -24,14 +31,14 @@ def v1_to_v2(document: dict[str, Any]) -> dict[str, Any]:
     return document | {"texts": [document["text"]]}
 
 
-NOTES = Format(schema="test.notes", version=2, type=Notes, migrations={1: v1_to_v2})
+NOTES = DocumentFormat(schema="test.notes", version=2, type=Notes, migrations={1: v1_to_v2})
 ADD = """
 import sys
 from pathlib import Path
-from clio.storage.documents import update
+from clio.storage.documents import update_document
 from tests.storage.test_document import NOTES, Notes
 for number in range(50):
-    update(Path(sys.argv[1]), NOTES, lambda notes: Notes((*notes.texts, sys.argv[2]), notes.count + 1))
+    update_document(Path(sys.argv[1]), NOTES, lambda notes: Notes((*notes.texts, sys.argv[2]), notes.count + 1))
 """
 
 
@@ -41,24 +48,24 @@ def write(path: Path, value: object) -> None:
 
 def test_round_trip_with_schema_and_version(tmp_path: Path) -> None:
     path = tmp_path / "sub" / "notes.json"
-    save(path, NOTES, Document(value=Notes(("é",), 1)))
+    save_document(path, NOTES, Document(value=Notes(("é",), 1)))
     assert msgspec.json.decode(path.read_bytes()) == {
         "schema": "test.notes",
         "version": 2,
         "texts": ["é"],
         "count": 1,
     }
-    assert load(path, NOTES) == Document(value=Notes(("é",), 1))
+    assert load_document(path, NOTES) == Document(value=Notes(("é",), 1))
 
 
 def test_no_file_is_no_document(tmp_path: Path) -> None:
-    assert load(tmp_path / "none.json", NOTES) is None
+    assert load_document(tmp_path / "none.json", NOTES) is None
 
 
 def test_older_versions_are_migrated_and_unknown_fields_survive(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
     write(path, {"version": 1, "text": "old", "mine": {"a": [1]}})
-    update(path, NOTES, lambda notes: Notes((*notes.texts, "new"), 2))
+    update_document(path, NOTES, lambda notes: Notes((*notes.texts, "new"), 2))
     document = msgspec.json.decode(path.read_bytes())
     assert document == {
         "schema": "test.notes",
@@ -72,7 +79,7 @@ def test_older_versions_are_migrated_and_unknown_fields_survive(tmp_path: Path) 
 
 def test_a_document_without_a_version_has_the_first(tmp_path: Path) -> None:
     write(tmp_path / "notes.json", {"text": "old"})
-    document = load(tmp_path / "notes.json", NOTES)
+    document = load_document(tmp_path / "notes.json", NOTES)
     assert document is not None and document.value == Notes(("old",))
 
 
@@ -81,7 +88,7 @@ def test_a_newer_version_is_refused_and_left_alone(tmp_path: Path) -> None:
     write(path, {"version": 3, "texts": {}})
     before = path.read_bytes()
     with pytest.raises(NewerDocument, match="version 3"):
-        update(path, NOTES, lambda notes: Notes(("x",)))
+        update_document(path, NOTES, lambda notes: Notes(("x",)))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 
@@ -91,29 +98,29 @@ def test_a_corrupt_document_is_moved_aside(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "notes.json"
     path.write_bytes(data)
     with pytest.raises(CorruptDocument) as caught:
-        load(path, NOTES)
+        load_document(path, NOTES)
     moved_to = caught.value.moved_to
     assert moved_to is not None and moved_to.name.startswith("notes.json.corrupt-")
     assert moved_to.read_bytes() == data
     assert moved_to.name in str(caught.value)
-    assert load(path, NOTES) is None
+    assert load_document(path, NOTES) is None
 
 
 def test_two_corrupt_documents_in_one_second_are_both_kept(tmp_path: Path) -> None:
     kept: set[Path | None] = set()
     for data in (b"a", b"b", b"c"):
         (tmp_path / "x").write_bytes(data)
-        kept.add(set_aside(tmp_path / "x"))
+        kept.add(set_file_aside(tmp_path / "x"))
     assert {path.read_bytes() for path in kept if path} == {b"a", b"b", b"c"}
 
 
 def test_setting_aside_what_is_gone_says_so(tmp_path: Path) -> None:
-    assert set_aside(tmp_path / "gone") is None
+    assert set_file_aside(tmp_path / "gone") is None
 
 
 def test_an_unchanged_value_writes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
-    assert update(path, NOTES, lambda notes: notes) == Notes()
+    assert update_document(path, NOTES, lambda notes: notes) == Notes()
     assert not path.exists()
 
 
@@ -121,7 +128,7 @@ def test_two_processes_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "notes.json"
     children = [subprocess.Popen([sys.executable, "-c", ADD, str(path), name]) for name in "ab"]
     assert [child.wait(timeout=60) for child in children] == [0, 0]
-    document = load(path, NOTES)
+    document = load_document(path, NOTES)
     assert document is not None
     assert document.value.count == 100
     assert sorted(document.value.texts) == ["a"] * 50 + ["b"] * 50

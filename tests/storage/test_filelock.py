@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.storage.locks import FileLock, Owner, holder, read_owner
+from clio.storage.locks import FileLock, LockOwner, find_lock_owner, read_owner
 
 HOLD = """
 import sys
@@ -45,7 +45,7 @@ def test_refused_while_another_process_holds_it(tmp_path: Path, other: "subproce
     path = tmp_path / "lock"
     for _ in range(2):
         assert not FileLock(path).acquire()
-    owner = holder(path)
+    owner = find_lock_owner(path)
     assert owner is not None
     assert (owner.pid, owner.session_id) == (other.pid, "s1")
     assert owner.hostname and owner.timestamp > 0
@@ -56,10 +56,10 @@ def test_a_dead_owner_is_taken_over(tmp_path: Path, other: "subprocess.Popen[byt
     other.wait()
     path = tmp_path / "lock"
     assert path.exists()
-    assert holder(path) is None
+    assert find_lock_owner(path) is None
     lock = FileLock(path)
     assert lock.acquire()
-    owner = holder(path)
+    owner = find_lock_owner(path)
     assert owner is not None and owner.pid == os.getpid()
     lock.release()
 
@@ -67,11 +67,11 @@ def test_a_dead_owner_is_taken_over(tmp_path: Path, other: "subprocess.Popen[byt
 def test_release_deletes_the_file_and_lets_the_next_one_in(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     first, second = FileLock(path), FileLock(path)
-    assert first.acquire() and first.held
+    assert first.acquire() and first.is_held
     assert not second.acquire()
     first.release()
     first.release()
-    assert not first.held and not path.exists()
+    assert not first.is_held and not path.exists()
     assert second.acquire()
     second.release()
 
@@ -100,14 +100,14 @@ def test_waiting_ends_with_an_error_naming_the_owner(
 def test_a_file_without_an_owner_locks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.write_text("not json", encoding="utf-8")
-    assert holder(path) is None
+    assert find_lock_owner(path) is None
     with FileLock(path) as lock:
-        assert lock.held
+        assert lock.is_held
         assert read_owner(path).pid == os.getpid()
 
 
 def test_an_owner_that_cannot_be_read_has_no_number(tmp_path: Path) -> None:
-    assert read_owner(tmp_path / "none") == Owner()
+    assert read_owner(tmp_path / "none") == LockOwner()
 
 
 def test_a_folder_that_is_missing_is_an_error(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.storage.jsonl import Lines, LineWriter, append_lines, read_lines, split_lines
+from clio.storage.jsonl import LineWriter, SplitLines, append_lines, read_lines, split_lines
 
 VALUES = st.lists(st.dictionaries(st.text(), st.text() | st.integers(), min_size=1), max_size=8)
 
@@ -20,12 +20,12 @@ def encoded(values: list[dict[str, str | int]]) -> list[bytes]:
 
 
 def test_a_missing_file_has_no_lines(tmp_path: Path) -> None:
-    assert read_lines(tmp_path / "none") == Lines(lines=())
+    assert read_lines(tmp_path / "none") == SplitLines(lines=())
 
 
 def test_a_last_line_without_end_counts_if_it_is_whole() -> None:
-    assert split_lines(b'{"a":1}\n{"b":2}') == Lines(lines=(b'{"a":1}', b'{"b":2}'))
-    assert split_lines(b'{"a":1}\n{"b":') == Lines(lines=(b'{"a":1}',), torn=b'{"b":')
+    assert split_lines(b'{"a":1}\n{"b":2}') == SplitLines(lines=(b'{"a":1}', b'{"b":2}'))
+    assert split_lines(b'{"a":1}\n{"b":') == SplitLines(lines=(b'{"a":1}',), torn=b'{"b":')
 
 
 def test_nothing_is_created_before_the_first_flush(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ def test_cut_anywhere_the_whole_lines_stay_and_the_next_is_not_glued(
         after = read_lines(path)
         ends = [sum(len(line) + 1 for line in lines[:count]) for count in range(1, len(lines) + 1)]
         assert len(before) == sum(end - 1 <= cut for end in ends)
-        assert after == Lines(lines=(*lines[: len(before)], b'{"new":1}'))
+        assert after == SplitLines(lines=(*lines[: len(before)], b'{"new":1}'))
 
 
 @given(st.binary())
@@ -108,9 +108,9 @@ def test_a_deleted_file_is_noticed(tmp_path: Path) -> None:
     writer = LineWriter(tmp_path / "a")
     writer.add(b"1")
     writer.flush()
-    assert not writer.vanished()
+    assert not writer.is_deleted()
     (tmp_path / "a").unlink()
-    assert writer.vanished()
+    assert writer.is_deleted()
     writer.close()
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clio.storage.documents import Format, decode
+from clio.storage.documents import DocumentFormat, decode_document
 from clio.storage.files import LeavesProject, NotAFile, TooLarge, read_project_file, read_regular
 from clio.storage.jsonl import append_lines, read_last_lines
 from clio.text.json_data import MAX_DEPTH, TooDeep, decode_json
@@ -47,7 +47,7 @@ def test_no_more_is_read_than_the_limit(root: Path) -> None:
     (root / "a").write_bytes(b"x" * 11)
     with pytest.raises(TooLarge):
         read_regular(root / "a", 10)
-    assert read_project_file(root / "a", root, 10, cut=True) == b"x" * 10
+    assert read_project_file(root / "a", root, 10, truncate=True) == b"x" * 10
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200))
@@ -72,7 +72,9 @@ class Empty(msgspec.Struct):
 @pytest.mark.parametrize("version", ["-1", "null", "true", '"1"', "1.5", "1e999", "9" * 400, "[1]", "{}", "0"])
 def test_a_version_that_can_be_none_is_damage(version: str) -> None:
     with pytest.raises(msgspec.DecodeError):
-        decode(f'{{"version":{version}}}'.encode(), Format(schema="x", version=2, type=Empty), Path("x"))
+        decode_document(
+            f'{{"version":{version}}}'.encode(), DocumentFormat(schema="x", version=2, type=Empty), Path("x")
+        )
 
 
 def test_the_end_of_a_sparse_file_of_2_gb_is_read_and_written_at_once(tmp_path: Path) -> None:

@@ -8,36 +8,44 @@ import pytest
 
 from clio.storage import locks
 from clio.storage.files import write_atomic
-from clio.storage.locks import FileLock, NoLocks, cause, knows_locks, next_step, reason, sentence
+from clio.storage.locks import (
+    FileLock,
+    LocksUnsupported,
+    error_cause,
+    error_reason,
+    format_os_error,
+    suggest_fix,
+    supports_locks,
+)
 from tests.support.wording import mentions
 
 
 def test_thing_cause_and_next_step() -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "/p/memories.json")
-    assert mentions(sentence(full), "'/p/memories.json'", "disk is full", "make room")
-    assert reason(full) == "the disk is full"
+    assert mentions(format_os_error(full), "'/p/memories.json'", "disk is full", "make room")
+    assert error_reason(full) == "the disk is full"
 
 
 def test_what_is_not_known_keeps_its_words_and_no_number() -> None:
     error = OSError(errno.ELOOP, "Too many levels", "/p/x")
-    assert mentions(sentence(error), "'/p/x'", "too many levels")
-    assert sentence(OSError("odd")) == cause(OSError("odd")) == "odd"
-    assert reason(error) == "too many levels"
+    assert mentions(format_os_error(error), "'/p/x'", "too many levels")
+    assert format_os_error(OSError("odd")) == error_cause(OSError("odd")) == "odd"
+    assert error_reason(error) == "too many levels"
 
 
 def test_a_clause_of_a_longer_sentence() -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "/p/a.json")
-    assert cause(full) == "the disk is full ('/p/a.json')"
+    assert error_cause(full) == "the disk is full ('/p/a.json')"
     nameless = OSError(errno.EFBIG, "File too large")
-    assert (cause(nameless), next_step(nameless)) == (
+    assert (error_cause(nameless), suggest_fix(nameless)) == (
         "the file may not grow",
         "raise the limit on the size of files, then try again",
     )
     said = "the output, or a file of clio's, could not be used: the file may not grow; raise"
-    assert sentence(nameless).startswith(said)
-    assert (cause(ValueError("odd")), next_step(ValueError("odd"))) == ("odd", "look there, then try again")
-    lockless = NoLocks(errno.ENOLCK, "none", "/p/a.lock")
-    assert cause(lockless) == sentence(lockless) == str(lockless)
+    assert format_os_error(nameless).startswith(said)
+    assert (error_cause(ValueError("odd")), suggest_fix(ValueError("odd"))) == ("odd", "look there, then try again")
+    lockless = LocksUnsupported(errno.ENOLCK, "none", "/p/a.lock")
+    assert error_cause(lockless) == format_os_error(lockless) == str(lockless)
 
 
 def test_a_full_disk_names_the_file_and_not_the_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,15 +60,15 @@ def test_a_full_disk_names_the_file_and_not_the_temporary_one(tmp_path: Path, mo
 
 
 def test_a_file_system_without_locks_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert knows_locks(tmp_path)
-    assert knows_locks(tmp_path / "missing")
+    assert supports_locks(tmp_path)
+    assert supports_locks(tmp_path / "missing")
 
     def refuse(fd: int, *, shared: bool) -> bool:
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(locks, "_lock", refuse)
-    assert not knows_locks(tmp_path)
-    with pytest.raises(NoLocks) as caught, FileLock(tmp_path / "a.lock"):
+    assert not supports_locks(tmp_path)
+    with pytest.raises(LocksUnsupported) as caught, FileLock(tmp_path / "a.lock"):
         pass
     assert caught.value.errno == errno.ENOLCK
     assert str(caught.value).startswith(f"'{tmp_path}/a.lock' cannot be locked: its file system has no locks")

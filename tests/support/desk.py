@@ -8,7 +8,7 @@ from typing import Any
 
 from clio.agent.user_interface import ComposedInterface, Event, StreamRestarted, TextDelta, TurnFinished
 from clio.app import App, build_app
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.security.approval import Answer, ApprovalRequest
 from tests.support.chat_server import ChatServer
@@ -52,7 +52,7 @@ class Desk:
         settings: dict[str, str | bool | tuple[str, ...]]
         settings = {key: value if isinstance(value, bool) else str(value) for key, value in given.items()}
         self.overrides = settings
-        self.loaded = load(Options(cwd=project, overrides=settings), self.env)
+        self.loaded = load_config(Options(cwd=project, overrides=settings), self.env)
         self.app = self.build()
 
     def build(self) -> App:

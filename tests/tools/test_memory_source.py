@@ -2,8 +2,8 @@
 
 import pytest
 
-from clio.messages import AssistantMessage, Deeds, Message, ToolMessage, UserMessage
-from clio.sessions.store import NOT_THE_USERS
+from clio.messages import AssistantMessage, Message, SideEffects, ToolMessage, UserMessage
+from clio.sessions.store import FOREIGN_NOTICE
 from clio.tools.memory_answers import source_of
 
 FACT = "deploys go through make ship"
@@ -37,7 +37,7 @@ def test_words_are_known_by_where_they_stand(messages: tuple[Message, ...], said
 
 
 def test_an_answer_to_a_question_is_the_users_word() -> None:
-    deeds = Deeds(question="How do you deploy?", answer=FACT)
+    deeds = SideEffects(question="How do you deploy?", answer=FACT)
     asked = ToolMessage(id="a", tool_call_id="1", name="ask_user", content=f"The user answered: {FACT}", deeds=deeds)
     assert source_of((FACT,), (asked,)).asserted_by == "user"
 
@@ -60,7 +60,7 @@ def test_what_was_fetched_in_an_earlier_turn_is_still_the_tools() -> None:
     assert source_of((FACT,), turns).asserted_by == "tool"
 
 
-NOTICE = UserMessage(id="notice", content=NOT_THE_USERS, origin="recovery")
+NOTICE = UserMessage(id="notice", content=FOREIGN_NOTICE, origin="recovery")
 
 
 def test_only_what_follows_the_notice_is_the_users_in_a_session_that_came_with_the_repository() -> None:
@@ -73,11 +73,11 @@ def test_only_what_follows_the_notice_is_the_users_in_a_session_that_came_with_t
 
 def test_an_answer_and_an_agents_words_before_the_notice_are_the_files() -> None:
     answered = ToolMessage(
-        id="a", tool_call_id="1", name="ask_user", content="", deeds=Deeds(question="How?", answer=FACT)
+        id="a", tool_call_id="1", name="ask_user", content="", deeds=SideEffects(question="How?", answer=FACT)
     )
     assert source_of((FACT,), (answered, NOTICE)).asserted_by != "user"
     assert source_of((FACT,), (AssistantMessage(id="b", content=FACT), NOTICE)).asserted_by == "tool"
 
 
 def test_a_user_who_quotes_the_notice_goes_on_being_the_user() -> None:
-    assert source_of((FACT,), (user(FACT), user(NOT_THE_USERS))).asserted_by == "user"
+    assert source_of((FACT,), (user(FACT), user(FOREIGN_NOTICE))).asserted_by == "user"

@@ -12,7 +12,7 @@ import pytest
 
 from clio.agent.user_interface import Notice, TurnFinished
 from clio.checks.checkers import describe_checks_trust, find_programs
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.messages import ToolMessage
 from clio.sandbox.sandbox import Confinement
 from clio.tools.shell.launcher import LAUNCHER
@@ -282,7 +282,7 @@ def test_a_project_s_commands_wait_for_trust(make_desk: MakeDesk, tmp_path: Path
     assert [value.key for value in desk.loaded.withheld] == ["checks"]
     run(desk)
     assert not (project / "ran").exists()
-    Trust(tmp_path / "home").grant(desk.loaded.owner, desk.loaded.withheld)
+    TrustStore(tmp_path / "home").grant(desk.loaded.main_project, desk.loaded.withheld)
     trusted = make_desk([write("b.txt", "x\n"), text("done")], approve="all")
     run(trusted)
     assert (project / "ran").exists()
@@ -305,7 +305,7 @@ def test_a_program_that_runs_the_project_s_code_needs_trust_and_a_confinement(
     run(desk)
     assert "told" not in result(desk, 1) and not (project / "escaped").exists()
 
-    Trust(tmp_path / "home").add(desk.loaded.owner, describe_checks_trust(["tsc"]))
+    TrustStore(tmp_path / "home").add(desk.loaded.main_project, describe_checks_trust(["tsc"]))
     trusted = make_desk([write("a.ts", "let y\n"), text("done")], approve="all")
     confined = trusted.app.runtime.confinement.level() != "off"
     (project / "a.ts").unlink()

@@ -10,7 +10,7 @@ import pytest
 from clio.agent.user_interface import ComposedInterface, Notice, ToolFinished
 from clio.commands.command import CommandResult, MakePrompt, is_command
 from clio.commands.registry import added_prompt, run_command
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.entrypoints.oneshot import NobodyThere
 from clio.errors import UsageError
 from clio.messages import UserMessage
@@ -169,7 +169,7 @@ def test_trust_in_a_command_outlives_a_new_decision_on_settings(make_desk: MakeD
     desk = make_desk([])
     write(desk.project / ".clio" / "commands", "state.md", "!`git status`")
     run_command(desk.app, "/trust --yes")
-    Trust(desk.loaded.home).grant(desk.loaded.project, ())
+    TrustStore(desk.loaded.home).grant(desk.loaded.project, ())
     assert "Nothing" in run_command(desk.app, "/trust").text
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from tests.support.chat_server import ChatServer, text, tool_calls
 from tests.turns.test_oneshot import clio, project
 
@@ -110,7 +110,7 @@ def test_what_a_user_trusts_is_this_and_nothing_else(project: Path, owned: Path)
     assert all(
         word in done.stdout for word in ("hooks.stop", "mcpServers.evil", "skill theirs", "agent theirs", "approve")
     )
-    known = Trust(home).fingerprints(project.resolve())
+    known = TrustStore(home).fingerprints(project.resolve())
     assert len(known) >= 12
     hooks = project / ".clio" / "hooks.yaml"
     hooks.write_text(hooks.read_text(encoding="utf-8").replace("hook-stop", "hook-other"), encoding="utf-8")

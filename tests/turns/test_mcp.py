@@ -13,9 +13,9 @@ import pytest
 from clio.agent.user_interface import Notice, ToolFinished
 from clio.commands.command import MakePrompt, WaitFor
 from clio.commands.registry import complete, run_command
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.config.trust import grant_all
+from clio.config.trust import trust_project
 from clio.security.actions import CallServer
 from clio.security.approval import Answer
 from tests.support.chat_server import text, tool_calls
@@ -79,7 +79,7 @@ def played(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
 async def restart(desk: Desk) -> None:
     """Leave clio and start it again, with what its files say by now."""
     await desk.app.close()
-    desk.loaded = load(Options(cwd=desk.project, overrides=desk.overrides), desk.env)
+    desk.loaded = load_config(Options(cwd=desk.project, overrides=desk.overrides), desk.env)
     desk.app = desk.build()
 
 
@@ -218,7 +218,7 @@ async def test_a_project_starts_nothing_before_it_is_trusted(peers: Peers) -> No
     assert (held.key, held.where) == ("mcpServers.peer", ".mcp.json")
     await desk.turn("first")
     assert "mcp_peer_add" not in json.dumps(desk.server.requests[0].body["tools"])
-    grant_all(desk.loaded)
+    trust_project(desk.loaded)
     await restart(desk)
     await desk.turn("second")
     assert "mcp_peer_add" in json.dumps(desk.server.requests[1].body["tools"])

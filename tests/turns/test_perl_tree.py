@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
-from clio.config.trust import grant_all
+from clio.config.trust import trust_project
 from clio.export.export_session import export_session
 from clio.messages import UserMessage
 from clio.sessions.store import SessionStore
@@ -30,7 +30,7 @@ def project(tmp_path: Path) -> Path:
     lay_out_perl_tree(tmp_path / "project" / ".clio")
     # What the original left there counts as the user's own once the user trusts the project.
     home = tmp_path / "home"
-    grant_all(load(Options(cwd=tmp_path / "project"), {"HOME": str(home), "CLIO_HOME": str(home)}))
+    trust_project(load_config(Options(cwd=tmp_path / "project"), {"HOME": str(home), "CLIO_HOME": str(home)}))
     return tmp_path / "project"
 
 

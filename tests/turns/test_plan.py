@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clio.app import App
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.messages import ToolMessage
 from clio.sessions.state import Todo
@@ -236,13 +236,13 @@ def test_a_mode_named_at_the_start_holds_and_the_session_s_plan_mode_does_not(ma
 
     async def story() -> None:
         await desk.turn("plan it")
-        desk.loaded = load(
+        desk.loaded = load_config(
             Options(cwd=desk.project, overrides={"base_url": desk.server.url, "approve": mode}), desk.env
         )
         again = reopened(desk, desk.app.session.id)
         assert again.policy.mode == mode
         await desk.turn("do it")
-        assert again.session.planned is None
+        assert again.session.plan_mode is None
 
     asyncio.run(story())
 

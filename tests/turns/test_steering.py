@@ -104,7 +104,7 @@ def test_what_several_words_name_takes_a_quarter_of_the_window_together(make_des
     kept = [message for message in desk.app.session.messages if isinstance(message, UserMessage) and message.steers]
     estimator = TokenEstimator()
     assert all("lines left out here" in message.context for message in kept)
-    assert sum(estimator.text(message.context) for message in kept) < 32_768 // 4 + 4 * 200
+    assert sum(estimator.estimate_text(message.context) for message in kept) < 32_768 // 4 + 4 * 200
 
 
 def test_words_stay_where_the_turn_is_stopped_while_looking_them_up(make_desk: MakeDesk) -> None:

@@ -9,7 +9,7 @@ import pytest
 from msgspec import structs
 
 from clio.agent.user_interface import TextDelta
-from clio.config.layers import load
+from clio.config.layers import load_config
 from clio.config.options import Options
 from clio.messages import AssistantMessage, Message
 from clio.security.approval import Answer
@@ -69,7 +69,7 @@ def play(tmp_path: Path, first: str, then: str) -> tuple[list[dict[str, Any]], l
             session_id = desk.app.session.id
             await desk.app.close()
             config.write_text(f"api: {protocol}\n{WINDOW}", encoding="utf-8")
-            desk.loaded = load(Options(cwd=project, overrides=desk.overrides), desk.env)
+            desk.loaded = load_config(Options(cwd=project, overrides=desk.overrides), desk.env)
             desk.app = desk.build()
             desk.app.open_session(session_id)
 

@@ -16,7 +16,7 @@ import pytest
 from clio.agent.user_interface import ToolFinished
 from clio.context.message_views import shortened, split_units
 from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, image_size, read_picture
-from clio.messages import ToolMessage, blobs_of
+from clio.messages import ToolMessage, blob_handles
 from clio.tokens import IMAGE_TOKENS, message_units
 from tests.support.desk import Desk, make_repository
 from tests.support.protocol_server import ProtocolServer, Said
@@ -118,7 +118,7 @@ def test_it_is_kept_and_there_after_resuming_although_the_file_is_gone(desks: De
     message = result(desk)
     (part,) = message.images
     assert (part.name, part.media_type, part.size) == ("shot.png", "image/png", len(PNG))
-    assert part.blob in blobs_of(message)
+    assert part.blob in blob_handles(message)
     session_id = desk.app.session.id
     desk.app.session.close()
     (desk.project / "shot.png").unlink()

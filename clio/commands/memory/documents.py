@@ -32,7 +32,7 @@ from clio.commands.memory.memory_text import (
 from clio.commands.session_table import suggest_paths
 from clio.errors import ClioError, UserError
 from clio.memory.store.record import Note
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.formatting import format_count
 from clio.text.listeners import Tell
 from clio.tools.files.file_index import list_files
@@ -334,7 +334,7 @@ def edit(shell: Shell, argument: str) -> CommandResult:
             return _stored(shell, key, text)
         except (ClioError, OSError) as error:
             again = EditText(text=text, then=take, suffix=".md")
-            return CommandResult(ok=False, text=cause(error), verbatim=text, follow_up=again)
+            return CommandResult(ok=False, text=error_cause(error), verbatim=text, follow_up=again)
 
     return CommandResult(follow_up=EditText(text=note.content if note else "", then=take, suffix=".md"))
 

@@ -27,7 +27,7 @@ from clio.memory.store.memories import SCOPES
 from clio.memory.store.record import TYPES, Added, Entry, Kind, MemoryRecord, Remembered, short
 from clio.memory.store.typed_index import Ranked
 from clio.memory.store.typed_store import DEFAULT_LIMIT, Scope
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.formatting import format_count, truncate_line
 
 OWNERS: dict[Scope, str] = {"project": "the project's", "user": "yours"}
@@ -566,7 +566,7 @@ def _from_editor(shell: Shell, record: MemoryRecord, text: str) -> CommandResult
     try:
         return reword(shell, record, text, options=False)
     except (ClioError, OSError) as error:
-        return CommandResult(ok=False, text=f"{short_id(record)} is not changed: {cause(error)}", verbatim=text)
+        return CommandResult(ok=False, text=f"{short_id(record)} is not changed: {error_cause(error)}", verbatim=text)
 
 
 _OPTIONS = ("--confidence", "--example")
@@ -646,9 +646,9 @@ def _edited(shell: Shell, entry: Entry) -> Callable[[str], CommandResult]:
             changes = read_form(text, entry)
             return _update(shell, entry, changes) if changes else CommandResult(text=f"{entry.id} is as it was.")
         except (ClioError, OSError) as error:
-            again = EditText(text=with_problem(text, cause(error)), then=take, suffix=".txt")
+            again = EditText(text=with_problem(text, error_cause(error)), then=take, suffix=".txt")
             return CommandResult(
-                ok=False, text=f"{entry.id} is not changed: {cause(error)}", verbatim=text, follow_up=again
+                ok=False, text=f"{entry.id} is not changed: {error_cause(error)}", verbatim=text, follow_up=again
             )
 
     return take

@@ -211,7 +211,7 @@ def by_user(shell: Shell) -> Provenance:
     """The person at this clio said so, in the running session if it is one that is stored."""
     session = shell.session
     last = session.messages[-1].id if session.messages else ""
-    return Provenance(session=session.id, message=last, asserted_by="user") if session.persistent else _AT_THE_DOOR
+    return Provenance(session=session.id, message=last, asserted_by="user") if session.is_persistent else _AT_THE_DOOR
 
 
 _AT_THE_DOOR = Provenance(asserted_by="user")

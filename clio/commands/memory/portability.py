@@ -27,7 +27,7 @@ from clio.commands.memory.memory_text import (
     suggest_options,
 )
 from clio.commands.session_table import suggest_paths
-from clio.config.paths import FOLDER_NAME, display
+from clio.config.paths import FOLDER_NAME, display_path
 from clio.config.project_links import SHARED_NAME
 from clio.errors import SessionLocked, SessionNotFound, UsageError, UserError
 from clio.memory.portability.export import (
@@ -114,7 +114,7 @@ def export(shell: Shell, argument: str) -> CommandResult:
 
 def places_of(shell: Shell) -> Places:
     """Where this shell's project and person keep what was learned."""
-    return Places(project=shell.loaded.owner, home=shell.loaded.home)
+    return Places(project=shell.loaded.main_project, home=shell.loaded.home)
 
 
 def in_words(counts: dict[str, int]) -> str:
@@ -391,7 +391,7 @@ def _where(shell: Shell, one: Doomed) -> str:
     files = hoard.files()
     place = files[0] if len(files) == 1 else hoard.folder / hoard.names[0]
     shown = hoard.folder if hoard.names == ("*",) else place
-    return display(shown, project=shell.loaded.project, user_home=shell.loaded.home.parent)
+    return display_path(shown, project=shell.loaded.project, user_home=shell.loaded.home.parent)
 
 
 def _wipe_data(shell: Shell, one: Doomed) -> dict[str, object]:
@@ -631,7 +631,7 @@ def _commit(shell: Shell, status: Status) -> str:
     if not status.uncommitted:
         return ""
     files = format_count(status.uncommitted, "file is", "files are")
-    ignoring = " .gitignore" if (shell.loaded.owner / ".gitignore").exists() else ""
+    ignoring = " .gitignore" if (shell.loaded.main_project / ".gitignore").exists() else ""
     return f"{files} not committed: {code(f'git add {FOLDER_NAME}{ignoring}')}, then commit."
 
 

@@ -22,11 +22,11 @@ from clio import __version__
 from clio.agent.user_interface import ComposedInterface, Notice
 from clio.app import App, build_app
 from clio.commands.settings_commands import MODES
-from clio.config.layers import load
-from clio.config.loaded import HANDED, Loaded, Server
+from clio.config.layers import load_config
+from clio.config.loaded import FROM_EDITOR, LoadedConfig, McpServer
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
-from clio.config.show import start_notes
+from clio.config.show import list_start_notes
 from clio.entrypoints import garbage
 from clio.entrypoints.acp.session import (
     EditorApprover,
@@ -183,7 +183,7 @@ async def open_session(
 
     Raises ConfigError and UsageError for its configuration, SessionNotFound, SessionLocked, StorageError, OSError.
     """
-    loaded = await asyncio.to_thread(load, structs.replace(options, cwd=offer.folder), env)
+    loaded = await asyncio.to_thread(load_config, structs.replace(options, cwd=offer.folder), env)
     loaded, refused = _with_servers(loaded, offer.servers)
     paths = _Paths(offer.folder)
     shelf = EditorShelf()
@@ -259,7 +259,7 @@ async def _await_answer(answer: Awaitable[T]) -> T:
         raise OSError(f"the editor says: {error}") from error
 
 
-def _with_servers(loaded: Loaded, handed: Sequence[Any]) -> tuple[Loaded, list[str]]:
+def _with_servers(loaded: LoadedConfig, handed: Sequence[Any]) -> tuple[LoadedConfig, list[str]]:
     """Add the editor's MCP servers to the configuration; also return the names of those clio cannot reach.
 
     A configured server of the same name takes precedence. Servers from the editor count as the user's own settings.
@@ -277,24 +277,24 @@ def _with_servers(loaded: Loaded, handed: Sequence[Any]) -> tuple[Loaded, list[s
     return structs.replace(loaded, servers=tuple(servers)), refused
 
 
-def _server(one: Any) -> Server | None:
+def _server(one: Any) -> McpServer | None:
     """An editor's MCP server as clio's own type; None for a kind that only the editor can reach."""
     kind = getattr(one, "type", "stdio")
     if kind == "stdio":
         env = {variable.name: variable.value for variable in one.env or ()}
-        return Server(
-            name=one.name, where=HANDED, own=True, command=str(one.command), args=tuple(one.args or ()), env=env
+        return McpServer(
+            name=one.name, where=FROM_EDITOR, own=True, command=str(one.command), args=tuple(one.args or ()), env=env
         )
     if kind not in ("http", "sse"):
         return None
     headers = {header.name: header.value for header in one.headers or ()}
-    return Server(name=one.name, where=HANDED, own=True, kind=kind, url=one.url, headers=headers)
+    return McpServer(name=one.name, where=FROM_EDITOR, own=True, kind=kind, url=one.url, headers=headers)
 
 
-def _collect_notices(loaded: Loaded, refused: Sequence[str]) -> list[str]:
+def _collect_notices(loaded: LoadedConfig, refused: Sequence[str]) -> list[str]:
     """Notices to show before the first prompt."""
-    sentences = start_notes(loaded)
-    if loaded.config.incognito and not loaded.is_closed:
+    sentences = list_start_notes(loaded)
+    if loaded.config.incognito and not loaded.is_folder_blocked:
         sentences.append("incognito: nothing is written and nothing is remembered")
     if refused:
         sentences.append(f"not reached from here, so not used: the editor's MCP servers {', '.join(refused)}")

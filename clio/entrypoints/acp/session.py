@@ -45,7 +45,7 @@ from clio.commands.git_commands import describe_branch
 from clio.commands.plan_commands import to_markdown
 from clio.commands.registry import COMMANDS, added, run_command
 from clio.config.schema import ApprovalMode
-from clio.config.trust import grant_all
+from clio.config.trust import trust_project
 from clio.context.message_parts import Shelf, write_mention
 from clio.context.message_views import cut_text
 from clio.entrypoints.acp.updates import (
@@ -70,7 +70,7 @@ from clio.images import MAX_IMAGE_BYTES
 from clio.messages import AssistantMessage, Fragment, Message, ToolCall, ToolMessage, Usage, UserMessage
 from clio.security.actions import CallServer, ChangeFiles, FetchUrl, FileChange, ReadFiles, RunCommand
 from clio.security.approval import Answer, ApprovalRequest
-from clio.sessions.state import first_words
+from clio.sessions.state import find_first_words
 from clio.text.formatting import MICROS
 from clio.ui.safe_text import clean, clean_line, spell_out, spell_out_line
 from clio.ui.tables import bar_rows
@@ -531,7 +531,7 @@ class EditorSession:
         app, session = self.app, self.app.session
         self._tell("mode", self.mode, lambda: self._make.mode(self.mode))
         self._tell("plan", session.todos, lambda: self._make.plan(session.todos))
-        title = session.name or first_words(session.messages)
+        title = session.name or find_first_words(session.messages)
         if title:
             self._tell("title", title, lambda: self._make.titled(title))
         if self._usage is not None and app.context is not None:
@@ -610,8 +610,8 @@ class EditorSession:
     async def _command(self, line: str) -> Stop:
         result = run_command(self.app, line)
         self._show(result)
-        if self.app.session.unsaved:
-            self._listener.note(f"warning: this session is not saved: {self.app.session.unsaved}")
+        if self.app.session.unsaved_reason:
+            self._listener.note(f"warning: this session is not saved: {self.app.session.unsaved_reason}")
         return "end_turn" if result.follow_up is None else await self._follow(result.follow_up)
 
     async def _follow(self, step: FollowUp) -> Stop:
@@ -650,7 +650,7 @@ class EditorSession:
             case GitWork(kind="pr", words=base, file=file):
                 self._show(await describe_branch(app, base, file))
             case GrantTrust():
-                grant_all(app.loaded)
+                trust_project(app.loaded)
                 listener.note("trusted; the project's settings count in sessions that are opened from now on")
             case Prefill(text=text):
                 listener.text(f"Next: `{text}`")

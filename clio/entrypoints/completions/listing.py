@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from clio.config.paths import clio_home, project_folder, user_home
-from clio.config.project_links import MARK, link_of
+from clio.config.project_links import WORKTREE_MARK, find_worktree_link
 from clio.storage.files import read_regular
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
@@ -46,8 +46,8 @@ def run(words: Sequence[str], env: Mapping[str, str]) -> int:
 
 def _decisive(folder: Path) -> Path:
     """The folder; in a worktree made by clio, its counterpart in the main checkout, which has sessions and memory."""
-    link = link_of(folder)
-    return link.twin(folder.resolve()) if link else folder
+    link = find_worktree_link(folder)
+    return link.in_main(folder.resolve()) if link else folder
 
 
 def _line(word: str, note: str) -> str:
@@ -61,9 +61,9 @@ def _sessions(project: Path, home: Path) -> Rows:
     from clio.sessions.listing import list_sessions
     from clio.sessions.store import OwnSessions
 
-    infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_talk]
+    infos = [info for info in list_sessions(project / ".clio" / "sessions") if info.is_conversation]
     length = id_length(info.id for info in infos)
-    own = OwnSessions(project, home).among({info.id for info in infos})
+    own = OwnSessions(project, home).filter_own({info.id for info in infos})
     mark = {False: "from the repository: ", True: ""}
     return [(info.id[:length], mark[info.id in own] + title_of(info)) for info in infos]
 
@@ -86,13 +86,13 @@ def _models(project: Path, home: Path) -> Rows:
 def _configured_models(project: Path, home: Path) -> list[str]:
     """The names below `models:` in the configuration files that can be read."""
     from clio.config.paths import home_config, project_config
-    from clio.config.schema import read_settings
+    from clio.config.schema import read_settings_file
     from clio.errors import ClioError
 
     found: list[str] = []
     for path, root in ((home_config(home), None), (project_config(project), project)):
         with suppress(ClioError):
-            settings = read_settings(path, path.name, root=root) or ()
+            settings = read_settings_file(path, path.name, root=root) or ()
             found += [setting.key[1] for setting in settings if setting.key[0] == "models"]
     return list(dict.fromkeys(found))
 
@@ -147,7 +147,7 @@ def _scenarios(project: Path, home: Path) -> Rows:
 
 
 def _worktrees(project: Path, home: Path) -> Rows:
-    entries = sorted((project / ".git" / "worktrees").glob(f"*/{MARK}"))
+    entries = sorted((project / ".git" / "worktrees").glob(f"*/{WORKTREE_MARK}"))
     return [(entry.read_text(encoding="utf-8").strip(), "") for entry in entries]
 
 

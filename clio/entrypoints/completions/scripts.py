@@ -10,7 +10,7 @@ from clio.commands.command import Command
 from clio.commands.memory.portability import WIPE_CHOICES
 from clio.commands.registry import find
 from clio.commands.session_commands import SESSIONS
-from clio.config.command_line import COMMANDS, FLAGS, INPUTS, OUTPUTS, SUBCOMMANDS, Flag
+from clio.config.command_line import COMMANDS, FLAGS, INPUT_FORMATS, OUTPUT_FORMATS, SUBCOMMANDS, Flag
 from clio.config.command_line import SUBCOMMAND_FLAGS as DOOR_SWITCHES
 from clio.config.command_line import VALUED_FLAGS as DOOR_VALUED
 from clio.config.schema import CONFIG_FIELDS
@@ -137,10 +137,10 @@ def switches() -> set[str]:
 
 
 def _heads() -> Iterator[Row]:
-    from clio.config.command_line import FAMILIES
+    from clio.config.command_line import COMMAND_FAMILIES
 
     for first in dict.fromkeys(words[0] for words in COMMANDS):
-        yield Row(first, FAMILIES.get(first) or COMMANDS[first,])
+        yield Row(first, COMMAND_FAMILIES.get(first) or COMMANDS[first,])
     yield from (Row(door.name, door.summary) for door in SUBCOMMANDS if (door.name,) not in COMMANDS)
 
 
@@ -161,7 +161,11 @@ def _flag_rows(flags: Iterable[Flag]) -> Place:
 def _of_flag(flag: Flag) -> Place | None:
     """What a flag takes; None where it takes nothing, or free text."""
     field = CONFIG_FIELDS.get(flag.field)
-    fixed = {"output": OUTPUTS, "input": INPUTS, "provider": (*(preset.name for preset in PRESETS), OFFLINE)}
+    fixed = {
+        "output": OUTPUT_FORMATS,
+        "input": INPUT_FORMATS,
+        "provider": (*(preset.name for preset in PRESETS), OFFLINE),
+    }
     if flag.metavar and (words := fixed.get(flag.dest) or (field.choices if field else ())):
         return Place(rows=tuple(Row(word) for word in words))
     kinds = {"FILE": FILES, "FOLDER": FOLDERS, "[SELECTOR]": "sessions"}

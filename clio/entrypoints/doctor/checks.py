@@ -21,11 +21,11 @@ from clio.checks.checkers import describe_checks, waiting_programs
 from clio.commands.custom_commands import CustomCommands
 from clio.commands.pending_trust import list_waiting_for_trust
 from clio.commands.subcommands import GcRequest
-from clio.config.paths import display, user_home
-from clio.config.project_links import is_shared, is_trusted, shared_folder
+from clio.config.paths import display_path, user_home
+from clio.config.project_links import has_shared_memory, is_team_trusted, team_memory_folder
 from clio.config.schema import CHECKS_AUTO, CHECKS_OFF
-from clio.config.show import start_notes
-from clio.config.trust import Trust, describe_key_damage
+from clio.config.show import list_start_notes
+from clio.config.trust import TrustStore, describe_key_damage
 from clio.context.encodings import (
     ENCODINGS,
     O200K,
@@ -48,12 +48,12 @@ from clio.memory.transcripts.session_sync import SessionFolder
 from clio.sandbox.fence import Level
 from clio.sandbox.sandbox import Confinement, Sandbox
 from clio.security.shell.parser import has_grammar
-from clio.sessions.listing import file_names, list_sessions
+from clio.sessions.listing import list_file_names, list_sessions
 from clio.skills.skills import DefinitionFolders, SkillShelf
-from clio.storage.documents import decode, describe_damage
+from clio.storage.documents import decode_document, describe_damage
 from clio.storage.files import read_regular
 from clio.storage.jsonl import is_torn_line, split_lines
-from clio.storage.locks import holder, knows_locks, reason
+from clio.storage.locks import error_reason, find_lock_owner, supports_locks
 from clio.text.formatting import format_bytes, format_count
 from clio.text.json_data import decode_json
 from clio.tools.files.file_index import ripgrep
@@ -416,7 +416,9 @@ def check_confinement(ground: Ground) -> Iterator[Finding]:
 def _why(sandbox: Sandbox) -> str:
     """Why no level works, in a few words each."""
     reasons: dict[Level, str] = dict(sandbox.reasons)
-    return ", ".join(f"{level}: {reason[:_SHORT_CHARS]}" for level, reason in reasons.items() if reason)
+    return ", ".join(
+        f"{level}: {error_reason[:_SHORT_CHARS]}" for level, error_reason in reasons.items() if error_reason
+    )
 
 
 def _describe_environment() -> str:
@@ -442,11 +444,11 @@ def check_files(ground: Ground) -> Iterator[Finding]:
 def check_trust(ground: Ground) -> Iterator[Finding]:
     """Which settings of the project are not trusted yet."""
     loaded = ground.loaded
-    trust = Trust(ground.home)
-    if wrong := trust.damage():
+    trust = TrustStore(ground.home)
+    if wrong := trust.describe_damage():
         yield fix("trust", f"{ground.shown(trust.path)} {wrong}, so no project is trusted with anything",
                   "put a copy back, or trust each anew: clio config trust, clio memory share on")  # fmt: skip
-    for sentence in start_notes(loaded):
+    for sentence in list_start_notes(loaded):
         yield note("trust", sentence)
     waiting = list_waiting_for_trust(loaded, ground.env)
     if waiting:
@@ -488,7 +490,7 @@ def check_sessions(ground: Ground) -> Iterator[Finding]:
         names = ", ".join(unread[:_MAX_NAMED]) + (" …" if len(unread) > _MAX_NAMED else "")
         yield fix("sessions", f"{len(unread)} cannot be read: {names}",
                   "put a copy back, or: clio sessions delete ID")  # fmt: skip
-    aside = [name for name in file_names(folder) if ".corrupt-" in name]
+    aside = [name for name in list_file_names(folder) if ".corrupt-" in name]
     if aside:
         names = ", ".join(aside[:_MAX_NAMED]) + (" …" if len(aside) > _MAX_NAMED else "")
         yield note("sessions", f"{format_count(len(aside), 'file')} set aside as damaged ({names})",
@@ -577,7 +579,9 @@ def check_memory(ground: Ground) -> Iterator[Finding]:
 def check_team(ground: Ground) -> Iterator[Finding]:
     """Report shared memory files that are left out, or ignored by git; nothing if memory is not shared and trusted."""
     project = ground.owner
-    if ground.loaded.config.incognito or not (is_shared(shared_folder(project)) and is_trusted(project, ground.home)):
+    if ground.loaded.config.incognito or not (
+        has_shared_memory(team_memory_folder(project)) and is_team_trusted(project, ground.home)
+    ):
         return
     sharing = Sharing(project / ".clio" / "ltm.json", project=project, home=ground.home, clock=time.time, clean=str)
     try:
@@ -616,7 +620,7 @@ def check_locks(ground: Ground) -> Iterator[Finding]:
     folder = ground.owner / ".clio"
     held, left = 0, 0
     for path in _locks((folder, folder / "sessions", folder / "cache", ground.home)):
-        owner = holder(path)
+        owner = find_lock_owner(path)
         if owner is None:
             left += 1
             continue
@@ -627,7 +631,7 @@ def check_locks(ground: Ground) -> Iterator[Finding]:
             yield note("locks", f"{ground.shown(path)} has been held by process {owner.pid} for {hours}",
                        "end that process if it hangs")  # fmt: skip
     for place in (folder, ground.home):
-        if place.is_dir() and not knows_locks(place):
+        if place.is_dir() and not supports_locks(place):
             yield note("locks", f"the file system of {ground.shown(place)} has none, so nothing is learned there",
                        "move it to a disk that has them")  # fmt: skip
     behind = f", {left} left behind by processes that ended, which lock nothing" if left else ""
@@ -651,12 +655,12 @@ def _what_is_wrong(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except OSError as error:
-        return f"cannot be read: {reason(error)}"
+        return f"cannot be read: {error_reason(error)}"
     try:
         if path.name == "ltm.json":
             refuse_newer(decode_ltm(data), str(path))
         elif path.name == "memories.json":
-            decode(data, MEMORIES, path)
+            decode_document(data, MEMORIES, path)
         elif path.suffix == ".json":
             decode_json(data)
         elif path.suffix == ".jsonl":
@@ -716,7 +720,7 @@ def _look(home: Path, env: Mapping[str, str], fetched: Mapping[str, Path]) -> It
                 "encodings", f"{str(path)!r} is damaged or not readable, and not used", f"remove it, or: {_FETCH}"
             )
     if whole:
-        shown = (f"{name} in {display(path.parent, project=None, user_home=user_home(env))}"
+        shown = (f"{name} in {display_path(path.parent, project=None, user_home=user_home(env))}"
                  for name, path in whole.items())  # fmt: skip
         yield ok("encodings", ", ".join(shown))
     elif not there:

@@ -7,9 +7,9 @@ from typing import Literal, TypeVar
 
 from msgspec import Struct
 
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.config.paths import display
+from clio.config.paths import display_path
 from clio.errors import ClioError
 from clio.threads import BackgroundCall
 
@@ -40,7 +40,7 @@ class Ground(Struct, frozen=True, kw_only=True):
 
     options: Options
     env: Mapping[str, str]
-    loaded: Loaded
+    loaded: LoadedConfig
     home: Path
     person: Path
 
@@ -52,11 +52,11 @@ class Ground(Struct, frozen=True, kw_only=True):
     @property
     def owner(self) -> Path:
         """The folder whose `.clio` is used: in a worktree made by clio, the main checkout."""
-        return self.loaded.owner
+        return self.loaded.main_project
 
     def shown(self, path: Path) -> str:
         """The path relative to the project, or with `~`, where possible."""
-        return display(path, project=self.owner, user_home=self.person)
+        return display_path(path, project=self.owner, user_home=self.person)
 
 
 Check = Callable[[Ground], Iterable[Finding]]

@@ -11,8 +11,8 @@ import msgspec
 
 from clio.agent.model_choice import EffortChoices
 from clio.agent.spending import TooDear, open_spending
-from clio.config.layers import load
-from clio.config.loaded import Loaded
+from clio.config.layers import load_config
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.paths import clio_home, project_folder, user_home
 from clio.config.schema import Config
@@ -71,7 +71,7 @@ def check_model(ground: Ground) -> Iterator[Finding]:
     yield from _price(loaded, provider)
 
 
-def _speech(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
+def _speech(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     """The protocol of the requests, and their fields for effort and prompt caching."""
     if not isinstance(provider, HttpProvider):
         return
@@ -115,7 +115,7 @@ def ask_live(ground: Ground) -> Iterator[Finding]:
         )
 
 
-async def _ask_once(loaded: Loaded, provider: Provider) -> Finding:
+async def _ask_once(loaded: LoadedConfig, provider: Provider) -> Finding:
     choices = EffortChoices(loaded.config, asked=loaded.origins.get("effort", "").startswith("flag"))
     request = ChatRequest(
         system="You are being checked. Answer with one word.",
@@ -197,7 +197,7 @@ def _silent(provider: Provider) -> Finding:
                "check the address, the network and HTTPS_PROXY, or start it")  # fmt: skip
 
 
-def _who_says(limits: Limits, loaded: Loaded, model: str) -> str:
+def _who_says(limits: Limits, loaded: LoadedConfig, model: str) -> str:
     match limits.source:
         case "config":
             own = loaded.origins.get(f"models.{model}.context_window")
@@ -208,7 +208,7 @@ def _who_says(limits: Limits, loaded: Loaded, model: str) -> str:
             return "known of this model"
 
 
-def _price(loaded: Loaded, provider: Provider) -> Iterator[Finding]:
+def _price(loaded: LoadedConfig, provider: Provider) -> Iterator[Finding]:
     """Report whether the model's price is known, and its age; nothing for a free model."""
     book = PriceBook(loaded.home)
     try:
@@ -307,7 +307,7 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
     wrong: list[Finding] = []
     try:
         loaded, checks = (
-            BackgroundCall(lambda: load(options, env), "load-settings").wait(check_limits.LIMIT_S),
+            BackgroundCall(lambda: load_config(options, env), "load-settings").wait(check_limits.LIMIT_S),
             (*FIRST, *CONFIGURED, *REST),
         )
     except TimeoutError as error:
@@ -330,9 +330,9 @@ def collect_findings(options: Options, env: Mapping[str, str], *, fetch: bool, l
         yield from ask_live(ground)
 
 
-def _as_it_comes(options: Options, env: Mapping[str, str]) -> Loaded:
+def _as_it_comes(options: Options, env: Mapping[str, str]) -> LoadedConfig:
     """Return the default configuration if the user's cannot be read."""
     home = clio_home(env)
     project = project_folder(options.cwd, clio_home=home, user_home=user_home(env))
     incognito = options.overrides.get("incognito") is True
-    return Loaded(config=Config(incognito=incognito), origins={}, project=project, home=home)
+    return LoadedConfig(config=Config(incognito=incognito), origins={}, project=project, home=home)

@@ -39,7 +39,7 @@ from clio.commands.command import (
 from clio.commands.git_commands import build_commit_prompt, describe_branch, find_task_lines
 from clio.commands.registry import run_command
 from clio.commands.undo_commands import session_turns
-from clio.config.trust import Trust
+from clio.config.trust import TrustStore
 from clio.context.workspace_state import files_may_have_changed
 from clio.entrypoints.background_work import until_key, work_of
 from clio.entrypoints.export_file import export
@@ -73,7 +73,7 @@ from clio.git.repository import (
 )
 from clio.prompt_files import load_prompt
 from clio.providers.base import OFFLINE
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.formatting import format_count
 from clio.ui.approval_dialog import CommitAnswer, CommitFileRow, CommitReviewer, ProposedCommit
 from clio.ui.keyboard import KeyWatch
@@ -161,13 +161,13 @@ class Committing:
         loaded = self._app.loaded
         await self._undo_what_jobs_did()
         root = await asyncio.to_thread(find_root, self._app.project)
-        waiting = await asyncio.to_thread(list_untrusted_programs, root, Trust(loaded.home), loaded.owner)
+        waiting = await asyncio.to_thread(list_untrusted_programs, root, TrustStore(loaded.home), loaded.main_project)
         if not waiting:
             return True
         if not await self._reviewer.confirm_programs([f"{one.key}: {one.value}" for one in waiting]):
             return False
         if not self._app.config.incognito:
-            await asyncio.to_thread(Trust(loaded.home).add_all, loaded.owner, waiting)
+            await asyncio.to_thread(TrustStore(loaded.home).add_all, loaded.main_project, waiting)
         return True
 
     async def _undo_what_jobs_did(self) -> None:
@@ -419,14 +419,14 @@ class Commands:
         """Run the command of a line that begins with a slash; False to leave the REPL."""
         result = run_command(parts.app, line)
         self._show(parts, result)
-        unsaved = parts.app.session.unsaved
+        unsaved = parts.app.session.unsaved_reason
         if unsaved and unsaved != self._unsaved:
             parts.screen.error(unsaved)
         self._unsaved = unsaved
         try:
             return result.follow_up is None or await self._follow(parts, result.follow_up)
         except (ClioError, OSError) as error:
-            parts.screen.error(cause(error))
+            parts.screen.error(error_cause(error))
             return True
         finally:
             files_may_have_changed()

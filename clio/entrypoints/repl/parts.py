@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from clio.agent.user_interface import Emit, Event
-from clio.config.layers import load
-from clio.config.loaded import Loaded
+from clio.config.layers import load_config
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.schema import Config
-from clio.config.trust import grant_all
+from clio.config.trust import trust_project
 from clio.entrypoints import first_paint, garbage
 from clio.errors import ClioError
 from clio.ui.theme import Terminal, detect_terminal
@@ -67,7 +67,7 @@ class Parts(Struct, frozen=True):
 
 
 def make_line(
-    loaded: Loaded,
+    loaded: LoadedConfig,
     terminal: Terminal,
     history: "LineHistory | None",
     *,
@@ -133,7 +133,7 @@ def make_line(
 
 
 def make_parts(
-    loaded: Loaded,
+    loaded: LoadedConfig,
     terminal: Terminal,
     *,
     watch: "Callable[[], KeyWatch | None]",
@@ -289,8 +289,8 @@ class Behind:
     def __init__(
         self,
         options: Options,
-        loaded: Loaded,
-        make: Callable[[Loaded], Parts],
+        loaded: LoadedConfig,
+        make: Callable[[LoadedConfig], Parts],
         *,
         welcome: Callable[[Parts], Awaitable[None]],
         failed: Callable[[BaseException], None],
@@ -330,8 +330,8 @@ class Behind:
 
     async def trust(self, old: Parts) -> None:
         """Store the trust, and continue the session with the configuration that follows from it."""
-        grant_all(self._loaded)
-        self._loaded = load(self._options, os.environ)
+        trust_project(self._loaded)
+        self._loaded = load_config(self._options, os.environ)
         new = self._make(self._loaded)
         session_id = old.app.session.id if old.app.session.messages else None
         await old.app.close()
@@ -358,10 +358,10 @@ def on_end(act: Callable[[int], None]) -> None:
 def farewell(app: "App", screen: "Screen | PipeScreen | ReaderScreen") -> None:
     """Print how to resume the session, or why it is not saved."""
     session = app.session
-    if not session.persistent or not session.messages:
+    if not session.is_persistent or not session.messages:
         return
-    if session.unsaved:
-        screen.error(session.unsaved)
+    if session.unsaved_reason:
+        screen.error(session.unsaved_reason)
     else:
         from clio.commands.session_table import id_length
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clio.commands.command import is_command
-from clio.config.loaded import Loaded
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
 from clio.config.paths import user_home
 from clio.context.message_parts import Shelf
@@ -97,7 +97,7 @@ class LineSigns:
         return quick_rating(text) if messages and isinstance(messages[-1], AssistantMessage) else None
 
 
-def run(options: Options, loaded: Loaded) -> int:
+def run(options: Options, loaded: LoadedConfig) -> int:
     """Run the REPL until the user leaves; return the exit code. Raises UserError if it cannot start."""
     try:
         repl = Repl(options, settle_trust(options, loaded, os.environ, ask_at_start))
@@ -118,7 +118,7 @@ def run(options: Options, loaded: Loaded) -> int:
 class Repl:
     """One run of the REPL. ended_by: the number of the signal that ended it. resuming: opens an earlier session."""
 
-    def __init__(self, options: Options, loaded: Loaded) -> None:
+    def __init__(self, options: Options, loaded: LoadedConfig) -> None:
         self.ended_by = 0
         self._loaded = loaded
         self._terminal = this_terminal(loaded.config)
@@ -296,7 +296,7 @@ class Repl:
             if (lines := await asyncio.to_thread(parts.app.memory.take_shifts)) and not self._turns.running:
                 await self._tell("\n".join(lines))
 
-    def _make_parts(self, loaded: Loaded) -> Parts:
+    def _make_parts(self, loaded: LoadedConfig) -> Parts:
         return make_parts(
             loaded,
             self._terminal,

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clio import __version__
-from clio.config.layers import load
-from clio.config.loaded import Loaded
+from clio.config.layers import load_config
+from clio.config.loaded import LoadedConfig
 from clio.config.options import Options
-from clio.config.paths import FOLDER_NAME, display
-from clio.config.trust import decline_all, grant_all, should_ask
+from clio.config.paths import FOLDER_NAME, display_path
+from clio.config.trust import decline_project, should_ask_for_trust, trust_project
 from clio.context.instructions import OWN_FILE, find_instructions
 from clio.entrypoints import first_paint
 from clio.entrypoints.repl.parts import terminal_size
@@ -22,7 +22,7 @@ from clio.errors import ClioError, SessionNotFound
 from clio.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from clio.providers.profiles import preset_named
 from clio.providers.registry import OFFLINE
-from clio.sessions.state import first_words
+from clio.sessions.state import find_first_words
 from clio.storage.files import make_folder
 from clio.text.formatting import format_count
 from clio.ui.footer import read_branch
@@ -40,7 +40,7 @@ CONNECT = "export OPENAI_API_KEY=… or start Ollama"
 
 
 def first_lines(
-    loaded: Loaded, env: Mapping[str, str], *, model: str, server: str, user_home: Path
+    loaded: LoadedConfig, env: Mapping[str, str], *, model: str, server: str, user_home: Path
 ) -> tuple[str, str, str]:
     """Return the three lines of the first start. model, server: names of the model and its server."""
     return (
@@ -57,7 +57,7 @@ def note_greeting(home: Path) -> None:
         (home / "history").touch(mode=0o600)
 
 
-def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: str) -> str:
+def who_answers(loaded: LoadedConfig, env: Mapping[str, str], *, model: str, server: str) -> str:
     """Return the model, its server and the source of the key; without a model, how to connect one."""
     if server == OFFLINE:
         asked = (loaded.config.provider or "").lower() == OFFLINE
@@ -68,11 +68,11 @@ def who_answers(loaded: Loaded, env: Mapping[str, str], *, model: str, server: s
 
 def where(project: Path, user_home: Path) -> str:
     """Return the directory, its branch and its instructions; for what is missing, the command that creates it."""
-    folder = str(project) if project == user_home else display(project, project=None, user_home=user_home)
+    folder = str(project) if project == user_home else display_path(project, project=None, user_home=user_home)
     return " · ".join([folder, _git(project), *_own_folder(project), _instructions(project)])
 
 
-def _key_place(loaded: Loaded, env: Mapping[str, str], server: str) -> str:
+def _key_place(loaded: LoadedConfig, env: Mapping[str, str], server: str) -> str:
     """Return the variable or file that the key is from; "" if there is none."""
     if loaded.config.api_key:
         return loaded.origins.get("api_key", "the configuration").removeprefix("environment ")
@@ -109,9 +109,9 @@ _TAIL_LINES = 6
 _CALLED_CHARS, _ID_CHARS = 50, 13
 
 
-def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: Ask) -> Loaded:
+def settle_trust(options: Options, loaded: LoadedConfig, env: Mapping[str, str], ask: Ask) -> LoadedConfig:
     """Ask once whether project settings that extend permissions may apply; return the resulting configuration."""
-    if (loaded.config.incognito and not loaded.is_closed) or not should_ask(loaded):
+    if (loaded.config.incognito and not loaded.is_folder_blocked) or not should_ask_for_trust(loaded):
         return loaded
     from clio.config.show import withheld_rows
 
@@ -124,10 +124,10 @@ def settle_trust(options: Options, loaded: Loaded, env: Mapping[str, str], ask: 
         sys.stdout.write("\n")
         return loaded
     if answer.strip().lower() not in ("y", "yes"):
-        decline_all(loaded)
+        decline_project(loaded)
         return loaded
-    grant_all(loaded)
-    return load(options, env)
+    trust_project(loaded)
+    return load_config(options, env)
 
 
 def ask_at_start(question: str) -> str:
@@ -152,7 +152,7 @@ def choose_session(options: Options, store: "SessionStore", ask: Ask, terminal: 
         return None
     latest = store.latest()
     if latest is None:
-        raise SessionNotFound(store.explain_none("start clio without -c and -r"))
+        raise SessionNotFound(store.explain_no_latest("start clio without -c and -r"))
     return _pick(store, ask, terminal) if options.resume is not None else latest
 
 
@@ -183,19 +183,19 @@ def _shown(table: "Table", terminal: Terminal) -> Iterator[str]:
     yield from [heading, *lines] if heading else lines
 
 
-def welcome(loaded: Loaded, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
+def welcome(loaded: LoadedConfig, *, model: str, server: str, first: bool, user_home: Path) -> Iterator[str]:
     """Yield the lines before the first prompt: three at the very first start, later only what is unusual."""
     if first:
         yield from first_lines(loaded, os.environ, model=model, server=server, user_home=user_home)
         note_greeting(loaded.home)
     if loaded.config.screen_reader:
         yield "screen reader mode. Enter on an empty line says how things are, /help keys says what keys do"
-    if loaded.config.incognito and not loaded.is_closed:
+    if loaded.config.incognito and not loaded.is_folder_blocked:
         yield "incognito: nothing is written and nothing is remembered"
     if loaded.withheld or loaded.problems:
-        from clio.config.show import start_notes
+        from clio.config.show import list_start_notes
 
-        yield from start_notes(loaded)
+        yield from list_start_notes(loaded)
 
 
 def recap(session: "Session") -> Iterator[str]:
@@ -215,7 +215,7 @@ def _called(session: "Session") -> str:
 
     if session.name:
         return session.name
-    words = first_words(session.messages)
+    words = find_first_words(session.messages)
     return f"“{truncate(words, _CALLED_CHARS)}”" if words else session.id[:_ID_CHARS]
 
 
@@ -250,7 +250,7 @@ def _cut(text: str, mark: str) -> Iterator[str]:
 class Resuming:
     """Opens the session to resume, and shows it before the app is imported, until the app takes it over."""
 
-    def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
+    def __init__(self, loaded: LoadedConfig, terminal: Terminal) -> None:
         self._loaded = loaded
         self._terminal = terminal
         self._session: Session | None = None
@@ -262,10 +262,10 @@ class Resuming:
         """
         if not options.continue_latest and options.resume is None:
             return None
-        from clio.sessions.store import open_store
+        from clio.sessions.store import open_session_store
 
         first_paint.erase_prompt()
-        return choose_session(options, open_store(self._loaded), ask_at_start, self._terminal)
+        return choose_session(options, open_session_store(self._loaded), ask_at_start, self._terminal)
 
     def show(self, session_id: str | None) -> bool:
         """Open the session and print how it ended; return whether the prompt may appear before the app is loaded.
@@ -278,11 +278,11 @@ class Resuming:
         first_paint.erase_prompt()
         if session_id is None:
             return False
-        from clio.sessions.store import open_store
+        from clio.sessions.store import open_session_store
 
-        session = open_store(self._loaded).open(session_id, persist=not self._loaded.config.incognito)
+        session = open_session_store(self._loaded).open(session_id, persist=not self._loaded.config.incognito)
         self._session = session
-        if not self._terminal.live or session.warnings or session.planned:
+        if not self._terminal.live or session.warnings or session.plan_mode:
             return False
         _note("\n".join(recap(session)), self._terminal)
         return True

@@ -14,9 +14,9 @@ from prompt_toolkit.input import Input
 from rich.text import Text
 
 from clio.config.command_line import did_you_mean
-from clio.config.loaded import Loaded
-from clio.config.paths import FOLDER, THEMES, home_config, is_theme_name, theme_names
-from clio.config.yaml_file import Entry, Scalar, describe, parse, read_bytes
+from clio.config.loaded import LoadedConfig
+from clio.config.paths import THEMES, THEMES_FOLDER, home_config, is_theme_name, theme_names
+from clio.config.yaml_file import Entry, Scalar, describe_node, parse_yaml, read_config_bytes
 from clio.entrypoints.repl.parts import Parts
 from clio.errors import ConfigError
 from clio.ui.palettes import MEANINGS, Look, Palette, Paper, builtin, parse_look
@@ -214,8 +214,8 @@ class UserTheme(Struct, frozen=True, kw_only=True):
 
 def read_user_theme(home: Path, name: str) -> UserTheme:
     """Read the user's theme of that name. Raises ConfigError with file and line."""
-    shown = f"{FOLDER}/{name}.yaml"
-    data = read_bytes(home / FOLDER / f"{name}.yaml", shown) if is_theme_name(name) else None
+    shown = f"{THEMES_FOLDER}/{name}.yaml"
+    data = read_config_bytes(home / THEMES_FOLDER / f"{name}.yaml", shown) if is_theme_name(name) else None
     if data is None:
         known = theme_names(home)
         raise ConfigError(
@@ -223,7 +223,7 @@ def read_user_theme(home: Path, name: str) -> UserTheme:
         )
     lines = data.decode("utf-8-sig", "replace").splitlines()
     extends, looks = "auto", dict[str, Look]()
-    for key, entry in parse(data, shown).entries.items():
+    for key, entry in parse_yaml(data, shown).entries.items():
         where = f"{shown}:{entry.line}"
         if key == "extends":
             extends = _base(entry, where)
@@ -239,7 +239,7 @@ def _base(entry: Entry, where: str) -> str:
     node = entry.node
     if isinstance(node, Scalar) and node.text in THEMES:
         return node.text
-    raise ConfigError(f"{where}: extends must be one of {', '.join(THEMES)}, not {describe(node)}")
+    raise ConfigError(f"{where}: extends must be one of {', '.join(THEMES)}, not {describe_node(node)}")
 
 
 def _look(key: str, entry: Entry, where: str, lines: Sequence[str]) -> Look:
@@ -249,7 +249,7 @@ def _look(key: str, entry: Entry, where: str, lines: Sequence[str]) -> Look:
     if isinstance(node, Scalar) and node.kind == "null":
         raise ConfigError(f"{where}: {key} has no value; write a look such as 'bold red', or plain")
     if not isinstance(node, Scalar) or node.kind in ("bool", "number"):
-        raise ConfigError(f"{where}: {key} must be words such as 'bold red', not {describe(node)}")
+        raise ConfigError(f"{where}: {key} must be words such as 'bold red', not {describe_node(node)}")
     try:
         return parse_look(node.text)
     except ValueError as error:
@@ -375,7 +375,7 @@ def _pieces(palette: Palette, *, on_paper: bool) -> Iterator[tuple[str, str]]:
 class Colours:
     """The theme in use: queries the terminal for its background and carries out `/theme`."""
 
-    def __init__(self, loaded: Loaded, terminal: Terminal) -> None:
+    def __init__(self, loaded: LoadedConfig, terminal: Terminal) -> None:
         self._loaded = loaded
         self._terminal = terminal
         self._themes = Themes(terminal, loaded.home, os.environ, loaded.config.theme)
@@ -424,9 +424,9 @@ class Colours:
             yield f"theme {name}, until you leave: an incognito clio writes nothing"
             return
         path = home_config(self._loaded.home)
-        from clio.config.yaml_edit import set_value
+        from clio.config.yaml_edit import store_setting
 
-        set_value(path, "theme", name)
+        store_setting(path, "theme", name)
         yield f"theme {name}, also from the next start on ({path})"
         origin = self._loaded.origins.get("theme", "default")
         if origin != "default" and Path(origin.rpartition(":")[0]).expanduser() != path:

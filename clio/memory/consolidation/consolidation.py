@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
-from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
+from clio.storage.jsonl import append_lines, back_up_damaged_file, read_lines
 from clio.storage.locks import FileLock
 from clio.text.formatting import format_count, format_stored_time
 from clio.text.json_data import decode_json
@@ -133,7 +133,7 @@ class ReportLog:
         return tuple(found[: min(limit, MAX_REPORTS)])
 
     def _fold(self) -> None:
-        keep_damaged_lines(self.path)
+        back_up_damaged_file(self.path)
         kept, room = list[bytes](), _FOLD_BYTES // 2
         for line in reversed(read_lines(self.path).lines[-MAX_REPORTS:]):
             room -= len(line)

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from clio.memory.consolidation.shell_runs import Doing, commands_in, doings_of, is_check, outcome_of
 from clio.memory.store.record import AssertedBy
-from clio.messages import AssistantMessage, Message, UserMessage, begins_turn
+from clio.messages import AssistantMessage, Message, UserMessage, is_turn_start
 
 FindingKind = Literal["fact", "solution", "workflow", "rule", "preference"]
 QUOTE_CHARS = 200
@@ -76,7 +76,7 @@ def experiences_of(session_id: str, messages: Sequence[Message], after: str = ""
     turn is over when the agent has answered without asking for more; it is left out until then.
     """
     known = next((place for place, message in enumerate(messages) if message.id == after), -1) if after else -1
-    starts = [place for place, message in enumerate(messages) if place > known and begins_turn(message)]
+    starts = [place for place, message in enumerate(messages) if place > known and is_turn_start(message)]
     found: list[Experience] = []
     for start, end in pairwise([*starts, len(messages)]):
         turn = tuple(messages[start:end])

@@ -12,7 +12,7 @@ from clio.memory.consolidation.shell_runs import MAX_CHARS as MAX_LINE
 from clio.memory.consolidation.shell_runs import Command, commands_in, doings_of, is_check, outcome_of
 from clio.memory.inert import one_line
 from clio.security.redaction.redactor import Redactor
-from clio.sessions.state import derived_id
+from clio.sessions.state import derive_id
 from clio.text.formatting import truncate
 from clio.text.scoring import DAY_S
 
@@ -206,7 +206,7 @@ class Habits:
                 ran.extend(one for one in commands if not ran or ran[-1].general != one.general)
         if not ran:
             return
-        occasion = derived_id(f"{experience.session} {int(experience.at // DAY_S)}".encode("utf-8", "replace"))[:8]
+        occasion = derive_id(f"{experience.session} {int(experience.at // DAY_S)}".encode("utf-8", "replace"))[:8]
         for one in ran:
             if one.exact != one.general and one.exact:
                 self._count(one.exact, (one.exact,), occasion, experience, of=one.general, alone=one.alone)

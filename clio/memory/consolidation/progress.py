@@ -11,11 +11,11 @@ from clio.errors import CorruptDocument, StorageError, UserError
 from clio.memory.consolidation.experiences import Experience, experiences_of
 from clio.memory.consolidation.habits import HabitState
 from clio.memory.transcripts.session_text import MEMORY_TOOL
-from clio.messages import AssistantMessage, Message, begins_turn
-from clio.sessions.listing import file_names, list_sessions, session_ids
+from clio.messages import AssistantMessage, Message, is_turn_start
+from clio.sessions.listing import find_session_ids, list_file_names, list_sessions
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
-from clio.storage.documents import Document, Format, load, save
+from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.text.consolidate import replay_priority
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
@@ -80,7 +80,7 @@ class SleepState(Struct, frozen=True, kw_only=True):
         return self if len(kept) == len(self.sessions) else structs.replace(self, sessions=kept)
 
 
-FORMAT = Format(schema="clio.sleep", version=1, type=SleepState)
+FORMAT = DocumentFormat(schema="clio.sleep", version=1, type=SleepState)
 
 
 def read_state(path: Path) -> tuple[SleepState, str]:
@@ -89,7 +89,7 @@ def read_state(path: Path) -> tuple[SleepState, str]:
     Raises NewerDocument, OSError.
     """
     try:
-        document = load(path, FORMAT)
+        document = load_document(path, FORMAT)
     except CorruptDocument as error:
         return SleepState(), str(error)
     return (document.value if document else SleepState()), ""
@@ -97,7 +97,7 @@ def read_state(path: Path) -> tuple[SleepState, str]:
 
 def write_state(path: Path, state: SleepState) -> None:
     """Keep the state, whole; the lock of sleep must be held. Raises OSError."""
-    save(path, FORMAT, Document(value=state))
+    save_document(path, FORMAT, Document(value=state))
 
 
 class Replayed:
@@ -166,7 +166,7 @@ class Sessions:
 
     def ids(self) -> set[str]:
         """All there are, running ones too."""
-        return session_ids(file_names(self._store.folder))
+        return find_session_ids(list_file_names(self._store.folder))
 
     def waiting(self, now: float, over: Callable[[], bool]) -> Iterator[Listed]:
         """The sessions that have changed since they were replayed, the last changed first, until it is over.
@@ -175,13 +175,13 @@ class Sessions:
         what sub-agents did: the session that sent them has what came of it, and no person spoke. Nor from what came
         with the project.
         """
-        foreign = self._store.foreign(self.ids())
+        foreign = self._store.find_foreign(self.ids())
         for info in list_sessions(self._store.folder, over):
             if over():
                 return
             self.looked_at += 1
             progress = self._known.get(info.id, Progress())
-            if info.running or not info.is_talk or info.id in foreign or progress.is_all_of(info):
+            if info.running or not info.is_conversation or info.id in foreign or progress.is_all_of(info):
                 continue
             messages = self._read(info.id)
             if messages is None:
@@ -199,7 +199,7 @@ class Sessions:
     def experiences(self, session: str, wanted: Mapping[str, Turn]) -> list[Experience]:
         """Turns of a session with their words, by the id of the message they begin with; those no more are left out."""
         messages = self._read(session) or ()
-        starts = [place for place, message in enumerate(messages) if begins_turn(message)]
+        starts = [place for place, message in enumerate(messages) if is_turn_start(message)]
         found: list[Experience] = []
         for start, end in zip(starts, [*starts[1:], len(messages)], strict=True):
             turn = wanted.get(messages[start].id)

@@ -24,7 +24,7 @@ from clio.memory.consolidation.stated_facts import statements_in
 from clio.memory.consolidation.stores import Ground, Keeper, copied, digest
 from clio.memory.consolidation.tidy import Tidied, promote, tidy
 from clio.sessions.store import SessionStore
-from clio.storage.locks import FileLock, cause, next_step, read_owner
+from clio.storage.locks import FileLock, error_cause, read_owner, suggest_fix
 from clio.text.consolidate import BATCH, sample_replay
 from clio.text.formatting import format_stored_time
 from clio.text.listeners import Tell, never, to_nobody
@@ -109,8 +109,10 @@ class Night:
                 self._state, self._tidied = tidy(self._ground, self._state, now, self._is_over)
             self._save(whole=not self._over(), now=now)
         except (StorageError, OSError) as error:
-            step = f"; {next_step(error)}, and the next night goes on from there" if isinstance(error, OSError) else ""
-            self._unkept = f"not all that the night found could be kept: {cause(error)}{step}"
+            step = (
+                f"; {suggest_fix(error)}, and the next night goes on from there" if isinstance(error, OSError) else ""
+            )
+            self._unkept = f"not all that the night found could be kept: {error_cause(error)}{step}"
             self._trouble.append(self._unkept)
             with suppress(OSError):  # what was replayed is known by where it came from, should it be replayed again
                 self._save(whole=False, now=now)
@@ -317,7 +319,7 @@ def _noted(nights: Nights, report: Report) -> Report:
     try:
         nights.log.add(report)
     except OSError as error:
-        said = f"/memory log does not have this night: {cause(error)}; {next_step(error)}"
+        said = f"/memory log does not have this night: {error_cause(error)}; {suggest_fix(error)}"
         trouble = report.trouble if report.unkept else (*report.trouble, said)
         return structs.replace(report, trouble=trouble, unkept=report.unkept or said)
     return report

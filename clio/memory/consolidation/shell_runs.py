@@ -12,8 +12,8 @@ from typing import Literal
 from msgspec import Struct, structs
 
 from clio.memory.inert import seen
-from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage
-from clio.sessions.side_effects import deeds_of
+from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage
+from clio.sessions.side_effects import find_side_effects
 from clio.text.formatting import truncate
 from clio.text.lazy_regex import LazyRegex
 
@@ -25,7 +25,7 @@ class Doing(Struct, frozen=True, kw_only=True):
     """One call that was answered. place: index of its result in the messages. output: the text of the result."""
 
     place: int
-    deeds: Deeds
+    deeds: SideEffects
     output: str
 
 
@@ -43,7 +43,7 @@ def doings_of(messages: Iterable[Message]) -> list[Doing]:
             call = asked.pop(message.tool_call_id, None)
             if call is None or (message.deeds is None and _never_ran(message)):
                 continue
-            deeds = deeds_of(call, message)
+            deeds = find_side_effects(call, message)
             if deeds.command or deeds.changed or deeds.commits or deeds.question:
                 found.append(Doing(place=place, deeds=deeds, output=message.content))
     return found

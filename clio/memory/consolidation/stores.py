@@ -10,7 +10,7 @@ from pathlib import Path
 
 from clio.config.project_links import SHARED_NAME
 from clio.errors import UserError
-from clio.ids import time_of
+from clio.ids import id_time
 from clio.memory.consolidation.experiences import Finding
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.memories import Memories
@@ -140,7 +140,7 @@ class Keeper:
         old = done.old if done.action == "superseded" else None
         if old is None or old.provenance is None:
             return False
-        said = self._times.get(old.provenance.message) or time_of(old.provenance.message) or old.created
+        said = self._times.get(old.provenance.message) or id_time(old.provenance.message) or old.created
         return finding.at < said
 
     def _take_back(self) -> None:

@@ -16,7 +16,7 @@ from clio.memory.store.ltm_objects import scope
 from clio.memory.store.record import Entry, Kind, MemoryRecord, Note, Provenance
 from clio.memory.store.redact_memory import cleaned_entry
 from clio.memory.store.typed_store import Compacted, TypedStore
-from clio.storage.documents import Document, Format, load, save
+from clio.storage.documents import Document, DocumentFormat, load_document, save_document
 from clio.storage.locks import FileLock
 from clio.text.consolidate import variant_expires
 from clio.text.scoring import DAY_S, confidence_after
@@ -146,7 +146,7 @@ class Tidied(Struct, frozen=True, kw_only=True):
         )
 
 
-_PERSON = Format(schema="clio.sleep_of_person", version=1, type=_Person)
+_PERSON = DocumentFormat(schema="clio.sleep_of_person", version=1, type=_Person)
 
 
 def tidy(ground: Ground, state: SleepState, now: float, over: Callable[[], bool]) -> tuple[SleepState, Tidied]:
@@ -240,7 +240,7 @@ def _compact_person(ground: Ground, now: float, over: Callable[[], bool]) -> Tid
             return Tidied()
         done = _tidied(store.compact(stop=over))
         if not over():
-            save(ground.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
+            save_document(ground.person_file, _PERSON, Document(value=_Person(compacted_at=now)))
         return done
     finally:
         lock.release()
@@ -248,7 +248,7 @@ def _compact_person(ground: Ground, now: float, over: Callable[[], bool]) -> Tid
 
 def _person_was_at(path: Path) -> float:
     try:
-        document = load(path, _PERSON)
+        document = load_document(path, _PERSON)
     except CorruptDocument:
         return 0.0  # it was set aside; the worst is that it is done once more
     return document.value.compacted_at if document else 0.0

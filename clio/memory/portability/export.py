@@ -19,7 +19,7 @@ from clio.memory.store.redact_memory import Clean, clean_json, clean_note, clean
 from clio.memory.store.typed_codec import MemoryFiles
 from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import Scope
-from clio.storage.documents import Document, Format, decode, encode
+from clio.storage.documents import Document, DocumentFormat, decode_document, encode_document
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
 
@@ -91,7 +91,7 @@ class Bundle(Struct, frozen=True, kw_only=True):
         return tuple(name for name in SECTIONS if getattr(self, name) is not None)
 
 
-FORMAT = Format(schema="clio.memory", version=1, type=Bundle)
+FORMAT = DocumentFormat(schema="clio.memory", version=1, type=Bundle)
 
 
 class _Schema(Struct):
@@ -105,7 +105,7 @@ def is_nothing(raw: Raw) -> bool:
 
 def encode_bundle(bundle: Bundle) -> bytes:
     """The bytes of a bundle, indented, in UTF-8."""
-    return encode(Document(value=bundle), FORMAT)
+    return encode_document(Document(value=bundle), FORMAT)
 
 
 def is_bundle(data: bytes) -> bool:
@@ -119,7 +119,7 @@ def is_bundle(data: bytes) -> bool:
 def decode_bundle(data: bytes, path: Path) -> Bundle:
     """The bundle in a file's data. Raises NewerDocument; UserError where it is damaged."""
     try:
-        return decode(data, FORMAT, path).value
+        return decode_document(data, FORMAT, path).value
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{str(path)!r} is damaged ({error}); nothing was imported, export it again") from error
 

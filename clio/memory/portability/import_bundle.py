@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw, structs
 
-from clio.config.yaml_file import parse
+from clio.config.yaml_file import parse_yaml
 from clio.errors import ConfigError, UserError
 from clio.memory.portability.export import (
     MAX_STYLE_BYTES,
@@ -30,7 +30,7 @@ from clio.memory.store.typed_store import Scope
 from clio.memory.store.undo_log import UndoLog
 from clio.memory.styles.feedback import Line, Trajectories
 from clio.memory.styles.style_state import FORMAT, StyleState
-from clio.storage.documents import load, update
+from clio.storage.documents import load_document, update_document
 from clio.storage.files import make_folder, make_ignored_folder, write_atomic
 from clio.storage.jsonl import read_lines
 from clio.text.json_data import decode_json
@@ -75,7 +75,7 @@ def take_scenarios(places: Places, text: str, *, clean: Clean, dry_run: bool) ->
         same = places.scenarios.read_text(encoding="utf-8", errors="replace") == text
         return taken.more(known=1) if same else taken.more(kept=1)
     try:
-        scenarios_of(parse(text.encode("utf-8"), "scenarios"), "scenarios")
+        scenarios_of(parse_yaml(text.encode("utf-8"), "scenarios"), "scenarios")
     except ConfigError:
         return taken.more(unusable=1)
     if not dry_run:
@@ -94,7 +94,7 @@ def take_learned_styles(places: Places, learned: Raw, *, now: float, dry_run: bo
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return taken.more(unusable=1)
     if dry_run:
-        document = load(places.styles, FORMAT)
+        document = load_document(places.styles, FORMAT)
         return _count(taken, document.value if document else StyleState(), theirs)
     ours: list[StyleState] = []
 
@@ -103,7 +103,7 @@ def take_learned_styles(places: Places, learned: Raw, *, now: float, dry_run: bo
         new = _merged(state, theirs, now)
         return state if new == state else new
 
-    update(places.styles, FORMAT, merge)
+    update_document(places.styles, FORMAT, merge)
     return _count(taken, ours[0], theirs)
 
 

@@ -16,7 +16,7 @@ from clio.memory.store.typed_codec import MemoryFiles
 from clio.memory.store.typed_index import Shelf
 from clio.memory.store.typed_store import Scope
 from clio.memory.vectors.documents import DOCUMENTS
-from clio.storage.documents import load
+from clio.storage.documents import load_document
 from clio.storage.jsonl import read_lines
 
 StyleOwner = Literal["project", "user"]
@@ -263,7 +263,7 @@ def _records(places: Places, hoard: Hoard) -> int | None:
         case "notes":
             return len(Notes(places.notes).newest_first())
         case "documents":
-            document = load(places.documents, DOCUMENTS)
+            document = load_document(places.documents, DOCUMENTS)
             return len(document.value.sources) if document else 0
         case "ratings":
             return _lines("trajectories.jsonl", hoard) + _lines("trajectories.archive.jsonl", hoard)

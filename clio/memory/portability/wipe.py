@@ -19,7 +19,7 @@ from clio.memory.store.typed_codec import FORMAT, Snapshot
 from clio.messages import UserMessage
 from clio.sessions.state import SessionInfo
 from clio.sessions.store import SessionStore
-from clio.storage.documents import Document, load, save
+from clio.storage.documents import Document, load_document, save_document
 from clio.storage.files import open_regular, sync_folder
 from clio.storage.locks import FileLock, read_owner
 from clio.text.json_data import decode_json
@@ -76,13 +76,13 @@ def _empty_memories(hoard: Hoard) -> None:
     if not hoard.files():
         return
     with FileLock(hoard.folder / hoard.lock):
-        save(path, FORMAT, Document(value=Snapshot(generation=_generation(path) + 1)))
+        save_document(path, FORMAT, Document(value=Snapshot(generation=_generation(path) + 1)))
         _unlink(file for file in hoard.files() if file != path)
 
 
 def _generation(path: Path) -> int:
     try:
-        document = load(path, FORMAT)
+        document = load_document(path, FORMAT)
     except CorruptDocument:
         document = None
     found = document.value.generation if document else 0

@@ -15,7 +15,7 @@ from clio.memory.preferences.preferences import Preferences
 from clio.memory.preferences.stated_preferences import NEVER, Noticed, notice
 from clio.memory.store.record import Provenance
 from clio.memory.system import MemorySystem
-from clio.storage.locks import cause
+from clio.storage.locks import error_cause
 from clio.text.scoring import HARD_LIMIT, label_of
 
 _AND_A_LIMIT = re.compile(
@@ -85,7 +85,7 @@ def remember_noticed(memory: MemorySystem, noticed: Sequence[Noticed], session: 
                 book = memory.project_preferences if scope == "project" else memory.preferences
                 saved[scope].append(_save(book, clean, said))
             except (UserError, StorageError, OSError) as error:
-                failed = f"not saved: {cause(error)}"
+                failed = f"not saved: {error_cause(error)}"
     parts = [f"Saved to {scope} memory: {'; '.join(contents)}" for scope, contents in saved.items() if contents]
     remembered = f"{' · '.join(parts)} · /memory undo" if parts else ""
     return "; ".join(part for part in (remembered, failed) if part)

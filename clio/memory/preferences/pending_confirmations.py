@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from clio.memory.preferences.stated_preferences import Noticed
-from clio.storage.documents import Format, update
+from clio.storage.documents import DocumentFormat, update_document
 
 FILE = "memories.pending.json"
 MOST = 50
@@ -30,7 +30,7 @@ class _Pending(Struct, frozen=True, kw_only=True):
     limits: tuple[PendingLimit, ...] = ()
 
 
-_FORMAT = Format(schema="clio.pending_limits", version=1, type=_Pending)
+_FORMAT = DocumentFormat(schema="clio.pending_limits", version=1, type=_Pending)
 
 
 class PendingLimits:
@@ -75,4 +75,4 @@ class PendingLimits:
         return one.project == self._project or not one.noticed.in_project
 
     def _update(self, change: Callable[[_Pending], _Pending]) -> None:
-        update(self._path, _FORMAT, change)
+        update_document(self._path, _FORMAT, change)

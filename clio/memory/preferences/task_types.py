@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from clio.config.yaml_file import Entry, Items, Node, Scalar, Table, describe, parse, read_bytes
+from clio.config.yaml_file import Entry, Items, Node, Scalar, Table, describe_node, parse_yaml, read_config_bytes
 from clio.errors import ConfigError, UserError
 from clio.text.vocabulary import has_phrase, stem, words
 
@@ -163,8 +163,8 @@ def read_scenarios(home: Path) -> ScenarioBook:
     """The scenarios in force. A file that cannot be read does not count; the book's `problem` says why."""
     path = home / FILE
     try:
-        data = read_bytes(path, str(path))
-        return ScenarioBook(None if data is None else scenarios_of(parse(data, str(path)), str(path)))
+        data = read_config_bytes(path, str(path))
+        return ScenarioBook(None if data is None else scenarios_of(parse_yaml(data, str(path)), str(path)))
     except ConfigError as error:
         return ScenarioBook(problem=f"{error}. The built-in scenarios hold until that is put right")
 
@@ -196,7 +196,7 @@ def _scenario(name: str, entry: Entry, shown: str) -> Scenario:
     if not isinstance(node, Table):
         raise ConfigError(
             f"{shown}:{entry.line}: {name} must be a list of keywords, or hold keywords and aliases, "
-            f"not {describe(node)}"
+            f"not {describe_node(node)}"
         )
     unknown = [(key, part.line) for key, part in node.entries.items() if key not in _PARTS]
     if unknown:
@@ -213,13 +213,13 @@ def _words(node: Node, line: int, name: str, shown: str) -> tuple[str, ...]:
     if isinstance(node, Scalar) and node.kind == "null":
         return ()
     if not isinstance(node, Items):
-        raise ConfigError(f"{shown}:{line}: {name} must be a list such as [terraform, helm], not {describe(node)}")
+        raise ConfigError(f"{shown}:{line}: {name} must be a list such as [terraform, helm], not {describe_node(node)}")
     if len(node.items) > MAX_WORDS:
         raise ConfigError(f"{shown}:{line}: {name} has {len(node.items):,} words; up to {MAX_WORDS:,} are taken")
     found: list[str] = []
     for item in node.items:
         if not isinstance(item, Scalar) or not item.text.strip():
-            raise ConfigError(f"{shown}:{item.start[0] + 1}: {name} must hold words only, not {describe(item)}")
+            raise ConfigError(f"{shown}:{item.start[0] + 1}: {name} must hold words only, not {describe_node(item)}")
         found.append(" ".join(item.text.split()))
     return tuple(dict.fromkeys(found))
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from clio.memory.store.typed_store import TypedStore
 from clio.memory.store.versions import Version
-from clio.storage.documents import Format, update
+from clio.storage.documents import DocumentFormat, update_document
 from clio.text.scoring import DAY_S, MAX_SCORE, shifts
 
 WITHIN_DAYS = 30.0
@@ -98,7 +98,7 @@ class Told(Struct, frozen=True, kw_only=True):
     styles: dict[str, tuple[Snapshot, ...]] = {}
 
 
-FORMAT = Format(schema="clio.shifts", version=1, type=Told)
+FORMAT = DocumentFormat(schema="clio.shifts", version=1, type=Told)
 
 
 class Shifts:
@@ -133,7 +133,7 @@ class Shifts:
             return told if new == told else new
 
         if history or styles:
-            update(self._path, FORMAT, tell)
+            update_document(self._path, FORMAT, tell)
         return said
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from clio.memory.inert import one_line, quotation, seen
 from clio.memory.retrieval.evidence import passage
 from clio.memory.retrieval.ranker import Candidate, Scored, Source
-from clio.messages import AssistantMessage, Fragment, UserMessage, text_of
+from clio.messages import AssistantMessage, Fragment, UserMessage, message_text
 from clio.sessions.session import Session
 from clio.text.scoring import evict_oldest
 from clio.text.vocabulary import words
@@ -234,7 +234,7 @@ class RequestText:
                 break
             if message.id in self._whole_ids:
                 left -= 1
-                texts.append(text_of(message).casefold())
+                texts.append(message_text(message).casefold())
                 if isinstance(message, UserMessage) and message.context:
                     texts.append(message.context.casefold())
                 if isinstance(message, AssistantMessage):

@@ -11,7 +11,7 @@ from msgspec import Struct, structs
 from clio.errors import NewerDocument
 from clio.memory.store.ltm_objects import EVERYWHERE, SHAPES, Json, handles, is_entry, string, to_entry
 from clio.memory.store.record import KINDS, Entry, Kind, Knowledge
-from clio.storage.documents import check_version, corrupt, set_aside
+from clio.storage.documents import check_version, make_corrupt_error, set_file_aside
 from clio.storage.files import read_regular, write_atomic
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
@@ -165,7 +165,7 @@ def read_ltm(path: Path) -> LtmDocument:
         document = decode_ltm(data)
         refuse_newer(document, str(path))
     except ValueError as error:
-        raise corrupt(path, set_aside(path), str(error)) from error
+        raise make_corrupt_error(path, set_file_aside(path), str(error)) from error
     if dropped := document.drop_wrong_texts():
         _keep_sound(path, data, document, dropped)
     return document
@@ -180,7 +180,7 @@ def _keep_sound(path: Path, data: bytes, document: LtmDocument, dropped: int) ->
     try:
         if not lock.acquire() or read_regular(path) != data:
             return
-        moved = set_aside(path, keep=True)
+        moved = set_file_aside(path, keep=True)
         if moved is not None:
             write_ltm(path, document)
     except OSError:
@@ -188,7 +188,7 @@ def _keep_sound(path: Path, data: bytes, document: LtmDocument, dropped: int) ->
     finally:
         lock.release()
     if moved is not None:
-        raise corrupt(path, moved, f"{dropped} of its entries have no text; all others stay in use")
+        raise make_corrupt_error(path, moved, f"{dropped} of its entries have no text; all others stay in use")
 
 
 def _has_wrong_text(raw: object, name: str) -> bool:

@@ -28,7 +28,7 @@ from clio.memory.store.ltm_objects import (
     to_entry,
 )
 from clio.memory.store.record import Because, Entry, Kind
-from clio.storage.documents import Document, Format, encode, load
+from clio.storage.documents import Document, DocumentFormat, encode_document, load_document
 from clio.storage.files import write_atomic
 from clio.storage.jsonl import append_lines, read_lines
 from clio.text.json_data import decode_json
@@ -54,7 +54,7 @@ class Archive(Struct, frozen=True, kw_only=True):
     entries: tuple[Kept, ...] = ()
 
 
-FORMAT = Format(schema="clio.ltm_archive", version=1, type=Archive)
+FORMAT = DocumentFormat(schema="clio.ltm_archive", version=1, type=Archive)
 
 
 class _Index(Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class LtmArchive:
 
     def read(self) -> tuple[Kept, ...]:
         """What is in it, oldest first."""
-        document = load(self.path, FORMAT)
+        document = load_document(self.path, FORMAT)
         return document.value.entries if document else ()
 
     def entries(self) -> tuple[Entry, ...]:
@@ -123,11 +123,11 @@ class LtmArchive:
         return self._seen
 
     def _change(self, change: Callable[[tuple[Kept, ...]], tuple[Kept, ...]]) -> None:
-        document = load(self.path, FORMAT) or Document(value=Archive())
+        document = load_document(self.path, FORMAT) or Document(value=Archive())
         entries = change(document.value.entries)
         if entries != document.value.entries:
             new = Document(value=Archive(entries=entries), unknown=document.unknown)
-            write_atomic(self.path, encode(new, FORMAT))
+            write_atomic(self.path, encode_document(new, FORMAT))
 
 
 def _words(kept: Kept) -> tuple[str, ...]:

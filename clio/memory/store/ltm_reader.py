@@ -5,7 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clio.config.project_links import SHARED_NAME, is_shared
+from clio.config.project_links import SHARED_NAME, has_shared_memory
 from clio.memory.store.example_files import ExampleFiles
 from clio.memory.store.ltm_codec import LtmDocument, read_ltm
 from clio.memory.store.record import KINDS, Entry, Freshness, Knowledge
@@ -65,7 +65,7 @@ def read_whole(path: Path, team: Callable[[], "TeamKnowledge | None"]) -> LtmDoc
         tries += 1
         before = _stamps(path, shared)
         document = read_ltm(path)
-        if is_shared(shared) and (found := team()) is not None and found.in_use:
+        if has_shared_memory(shared) and (found := team()) is not None and found.in_use:
             found.put_into(document)
         if tries == _MOST_TRIES or _stamps(path, shared) == before:
             return document

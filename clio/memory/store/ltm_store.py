@@ -76,7 +76,7 @@ from clio.memory.store.undo_log import Change, UndoLog, new_change
 from clio.memory.store.versions import EntryVersion, entry_versions
 from clio.memory.team.knowledge import TeamKnowledge
 from clio.storage.files import make_ignored_folder
-from clio.storage.locks import FileLock, NoLocks
+from clio.storage.locks import FileLock, LocksUnsupported
 
 
 class LtmStore:
@@ -291,7 +291,7 @@ def _one_sentence(path: Path) -> Generator[None]:
         yield
     except TimeoutError as error:
         raise StorageError(f"The project knowledge was not changed: {error}") from error
-    except NoLocks as error:
+    except LocksUnsupported as error:
         raise StorageError(f"The project knowledge was not changed: {error}.") from error
     except OSError as error:
         cause = error.strerror or str(error)

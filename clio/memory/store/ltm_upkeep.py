@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 
 from clio.errors import UserError
 from clio.memory.store.record import KINDS, MAX_AGE_DAYS, MIN_CONFIDENCE, Bar, Because, Entry, Freshness, LtmStats
-from clio.storage.documents import Format, load, update
+from clio.storage.documents import DocumentFormat, load_document, update_document
 
 SURE = 0.5
 """What a person said with at least this confidence does not grow old: they take it out themselves."""
@@ -61,7 +61,7 @@ class Uses(Struct, frozen=True, kw_only=True):
     entries: dict[str, Use] = {}
 
 
-FORMAT = Format(schema="clio.ltm_uses", version=1, type=Uses)
+FORMAT = DocumentFormat(schema="clio.ltm_uses", version=1, type=Uses)
 
 
 def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]) -> None:
@@ -79,12 +79,12 @@ def count_uses(path: Path, ids: Iterable[str], now: float, known: frozenset[str]
         return Uses(entries=kept)
 
     if used:
-        update(path, FORMAT, count)
+        update_document(path, FORMAT, count)
 
 
 def with_uses(path: Path, entries: Iterable[Entry]) -> tuple[Entry, ...]:
     """The entries with when and how often they were used. Raises StorageError, OSError."""
-    document = load(path, FORMAT)
+    document = load_document(path, FORMAT)
     uses = document.value.entries if document else {}
     return tuple(
         structs.replace(entry, accessed=use.at, access_count=use.count) if (use := uses.get(entry.id)) else entry

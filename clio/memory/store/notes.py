@@ -14,7 +14,7 @@ from clio.errors import UserError
 from clio.memory.store.ltm_objects import number
 from clio.memory.store.record import Note
 from clio.memory.store.undo_log import Change, new_change
-from clio.storage.documents import set_aside
+from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 from clio.text.hidden_text import mended
 from clio.text.json_data import decode_json
@@ -118,7 +118,7 @@ class Notes:
         data = encode_note(StoredNote(note=note, unknown=before.unknown if before else {}))
         make_ignored_folder(self._folder, self._folder.parent)
         if before is None and _is_own_file(path) and _holds_something_else(path, key):
-            set_aside(path, keep=True)
+            set_file_aside(path, keep=True)
         write_atomic(path, data)
         return before is None
 
@@ -132,7 +132,7 @@ class Notes:
         make_ignored_folder(self._folder, self._folder.parent)
         path = self._folder / f"{key}.md"
         if path.is_symlink():
-            set_aside(path)
+            set_file_aside(path)
         write_atomic(path, text.encode("utf-8", "replace"))
 
     def page(self, key: str) -> str:

@@ -17,9 +17,9 @@ from msgspec import Struct
 from clio.errors import CorruptDocument
 from clio.memory.store.record import MemoryRecord, says_else
 from clio.memory.store.typed_index import Shelf
-from clio.storage.documents import Document, Format, encode, load, refuse_newer
+from clio.storage.documents import Document, DocumentFormat, encode_document, load_document, refuse_newer_version
 from clio.storage.files import NO_FOLLOW, make_ignored_folder, open_regular, read_regular, write_all, write_atomic
-from clio.storage.jsonl import append_lines, copy_damaged, find_copy, is_torn_line, mend_tail
+from clio.storage.jsonl import append_lines, copy_damaged, find_damage_copy, is_torn_line, terminate_last_line
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 
@@ -109,7 +109,7 @@ class _Head(Struct, frozen=True, kw_only=True):
     generation: int
 
 
-FORMAT = Format(schema="clio.memories", version=VERSION, type=Snapshot)
+FORMAT = DocumentFormat(schema="clio.memories", version=VERSION, type=Snapshot)
 
 
 class MemoryFiles:
@@ -190,7 +190,7 @@ class MemoryFiles:
             self._refuse_uncopied_damage()
         generation = (self._generation or 0) + 1
         value = Snapshot(generation=generation, records=tuple(self._shelf.records.values()))
-        write_atomic(self.path, encode(Document(value=value, unknown=self._unknown), FORMAT))
+        write_atomic(self.path, encode_document(Document(value=value, unknown=self._unknown), FORMAT))
         self._generation = generation
         self._snapshot_stamp = self._stamp()
         write_atomic(self.journal, self._head())
@@ -235,7 +235,7 @@ class MemoryFiles:
         self._read_bytes, self._seen, self._generation, self._unknown = 0, None, None, {}
         self._snapshot_stamp = self._stamp()
         try:
-            document = load(self.path, FORMAT)
+            document = load_document(self.path, FORMAT)
         except OSError:
             self._snapshot_stamp = None  # it is to be read before anything is written
             raise
@@ -292,7 +292,7 @@ class MemoryFiles:
         """Copy the damaged journal, and have the next return of `catch_up` say so, once for one damage."""
         self._journal_damaged = True
         data = read_regular(self.journal)
-        if find_copy(self.journal, data) is not None:
+        if find_damage_copy(self.journal, data) is not None:
             return
         copy = copy_damaged(self.journal, data)
         fate = f"a copy was set aside as {copy.name!r}" if copy else "no copy of it could be set aside"
@@ -311,7 +311,7 @@ class MemoryFiles:
     def _decode_head(self, line: bytes) -> _Head:
         try:
             head = decode_json(line, type=_Head)
-            refuse_newer(self.journal, head.version, VERSION)
+            refuse_newer_version(self.journal, head.version, VERSION)
         except msgspec.DecodeError:
             self.damaged += 1
             return _Head(journal_of=FORMAT.schema, version=VERSION, generation=self._generation or 0)
@@ -334,7 +334,7 @@ class MemoryFiles:
             write_atomic(self.journal, self._head())
         fd = os.open(self.journal, os.O_RDWR | os.O_APPEND | NO_FOLLOW)
         try:
-            mend_tail(fd, self.journal)
+            terminate_last_line(fd, self.journal)
         except BaseException:
             os.close(fd)
             raise

@@ -15,9 +15,9 @@ from msgspec import Raw, Struct, structs
 
 from clio.errors import UserError
 from clio.ids import new_id
-from clio.storage.documents import set_aside
+from clio.storage.documents import set_file_aside
 from clio.storage.files import make_ignored_folder, write_atomic
-from clio.storage.jsonl import append_lines, keep_damaged_lines, read_last_lines
+from clio.storage.jsonl import append_lines, back_up_damaged_file, read_last_lines
 from clio.storage.locks import FileLock
 from clio.text.formatting import format_count
 from clio.text.json_data import decode_json
@@ -159,7 +159,7 @@ class UndoLog:
         if not gone or not self.path.exists():
             return
         with self._lock():
-            keep_damaged_lines(self.path)
+            back_up_damaged_file(self.path)
             kept = [change for change in self.all() if change.id not in gone]
             write_atomic(self.path, b"".join(msgspec.json.encode(change) + b"\n" for change in kept))
 
@@ -180,9 +180,9 @@ class UndoLog:
                 break
             kept.append(line)
         if size > _READ_BYTES:  # never written by clio, so it is not clio's to throw away
-            set_aside(self.path, keep=True)
+            set_file_aside(self.path, keep=True)
         else:
-            keep_damaged_lines(self.path)
+            back_up_damaged_file(self.path)
         write_atomic(self.path, b"".join(line + b"\n" for line in reversed(kept)))
 
     def _lock(self) -> FileLock:

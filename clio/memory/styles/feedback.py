@@ -13,11 +13,11 @@ from clio.errors import UserError
 from clio.memory.styles.feedback_signals import Category, check_words, signals_in
 from clio.memory.styles.styles import Learned, Styles
 from clio.memory.vectors.embedders import Embedder
-from clio.messages import Message, begins_turn
+from clio.messages import Message, is_turn_start
 from clio.sessions.session import Session
 from clio.sessions.store import SessionStore
 from clio.storage.files import make_ignored_folder, open_regular, write_atomic
-from clio.storage.jsonl import append_lines, keep_damaged_lines, read_lines
+from clio.storage.jsonl import append_lines, back_up_damaged_file, read_lines
 from clio.storage.locks import FileLock
 from clio.text.json_data import decode_json
 from clio.text.scoring import DAY_S
@@ -128,8 +128,8 @@ class Trajectories:
             stay = [one for one in old if retention(_days(one, now), bool(one.ratings), archived=True) != "deleted"]
             done = Retained(kept=len(kept), archived=len(gone), deleted=len(old) - len(stay))
             if not dry_run and (gone or done.deleted):
-                keep_damaged_lines(self.path)
-                keep_damaged_lines(self.archive)
+                back_up_damaged_file(self.path)
+                back_up_damaged_file(self.archive)
                 _write(self.archive, {one.turn.message: one for one in (*stay, *gone)}.values())
                 _write(self.path, kept)
         return done
@@ -257,7 +257,7 @@ class Feedback:
 
     def end_turn(self, session: Session, status: str) -> list[Noted]:
         """Note a turn that ended, and what signs say of it and of the one before; nothing where styles are off."""
-        if not self._styles.is_on or not session.persistent:
+        if not self._styles.is_on or not session.is_persistent:
             return []
         turn, before = last_turns(session.messages)
         if not turn:
@@ -301,7 +301,7 @@ class Feedback:
         if (newest := self.trajectories.last()) is not None:
             return newest
         for info in self._store.list():
-            if not info.is_talk or not self._store.is_own(info.id):
+            if not info.is_conversation or not self._store.is_own(info.id):
                 continue  # that answer was another program's, or not to this person
             messages = self._store.read(info.id)
             turn, _ = last_turns(messages)
@@ -350,7 +350,7 @@ def last_turns(messages: Sequence[Message]) -> tuple[Sequence[Message], Sequence
     places: list[int] = []
     for place in range(len(messages) - 1, -1, -1):
         message = messages[place]
-        if begins_turn(message):
+        if is_turn_start(message):
             places.append(place)
             if len(places) == 2:
                 break

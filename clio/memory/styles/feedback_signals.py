@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from clio.memory.vectors.embedders import Embedder, EmbeddingFailed, HashedEmbedder, Row
-from clio.messages import AssistantMessage, Deeds, Message, ToolCall, ToolMessage, UserMessage
-from clio.sessions.side_effects import deeds_of
+from clio.messages import AssistantMessage, Message, SideEffects, ToolCall, ToolMessage, UserMessage
+from clio.sessions.side_effects import find_side_effects
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
 from clio.text.lazy_regex import LazyRegex
@@ -507,14 +507,14 @@ def _taken_back(turn: Sequence[Message], before: Sequence[Message]) -> Iterator[
             return
 
 
-def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage, Deeds]]:
+def _calls(messages: Sequence[Message]) -> Iterator[tuple[ToolCall, ToolMessage, SideEffects]]:
     """The answered calls in the order of their results, with what they did."""
     open_calls: dict[str, ToolCall] = {}
     for message in messages:
         if isinstance(message, AssistantMessage):
             open_calls |= {call.id: call for call in message.tool_calls}
         elif isinstance(message, ToolMessage) and (call := open_calls.pop(message.tool_call_id, None)):
-            yield call, message, deeds_of(call, message)
+            yield call, message, find_side_effects(call, message)
 
 
 def _edit(call: ToolCall) -> tuple[str, str, str] | None:

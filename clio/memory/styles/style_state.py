@@ -7,7 +7,7 @@ from msgspec import Struct, structs
 
 from clio.memory.styles.skill import DIMENSIONS as DIMENSION_NAMES
 from clio.memory.styles.skill import NEUTRAL
-from clio.storage.documents import Format, load, update
+from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.text.bandit import (
     DIMENSIONS,
     HIGHEST_CONFIDENCE,
@@ -183,7 +183,7 @@ class StyleState(Struct, frozen=True, kw_only=True):
         return known.faded(now) if known else Earned()
 
 
-FORMAT = Format(schema="clio.styles", version=1, type=StyleState)
+FORMAT = DocumentFormat(schema="clio.styles", version=1, type=StyleState)
 
 
 class StyleFile:
@@ -203,14 +203,14 @@ class StyleFile:
             return self._state
         stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
         if stamp != self._stamp:
-            document = load(self.path, FORMAT)
+            document = load_document(self.path, FORMAT)
             self._state = document.value if document else StyleState()
             self._stamp = stamp
         return self._state
 
     def change(self, change: Callable[[StyleState], StyleState]) -> StyleState:
         """Lock, read, change, write: two clios lose nothing. See `clio.storage.documents.update`."""
-        return update(self.path, FORMAT, change)
+        return update_document(self.path, FORMAT, change)
 
 
 def intent_of(context: str) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 import clio
-from clio.config.project_links import FORMAT_NAME, is_shared
+from clio.config.project_links import FORMAT_NAME, has_shared_memory
 from clio.errors import NewerDocument
 from clio.memory.store.record import KINDS, Kind
 from clio.memory.team.statement import MAX_BYTES, NAME, Statement, read
@@ -91,7 +91,7 @@ class TeamFolder:
 
     def exists(self) -> bool:
         """Whether there is one: a folder, no link, that says what it is."""
-        return is_shared(self.path)
+        return has_shared_memory(self.path)
 
     def read(self) -> Files:
         """Everything in it. Files that did not change since they were read are not opened. Raises NewerDocument.

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from clio.config.project_links import SHARED_NAME, is_trusted
+from clio.config.project_links import SHARED_NAME, is_team_trusted
 from clio.memory.store.ltm_codec import LtmDocument, Shared
 from clio.memory.store.ltm_merge import confirmed
 from clio.memory.store.ltm_objects import SHAPES, Json, identity, share, times_of
@@ -22,7 +22,7 @@ from clio.memory.store.record import Because, Kind
 from clio.memory.team.folder import Files, TeamFolder
 from clio.memory.team.state import Living, living, month_of, own_fields, words_of
 from clio.memory.team.statement import MAX_NAMED, Statement, author, make
-from clio.storage.documents import Document, Format, encode, load
+from clio.storage.documents import Document, DocumentFormat, encode_document, load_document
 from clio.storage.files import write_atomic
 
 
@@ -32,20 +32,20 @@ class Own(Struct, frozen=True, kw_only=True):
     entries: dict[str, Json] = {}
 
 
-FORMAT = Format(schema="clio.ltm_mine", version=1, type=Own)
+FORMAT = DocumentFormat(schema="clio.ltm_mine", version=1, type=Own)
 
 
 def read_own(path: Path) -> Own:
     """What is this person's own. Raises CorruptDocument after setting the file aside, NewerDocument, OSError."""
-    document = load(path, FORMAT)
+    document = load_document(path, FORMAT)
     return document.value if document else Own()
 
 
 def write_own(path: Path, entries: dict[str, Json]) -> None:
     """Replace it. Raises as `read_own`."""
-    before = load(path, FORMAT) or Document(value=Own())
+    before = load_document(path, FORMAT) or Document(value=Own())
     if entries != before.value.entries:
-        write_atomic(path, encode(Document(value=Own(entries=entries), unknown=before.unknown), FORMAT))
+        write_atomic(path, encode_document(Document(value=Own(entries=entries), unknown=before.unknown), FORMAT))
 
 
 def put_on(raw: Json, living: Living, own: Own) -> None:
@@ -109,7 +109,7 @@ class TeamKnowledge:
     @property
     def in_use(self) -> bool:
         """Whether there is shared knowledge, and the person trusts it."""
-        return self.home is not None and self.folder.exists() and is_trusted(self.project, self.home)
+        return self.home is not None and self.folder.exists() and is_team_trusted(self.project, self.home)
 
     def put_into(self, document: LtmDocument) -> None:
         """Add the entries that live to a document read from `ltm.json`; they stand before its own of their kinds.

@@ -9,9 +9,8 @@ from pathlib import Path
 from msgspec import Struct, structs
 
 from clio.config.paths import FOLDER_NAME
-from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_trusted, trust_team
+from clio.config.project_links import FORMAT_NAME, SHARED_NAME, is_team_trusted, trust_team
 from clio.errors import UserError
-from clio.git_looking import answer
 from clio.memory.store.ltm_codec import read_ltm, write_ltm
 from clio.memory.store.ltm_objects import Json, set_handle, to_entry
 from clio.memory.store.ltm_store import LtmStore
@@ -20,6 +19,7 @@ from clio.memory.store.redact_memory import Clean, clean_json
 from clio.memory.team.folder import Problem
 from clio.memory.team.knowledge import TIDY_DAYS, TeamKnowledge
 from clio.memory.team.state import hidden
+from clio.readonly_git import run_git
 from clio.storage.files import make_ignored_folder, read_regular, write_atomic
 
 _TIME_LIMIT_S = 10.0
@@ -100,7 +100,7 @@ def _is_repository(project: Path) -> bool:
 
 
 def _git(project: Path, *words: str, given: str = "") -> str | None:
-    return answer(project, *words, timeout_s=_TIME_LIMIT_S, given=given)
+    return run_git(project, *words, timeout_s=_TIME_LIMIT_S, given=given)
 
 
 class Status(Struct, frozen=True, kw_only=True):
@@ -189,7 +189,7 @@ class Sharing:
         team = self._team
         if team.home is None:
             raise UserError("Nobody can be trusted here: clio has no home folder.")
-        if not is_trusted(team.project, team.home):
+        if not is_team_trusted(team.project, team.home):
             trust_team(team.project, team.home)
         if not team.folder.exists():
             make_ignored_folder(team.folder.path.parent, team.folder.path.parent)

@@ -18,7 +18,7 @@ from clio.memory.transcripts.query import asking_kind, indexable, parse, passage
 from clio.memory.transcripts.search import Search
 from clio.memory.transcripts.transcript_records import Having, Recalled, SessionDoc, SessionHit, TurnDoc
 from clio.messages import Commit
-from clio.storage.documents import set_aside
+from clio.storage.documents import set_file_aside
 from clio.storage.files import NO_FOLLOW, make_ignored_folder
 from clio.storage.locks import FileLock
 
@@ -366,6 +366,6 @@ def _clear(path: Path) -> None:
         with suppress(FileNotFoundError):
             path.with_name(path.name + suffix).unlink()
     if path.is_dir():
-        set_aside(path)
+        set_file_aside(path)
     else:
         path.unlink(missing_ok=True)

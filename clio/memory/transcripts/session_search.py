@@ -17,7 +17,7 @@ from clio.memory.transcripts.index import CacheFile, RecallIndex
 from clio.memory.transcripts.query import parse
 from clio.memory.transcripts.session_sync import SessionSync
 from clio.memory.transcripts.transcript_records import Having, Recall, SessionHit
-from clio.sessions.listing import file_names, session_ids
+from clio.sessions.listing import find_session_ids, list_file_names
 from clio.sessions.store import SessionStore
 from clio.text.listeners import never
 
@@ -78,8 +78,8 @@ class SessionRecall:
         cannot be read; StorageError where this Python cannot search.
         """
         skip = frozenset({current}) if current and not include_current else frozenset[str]()
-        ids = session_ids(file_names(self._store.folder))
-        skip |= frozenset(self._store.foreign(ids))  # what came with the project is not the user's
+        ids = find_session_ids(list_file_names(self._store.folder))
+        skip |= frozenset(self._store.find_foreign(ids))  # what came with the project is not the user's
         outputs = parse(query).scope == "output"
         end = time.monotonic() + deadline_s
         with self._lock:

@@ -15,8 +15,8 @@ from clio.memory.transcripts.index import RecallIndex
 from clio.memory.transcripts.session_text import Outputs, shown_whole, title_of, turns_of
 from clio.memory.transcripts.transcript_records import SessionDoc
 from clio.sessions import session_format
-from clio.sessions.blobs import readers
-from clio.sessions.loading import load
+from clio.sessions.blobs import output_readers
+from clio.sessions.loading import load_session
 from clio.sessions.state import JOURNAL, SessionFiles, SessionState, is_session_id
 from clio.storage.files import open_regular
 from clio.storage.jsonl import split_lines
@@ -192,11 +192,11 @@ def read_whole(files: SessionFiles, stamp: SessionStamp, *, outputs: bool = True
     Raises SessionNotFound, NewerDocument, CorruptDocument (nothing is moved), OSError.
     """
     offset = _resume_at(_journal(files, 0, stamp), 0)
-    loaded = load(files, outputs=outputs)
+    loaded = load_session(files, outputs=outputs)
     state = loaded.state
     title = title_of(state)
     text = stamp.text(offset if title else None)  # without a title the next words give it one
-    whole = Outputs(files.blobs, readers(loaded.outputs)) if outputs else shown_whole
+    whole = Outputs(files.blobs, output_readers(loaded.outputs)) if outputs else shown_whole
     turns = turns_of(state.messages, whole)
     if not outputs and any(turn.output for turn in turns):
         turns, text = tuple(turn for turn in turns if not turn.output), words_only(text)
@@ -221,7 +221,7 @@ def read_growth(files: SessionFiles, stamp: SessionStamp, offset: int) -> Sessio
     data = data[offset - before :]
     state = SessionState(id=files.id)
     lines = split_lines(data).lines
-    if session_format.replay(lines, state).damaged or any(line.startswith(_RENAMED) for line in lines):
+    if session_format.replay_journal(lines, state).damaged or any(line.startswith(_RENAMED) for line in lines):
         return None
     return SessionDoc(
         id=files.id,

@@ -10,10 +10,19 @@ import msgspec
 from msgspec import Struct
 
 from clio.memory.transcripts.transcript_records import TurnDoc
-from clio.messages import AssistantMessage, Commit, Deeds, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    Commit,
+    Message,
+    SideEffects,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from clio.sessions.blobs import HANDLE
-from clio.sessions.side_effects import commits_in, deeds_of, runs_commit
-from clio.sessions.state import SessionState, first_words
+from clio.sessions.side_effects import find_side_effects, parse_commits, runs_commit
+from clio.sessions.state import SessionState, find_first_words
 from clio.storage.files import open_regular
 from clio.text.formatting import truncate_line
 from clio.text.json_data import decode_json
@@ -112,7 +121,7 @@ def call_line(call: ToolCall, result: ToolMessage | None) -> str:
         name = str(arguments.get(_FAMILIES[name], "")).casefold() or name
         arguments.pop(_FAMILIES[call.name.casefold()], None)
     verb = _VERBS.get(name, "")
-    deeds = (result.deeds if result else None) or Deeds()
+    deeds = (result.deeds if result else None) or SideEffects()
     done = _changed(deeds) or " ".join(filter(None, (verb or name.replace("_", " "), *_told(arguments))))
     outcome = _outcome(verb, deeds, result) if result else ""
     return truncate_line(
@@ -120,7 +129,7 @@ def call_line(call: ToolCall, result: ToolMessage | None) -> str:
     )
 
 
-def _changed(deeds: Deeds) -> str:
+def _changed(deeds: SideEffects) -> str:
     parts: list[str] = []
     for deed in deeds.changed[:_FILES]:
         parts.append(f"{_CHANGES[deed.kind]} {deed.path}" + (f" to {deed.moved_to}" if deed.moved_to else ""))
@@ -139,7 +148,7 @@ def _told(arguments: dict[str, Any]) -> Iterator[str]:
         yield "; ".join(str(entry["title"]) for entry in entries if "title" in entry)
 
 
-def _outcome(verb: str, deeds: Deeds, result: ToolMessage) -> str:
+def _outcome(verb: str, deeds: SideEffects, result: ToolMessage) -> str:
     if verb == "asked" and (answer := deeds.answer or result.content if result.ok else ""):
         return repr(truncate_line(answer, _ARGUMENT_CHARS))
     if deeds.commits:
@@ -152,7 +161,7 @@ def _outcome(verb: str, deeds: Deeds, result: ToolMessage) -> str:
     return "" if verb in _PLAIN_SUCCESS else truncate_line(result.summary, _OUTCOME_CHARS)
 
 
-def _exit(deeds: Deeds, result: ToolMessage) -> str:
+def _exit(deeds: SideEffects, result: ToolMessage) -> str:
     """How a command ended; of one that failed also its last line, where programs say why."""
     code = deeds.exit_code
     lines = result.content.strip().splitlines()
@@ -225,7 +234,7 @@ def shown_whole(message: ToolMessage) -> str:
 
 def title_of(state: SessionState) -> str:
     """What a session is called: its name, else how the person began; empty where nobody has spoken yet."""
-    return state.name or first_words(state.messages)
+    return state.name or find_first_words(state.messages)
 
 
 def turns_of(messages: Sequence[Message], output_of: Callable[[ToolMessage], str] = shown_whole) -> tuple[TurnDoc, ...]:
@@ -281,8 +290,8 @@ def _said(content: str, answered: Iterable[tuple[ToolCall, ToolMessage | None]])
 
 def _commits(call: ToolCall, result: ToolMessage) -> tuple[Commit, ...]:
     """The commits a call made: as its tool noted them, else as git reported them."""
-    deeds = deeds_of(call, result)
-    return deeds.commits or (commits_in(result.content) if deeds.command and runs_commit(deeds.command) else ())
+    deeds = find_side_effects(call, result)
+    return deeds.commits or (parse_commits(result.content) if deeds.command and runs_commit(deeds.command) else ())
 
 
 def _paired(messages: Sequence[Message]) -> tuple[dict[tuple[int, int], ToolMessage], set[int]]:

@@ -107,13 +107,13 @@ class EjectedTurns:
         Only sessions that changed since are read. Those that were deleted leave no text behind. stop: asked between
         sessions. Raises OSError where the sessions' folder cannot be read.
         """
-        from clio.sessions.loading import load
+        from clio.sessions.loading import load_session
 
         folder = self.forget_deleted(store)
         known = self._vectors.marks()
         read = 0
         newest = sorted(
-            folder.stamps.keys() - store.foreign(set(folder.stamps)), key=lambda id: -folder.stamps[id].modified
+            folder.stamps.keys() - store.find_foreign(set(folder.stamps)), key=lambda id: -folder.stamps[id].modified
         )
         for id in newest:
             if stop():
@@ -122,7 +122,7 @@ class EjectedTurns:
             if known.get(id) == stamp:
                 continue
             try:
-                state = load(SessionFiles(store.folder, id), outputs=False).state
+                state = load_session(SessionFiles(store.folder, id), outputs=False).state
             except (ClioError, OSError):
                 continue  # it is tried again at the next start, and whoever opens it is told why
             self._put(id, _left(state.messages, state.stm))

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from clio.errors import UserError
 from clio.memory.vectors.vector_store import DOCUMENT_LIST, VectorItem, VectorStore
-from clio.storage.documents import Format, load, update
+from clio.storage.documents import DocumentFormat, load_document, update_document
 from clio.storage.files import make_ignored_folder, read_regular
 from clio.text.embedding import TOP_K, is_worth_keeping, near_the_best, windows
 from clio.text.lazy_regex import LazyRegex
@@ -105,7 +105,7 @@ class DocumentList(Struct, frozen=True, kw_only=True):
     sources: tuple[DocumentSource, ...] = ()
 
 
-DOCUMENTS = Format(schema="clio.documents", version=1, type=DocumentList)
+DOCUMENTS = DocumentFormat(schema="clio.documents", version=1, type=DocumentList)
 
 
 class Taken(Struct, frozen=True, kw_only=True):
@@ -156,7 +156,7 @@ class Documents:
 
     def sources(self) -> tuple[DocumentSource, ...]:
         """What was added, in order of path."""
-        document = load(self._path, DOCUMENTS)
+        document = load_document(self._path, DOCUMENTS)
         return document.value.sources if document else ()
 
     def state(self, source: DocumentSource) -> tuple[int, int]:
@@ -358,7 +358,7 @@ class Documents:
         self, change: Callable[[tuple[DocumentSource, ...]], tuple[DocumentSource, ...]]
     ) -> tuple[DocumentSource, ...]:
         make_ignored_folder(self._path.parent, self._path.parent)
-        new = update(
+        new = update_document(
             self._path,
             DOCUMENTS,
             lambda old: replace(old, sources=tuple(sorted(change(old.sources), key=lambda one: one.path))),

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from msgspec import Struct
 
-from clio.config.schema import SERVER_KEYS, Config
+from clio.config.schema import SERVER_KEY_VARIABLES, Config
 from clio.security.redaction.finder import (
     ANNOUNCED,
     KEYS,
@@ -726,5 +726,5 @@ def build_redactor(config: Config, env: Mapping[str, str]) -> Redactor:
     Raises:
         ConfigError: if a pattern is not a valid regular expression.
     """
-    keys = [*([config.api_key] if config.api_key else ()), *(env.get(name, "") for name in SERVER_KEYS)]
+    keys = [*([config.api_key] if config.api_key else ()), *(env.get(name, "") for name in SERVER_KEY_VARIABLES)]
     return Redactor(config.redact_patterns, [*list_env_secrets(dict(env)), *keys], enabled=config.redact)

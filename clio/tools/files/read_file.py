@@ -9,8 +9,8 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, media_type, read_picture
-from clio.messages import UNCHANGED, Deeds
+from clio.images import MAX_TOOL_IMAGE_BYTES, NotAPicture, detect_media_type, read_picture
+from clio.messages import UNCHANGED, SideEffects
 from clio.security.actions import ReadFiles, Workspace
 from clio.sessions.session import Session
 from clio.text.formatting import format_bytes, format_count
@@ -228,7 +228,7 @@ class ReadFileTool:
 
     def _picture(self, path: Path, data: bytes, name: str) -> ToolOutput:
         """A picture, for a model that can see it. Raises ToolFailed for any other file that is no text."""
-        if not media_type(data):
+        if not detect_media_type(data):
             raise ToolFailed(f"{name!r} is a binary file ({format_bytes(len(data))}), not text")
         try:
             picture = read_picture(data, name)
@@ -236,13 +236,13 @@ class ReadFileTool:
             text = f"{name!r} is a binary file ({format_bytes(len(data))}) that cannot be sent as a picture: it {error}"
             raise ToolFailed(text) from None
         self._read_log.saw(path, data)
-        text = f"[picture {name}: {picture.described}]"
-        return ToolOutput(text=text, summary=picture.described, images=(picture,), deeds=Deeds(read=(name,)))
+        text = f"[picture {name}: {picture.description}]"
+        return ToolOutput(text=text, summary=picture.description, images=(picture,), deeds=SideEffects(read=(name,)))
 
     def _window_of_large(self, path: Path, file: BinaryIO, size: int, first: int, limit: int) -> ToolOutput:
         name = self._workspace.display(path)
         head = file.read(8_192)
-        if looks_binary(head) and media_type(head):
+        if looks_binary(head) and detect_media_type(head):
             raise ToolFailed(
                 f"{name!r} is a picture of {format_bytes(size)}, and at most {format_bytes(MAX_TOOL_IMAGE_BYTES)} are "
                 "sent; make a smaller copy and read that"
@@ -279,7 +279,7 @@ class ReadFileTool:
         return ToolOutput(
             text=text,
             summary=summary,
-            deeds=Deeds(read=(name,)),
+            deeds=SideEffects(read=(name,)),
             kept_as=lambda message_id: self._read_log.showed(path, window.first, lines, message_id),
         )
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from clio.children import started
+from clio.child_processes import start_process
 from clio.errors import ToolFailed
 from clio.sandbox.fence import Enclosed
 from clio.security.shell.command_line import get_line_shell
@@ -418,12 +418,12 @@ async def start(
                 env=environment,
                 creationflags=subprocess.CREATE_NEW_PROCESS_GROUP,
             )
-            _, process = await started(starting, stop_started)
+            _, process = await start_process(starting, stop_started)
         else:
             request = Request(
                 argv=enclosed.argv, cwd=cwd, env=environment, script=enclosed.script, given=enclosed.given
             )
-            _, process = await started(launch(make, request), stop_started)
+            _, process = await start_process(launch(make, request), stop_started)
     except (OSError, ValueError) as error:
         shown = command if isinstance(command, str) else enclosed.argv[0]
         raise ToolFailed(f"{shown[:200]!r} could not be started in {str(cwd)!r}: {error}") from error

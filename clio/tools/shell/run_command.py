@@ -9,9 +9,8 @@ from typing import Any
 from msgspec import structs
 
 from clio.errors import ToolFailed, ToolRetry
-from clio.git_looking import command as looking
-from clio.git_looking import environment
-from clio.messages import Commit, Deeds
+from clio.messages import Commit, SideEffects
+from clio.readonly_git import readonly_git_command, readonly_git_environment
 from clio.sandbox.fence import TOLD, WARNING
 from clio.security.actions import Internal, RunCommand, Workspace
 from clio.sessions.side_effects import commit_lines, runs_commit
@@ -88,7 +87,7 @@ class RunCommandTool:
         ok = process.exit_code == 0 and not timed_out
         text = process.output.text().strip("\n")
         commits = await _commits(command, text, self._workspace.root, began)
-        deeds = Deeds(command=command, exit_code=None if timed_out else _code(process), commits=commits)
+        deeds = SideEffects(command=command, exit_code=None if timed_out else _code(process), commits=commits)
         summary = state.partition(";")[0]
         if not outside and not note and not self._told_of_tmp and self._in_own_tmp(command):
             self._told_of_tmp, note = True, TOLD
@@ -182,7 +181,7 @@ def _job_report(job: Job, offset: int, note: str) -> ToolOutput:
         text = "\n".join(part for part in (text, unfinished) if part)
     else:
         state = f"{job.name} ended: {_ended(process)}"
-    deeds = None if job.running else Deeds(command=job.command, exit_code=_code(process))
+    deeds = None if job.running else SideEffects(command=job.command, exit_code=_code(process))
     head = f"[{state}; read to offset {job.read_to} with job_output]"
     whole = "\n".join(filter(None, (head, text or "(nothing new)", note)))
     return ToolOutput(text=whole, summary=state, deeds=deeds)
@@ -201,8 +200,8 @@ async def _commits(command: str, output: str, folder: Path, began: float) -> tup
     told = commit_lines(output)
     if not told:
         try:
-            words = await asyncio.to_thread(looking, folder, *_NEW_COMMITS, f"--since=@{int(began)}")
-            log, late = await run(words, folder, timeout_s=_LOG_LIMIT_S, env=environment())
+            words = await asyncio.to_thread(readonly_git_command, folder, *_NEW_COMMITS, f"--since=@{int(began)}")
+            log, late = await run(words, folder, timeout_s=_LOG_LIMIT_S, env=readonly_git_environment())
         except (OSError, ToolFailed):
             return ()
         lines = log.output.text().splitlines() if log.exit_code == 0 and not late else []

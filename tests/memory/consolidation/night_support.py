@@ -10,7 +10,7 @@ from clio.memory.consolidation.consolidation import By, Nights, Report
 from clio.memory.consolidation.runner import dry_run, never, sleep
 from clio.memory.store.ltm_store import LongTermMemory
 from clio.memory.store.typed_store import TypedStore
-from clio.messages import AssistantMessage, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import AssistantMessage, ChangedFile, Message, SideEffects, ToolCall, ToolMessage, UserMessage
 from clio.sessions.store import SessionStore
 
 NOW = 1_790_000_000.0
@@ -91,7 +91,7 @@ def said(text: str, answer: str = "Noted.") -> list[Message]:
 def ran(command: str, output: str, code: int = 0) -> list[Message]:
     """A step in which a command is run."""
     call = ToolCall(id=f"c{abs(hash((command, output, code)))}", name="run_command", arguments="{}")
-    deeds = Deeds(command=command, exit_code=code)
+    deeds = SideEffects(command=command, exit_code=code)
     text = f"[exit {code} in 0.2 s]\n{output}"
     return [
         AssistantMessage(tool_calls=(call,)),
@@ -102,7 +102,7 @@ def ran(command: str, output: str, code: int = 0) -> list[Message]:
 def edited(path: str) -> list[Message]:
     """A step in which a file is changed."""
     call = ToolCall(id=f"e{path}", name="edit_file", arguments="{}")
-    deeds = Deeds(changed=(FileDeed(path=path, kind="update"),))
+    deeds = SideEffects(changed=(ChangedFile(path=path, kind="update"),))
     return [
         AssistantMessage(tool_calls=(call,)),
         ToolMessage(tool_call_id=call.id, name=call.name, content="edited", deeds=deeds),

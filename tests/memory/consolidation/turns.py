@@ -8,7 +8,16 @@ from msgspec import Struct
 
 from clio.memory.consolidation.experiences import Experience, Finding, experiences_of
 from clio.memory.consolidation.runner import findings_in
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    Message,
+    SideEffects,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 
 DATA = Path(__file__).parent / "data"
 
@@ -100,7 +109,7 @@ def _call(id: str, sign: str, text: str) -> Iterator[Message]:
         if output.startswith("[main "):
             commits = (Commit(hash=output[6:13], subject=output[15:]),)
         ran = not output.startswith("The user doesn't")
-        deeds = Deeds(command=before, exit_code=int(code), commits=commits) if ran else None
+        deeds = SideEffects(command=before, exit_code=int(code), commits=commits) if ran else None
         yield from _pair(
             id,
             "run_command",
@@ -110,15 +119,15 @@ def _call(id: str, sign: str, text: str) -> Iterator[Message]:
             ok=code == "0",
         )
     elif sign == "?":
-        yield from _pair(id, "ask_user", {"question": before}, after, Deeds(question=before, answer=after))
+        yield from _pair(id, "ask_user", {"question": before}, after, SideEffects(question=before, answer=after))
     else:
         kind = "add" if sign == "+" else "update"
-        deeds = Deeds(changed=(FileDeed(path=text, kind=kind),))
+        deeds = SideEffects(changed=(ChangedFile(path=text, kind=kind),))
         yield from _pair(id, "write_file" if sign == "+" else "edit_file", {"path": text}, "done", deeds)
 
 
 def _pair(
-    id: str, name: str, arguments: dict[str, str], output: str, deeds: Deeds | None, *, ok: bool = True
+    id: str, name: str, arguments: dict[str, str], output: str, deeds: SideEffects | None, *, ok: bool = True
 ) -> Iterator[Message]:
     call = ToolCall(id=id, name=name, arguments=msgspec.json.encode(arguments).decode())
     yield AssistantMessage(tool_calls=(call,))

@@ -4,9 +4,18 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, Message, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    Message,
+    SideEffects,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 
-Step = tuple[str, dict[str, str], Deeds]
+Step = tuple[str, dict[str, str], SideEffects]
 """A call's name, its arguments, and what it did."""
 
 
@@ -24,20 +33,20 @@ def turn(words: str, steps: Iterable[Step] = (), answer: str = "Done.") -> list[
 def ran(command: str, exit_code: int | None = 0, commits: Sequence[str] = ()) -> Step:
     """A shell command that ended so."""
     made = tuple(Commit(hash=name, subject="work") for name in commits)
-    return "run_command", {"command": command}, Deeds(command=command, exit_code=exit_code, commits=made)
+    return "run_command", {"command": command}, SideEffects(command=command, exit_code=exit_code, commits=made)
 
 
 def edited(path: str, old: str = "a", new: str = "b") -> Step:
     """One text of a file replaced by another."""
     arguments = {"path": path, "old_string": old, "new_string": new}
-    return "edit_file", arguments, Deeds(changed=(FileDeed(path=path, kind="update"),))
+    return "edit_file", arguments, SideEffects(changed=(ChangedFile(path=path, kind="update"),))
 
 
 def wrote(path: str) -> Step:
     """A new file."""
-    return "write_file", {"path": path, "content": "x"}, Deeds(changed=(FileDeed(path=path, kind="add"),))
+    return "write_file", {"path": path, "content": "x"}, SideEffects(changed=(ChangedFile(path=path, kind="add"),))
 
 
 def deleted(path: str) -> Step:
     """A file gone."""
-    return "delete_file", {"path": path}, Deeds(changed=(FileDeed(path=path, kind="delete"),))
+    return "delete_file", {"path": path}, SideEffects(changed=(ChangedFile(path=path, kind="delete"),))

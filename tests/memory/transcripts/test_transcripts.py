@@ -7,7 +7,16 @@ import pytest
 
 from clio.memory.transcripts.session_text import LINE_CHARS, OUTPUT_END_BYTES, Outputs, call_line, title_of, turns_of
 from clio.memory.transcripts.transcript_records import TurnDoc
-from clio.messages import AssistantMessage, Commit, Deeds, FileDeed, SystemMessage, ToolCall, ToolMessage, UserMessage
+from clio.messages import (
+    AssistantMessage,
+    ChangedFile,
+    Commit,
+    SideEffects,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from clio.sessions.state import SessionState
 from tests.memory.transcripts.sessions import called, said
 
@@ -26,7 +35,7 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
             line(
                 "edit_file",
                 {"path": "a.py", "old": "x", "new": "y"},
-                deeds=Deeds(changed=(FileDeed(path="a.py", kind="update"),)),
+                deeds=SideEffects(changed=(ChangedFile(path="a.py", kind="update"),)),
             ),
             "edited a.py",
         ),
@@ -34,7 +43,9 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
             line(
                 "apply_patch",
                 {"patch": "*** Begin"},
-                deeds=Deeds(changed=(FileDeed(path="a", kind="move", moved_to="b"), FileDeed(path="c", kind="add"))),
+                deeds=SideEffects(
+                    changed=(ChangedFile(path="a", kind="move", moved_to="b"), ChangedFile(path="c", kind="add"))
+                ),
             ),
             "moved a to b, added c",
         ),
@@ -45,12 +56,12 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
                 "[exit 1]\nE  KeyError: 'id'",
                 ok=False,
                 summary="exit 1",
-                deeds=Deeds(command="pytest -q", exit_code=1),
+                deeds=SideEffects(command="pytest -q", exit_code=1),
             ),
             "ran pytest -q → exit 1: E KeyError: 'id'",
         ),
         (
-            line("run_command", {"command": "ls"}, "[exit 0]\na", deeds=Deeds(command="ls", exit_code=0)),
+            line("run_command", {"command": "ls"}, "[exit 0]\na", deeds=SideEffects(command="ls", exit_code=0)),
             "ran ls → exit 0",
         ),
         (
@@ -61,12 +72,12 @@ def line(tool: str, arguments: dict[str, object], content: str = "", **result: o
             line(
                 "git",
                 {"operation": "commit", "message": "fix"},
-                deeds=Deeds(commits=(Commit(hash="1a2b3c4", subject="fix: x"),)),
+                deeds=SideEffects(commits=(Commit(hash="1a2b3c4", subject="fix: x"),)),
             ),
             "git 'fix' → 1a2b3c4 fix: x",
         ),
         (
-            line("ask_user", {"question": "SQLite?"}, deeds=Deeds(question="SQLite?", answer="yes")),
+            line("ask_user", {"question": "SQLite?"}, deeds=SideEffects(question="SQLite?", answer="yes")),
             "asked 'SQLite?' → 'yes'",
         ),
         (line("file_operations", {"operation": "read_file", "path": "big.log"}), "read big.log"),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 _Process = TypeVar("_Process")
 
 
-async def started(start: Coroutine[Any, Any, _Process], end: Callable[[_Process], Awaitable[None]]) -> _Process:
+async def start_process(start: Coroutine[Any, Any, _Process], end: Callable[[_Process], Awaitable[None]]) -> _Process:
     """Await `start` and return its process. If cancelled meanwhile, wait for the process and pass it to `end`.
 
     asyncio alone would kill only the process itself, at once: it could not release its locks, and its children would

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-PLAIN = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false")
-SWITCHES = (
+PLAIN_OUTPUT = ("--no-pager", "-c", "color.ui=false", "-c", "core.quotePath=false")
+SAFE_SWITCHES = (
     *("-c", "core.fsmonitor=false"),
     *("-c", "log.showSignature=false"),
     *("-c", "status.submoduleSummary=false"),
@@ -61,7 +61,7 @@ _SETTLED_S = 2.0
 """Seconds. A file changed more recently may change again without a new modification time."""
 
 
-class Setting(Struct, frozen=True):
+class GitSetting(Struct, frozen=True):
     """One setting as git reads it.
 
     Attributes:
@@ -76,24 +76,24 @@ class Setting(Struct, frozen=True):
     value: str | None
 
     @property
-    def from_repository(self) -> bool:
+    def is_from_repository(self) -> bool:
         """Whether it is from the repository, and not from the user's own configuration or environment."""
         return self.scope not in ("system", "global", "command")
 
 
-class Settings(Struct, frozen=True):
+class GitSettings(Struct, frozen=True):
     """The settings of a directory. marks: change whenever one of the files may have changed; None if unknown."""
 
-    items: tuple[Setting, ...]
+    items: tuple[GitSetting, ...]
     files: tuple[Path, ...] | None
     marks: tuple[object, ...] | None
 
 
-_known: dict[Path, Settings] = {}
+_known: dict[Path, GitSettings] = {}
 
 
-def command(folder: Path, *words: str) -> list[str]:
-    """Return the argument list of a read-only git command in that directory, to be run with `environment`.
+def readonly_git_command(folder: Path, *words: str) -> list[str]:
+    """Return the argument list of a read-only git command in that directory, to be run with `readonly_git_environment`.
 
     The first call for a directory asks git for its filters, which takes a few ms; later only if a settings file has
     changed. Raises OSError if git cannot be run, a filter cannot be switched off, or the repository points
@@ -103,25 +103,25 @@ def command(folder: Path, *words: str) -> list[str]:
     _refuse_unreadable(folder)
     filters: list[str] = []
     if name not in _COMPARE_NOTHING:
-        filters = without_filters(folder)
-        elsewhere = find_elsewhere(folder, read_settings(folder))
+        filters = list_filter_options(folder)
+        elsewhere = find_outside_target(folder, read_git_settings(folder))
         if elsewhere is not None:
             raise OSError(errno.EPERM, f"its {elsewhere[0]} leads to {str(elsewhere[1])!r}, which is not part of it")
-    return ["git", *PLAIN, *SWITCHES, *NO_HOOKS, *filters, name, *_FLAGS.get(name, ()), *rest]
+    return ["git", *PLAIN_OUTPUT, *SAFE_SWITCHES, *NO_HOOKS, *filters, name, *_FLAGS.get(name, ()), *rest]
 
 
-def environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the environment for `command`: git takes no lock, asks nothing and fetches nothing."""
+def readonly_git_environment(env: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """Return the environment for `readonly_git_command`: git takes no lock, asks nothing and fetches nothing."""
     return {**env, **_QUIET}
 
 
 def _refuse_unreadable(folder: Path) -> None:
-    path = find_unreadable(folder)
+    path = find_blocking_file(folder)
     if path is not None:
         raise OSError(errno.EINVAL, "it is not a file, so this is not a repository clio can read", str(path))
 
 
-def find_unreadable(folder: Path) -> Path | None:
+def find_blocking_file(folder: Path) -> Path | None:
     """Return a path on which a read-only git command would block forever, or which takes very long to read; None if
     none.
 
@@ -189,32 +189,32 @@ def _find_special_value(config: Path, bases: tuple[Path, ...], seen: set[Path]) 
     return None
 
 
-def describe_unreadable(folder: Path) -> str | None:
+def describe_blocking_file(folder: Path) -> str | None:
     """Describe such a file in one sentence; None if there is none."""
-    path = find_unreadable(folder)
+    path = find_blocking_file(folder)
     if path is None:
         return None
     kind = "a named pipe" if path.is_fifo() else "too large" if path.is_file() else "no ordinary file"
     return f"{str(path)!r} is {kind}, so this is not a repository clio can read; move it away"
 
 
-def answer(folder: Path, *words: str, timeout_s: float, given: str = "") -> str | None:
+def run_git(folder: Path, *words: str, timeout_s: float, given: str = "") -> str | None:
     """Return the output of a read-only git command; None if git is missing, fails, or takes too long.
 
     given: its standard input. Blocks up to `timeout_s`; under an event loop, call it in a thread.
     """
     try:
         done = subprocess.run(
-            command(folder, *words), cwd=folder, env=environment(), input=given.encode(), capture_output=True,
-            timeout=timeout_s, check=False,
+            readonly_git_command(folder, *words), cwd=folder, env=readonly_git_environment(), input=given.encode(),
+            capture_output=True, timeout=timeout_s, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
 
 
-def without_filters(folder: Path) -> list[str]:
-    """Return the options that give every filter an empty command. Raises OSError as `command`."""
+def list_filter_options(folder: Path) -> list[str]:
+    """Return the options that give every filter an empty command. Raises OSError as `readonly_git_command`."""
     names = _filters(folder)
     if len(names) > _MAX_FILTERS or any("=" in name for name in names):
         raise OSError(errno.EPERM, "its settings name filters that cannot be switched off")
@@ -226,7 +226,7 @@ def without_filters(folder: Path) -> list[str]:
     ]
 
 
-def find_elsewhere(folder: Path, settings: Settings) -> tuple[str, Path] | None:
+def find_outside_target(folder: Path, settings: GitSettings) -> tuple[str, Path] | None:
     """Return the setting that points git to files or a repository outside the directory, and its target; None if none.
 
     A linked worktree, a submodule and a repository made with --separate-git-dir are elsewhere too, but the target
@@ -239,7 +239,7 @@ def find_elsewhere(folder: Path, settings: Settings) -> tuple[str, Path] | None:
     git = Path(os.path.realpath(top / ".git"))
     if git.is_file():
         git = Path(os.path.realpath(top / _read_line(git).removeprefix("gitdir:").strip()))
-    named = [one.value or "" for one in settings.items if one.key == "core.worktree" and one.from_repository]
+    named = [one.value or "" for one in settings.items if one.key == "core.worktree" and one.is_from_repository]
     worktree = Path(os.path.realpath(git / named[-1])) if named else here
     if not worktree.is_relative_to(here):
         return "core.worktree", worktree
@@ -265,10 +265,10 @@ def _read_line(path: Path) -> str:
 
 
 def _filters(folder: Path) -> tuple[str, ...]:
-    return tuple(sorted({name for setting in read_settings(folder).items if (name := _filter_of(setting.key))}))
+    return tuple(sorted({name for setting in read_git_settings(folder).items if (name := _filter_of(setting.key))}))
 
 
-def read_settings(folder: Path) -> Settings:
+def read_git_settings(folder: Path) -> GitSettings:
     """Return every setting that git reads in a directory; asks git only if one of the files has changed.
 
     Raises OSError if git cannot be run, takes too long or cannot read its settings.
@@ -282,16 +282,16 @@ def read_settings(folder: Path) -> Settings:
     files = _files(folder, items)
     _known.pop(folder, None)
     if files is None:
-        return Settings(items, None, None)
+        return GitSettings(items, None, None)
     marks = _marks(files)
     changed = [path.stat().st_ctime for path in files if path.exists()]
     if max(changed, default=0.0) >= began - _SETTLED_S:
-        return Settings(items, files, None)
-    _known[folder] = Settings(items, files, marks)
+        return GitSettings(items, files, None)
+    _known[folder] = GitSettings(items, files, marks)
     return _known[folder]
 
 
-def _list_settings(folder: Path) -> tuple[Setting, ...]:
+def _list_settings(folder: Path) -> tuple[GitSetting, ...]:
     words = _run_list(folder, "--show-scope")
     if words is not None:
         rows = zip(words[::3], words[1::3], words[2::3], strict=False)
@@ -301,15 +301,15 @@ def _list_settings(folder: Path) -> tuple[Setting, ...]:
             raise OSError(errno.EINVAL, "git cannot read its settings")
         rows = (("", origin, setting) for origin, setting in zip(words[::2], words[1::2], strict=False))
     split = ((scope, origin, setting.partition("\n")) for scope, origin, setting in rows)
-    return tuple(Setting(scope, origin, key, value if sign else None) for scope, origin, (key, sign, value) in split)
+    return tuple(GitSetting(scope, origin, key, value if sign else None) for scope, origin, (key, sign, value) in split)
 
 
 def _run_list(folder: Path, *options: str) -> list[str] | None:
     try:
         done = subprocess.run(
             ["git", "config", "--null", "--show-origin", *options, "--list"],
-            cwd=folder, env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_S,
-            check=False,
+            cwd=folder, env=readonly_git_environment(), stdin=subprocess.DEVNULL, capture_output=True,
+            timeout=_TIMEOUT_S, check=False,
         )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise OSError(errno.ETIMEDOUT, "git takes too long to read its settings") from error
@@ -321,7 +321,7 @@ def _filter_of(key: str) -> str:
     return name if key.startswith("filter.") else ""
 
 
-def _files(folder: Path, settings: Iterable[Setting]) -> tuple[Path, ...] | None:
+def _files(folder: Path, settings: Iterable[GitSetting]) -> tuple[Path, ...] | None:
     """Return all files that could change the result: those read, those to be included, and missing ones.
 
     None if that is unknown, as for a directory outside of any working tree.
